@@ -337,6 +337,32 @@ impl<'a> Directories<'a> {
         self.keep(all);
     }
 
+    /// Whether these are the same directories in the same order.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let same = |a: &Arc<Vec<Place>>, b: &Arc<Vec<Place>>| Arc::ptr_eq(a, b) || a == b;
+        self.unknown == other.unknown
+            && same(&self.all, &other.all)
+            && same(&self.left, &other.left)
+    }
+
+    /// Whether all directories of `other` are among these.
+    pub(crate) fn includes(&self, other: &Self) -> bool {
+        let all = |these: &Arc<Vec<Place>>, others: &Arc<Vec<Place>>| {
+            Arc::ptr_eq(these, others) || others.iter().all(|place| these.contains(place))
+        };
+        (self.unknown || !other.unknown)
+            && all(&self.all, &other.all)
+            && all(&self.left, &other.left)
+    }
+
+    /// Whether it has directories that `before` has not, if all of those were added to
+    /// it.
+    pub(crate) fn exceeds(&self, before: &Self) -> bool {
+        self.unknown != before.unknown
+            || self.all.len() > before.all.len()
+            || self.left.len() > before.left.len()
+    }
+
     fn keep(&mut self, mut all: Vec<Place>) {
         if all.len() > MAX_DIRECTORIES {
             all.truncate(MAX_DIRECTORIES);

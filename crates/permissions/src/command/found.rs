@@ -1,5 +1,7 @@
 //! The findings about a command line.
 
+use std::ops::Range;
+
 use super::word::Word;
 use super::work::Work;
 use super::{CommandContext, NamedPath, Trouble};
@@ -40,7 +42,7 @@ pub(crate) enum Role {
 }
 
 /// One command with its arguments.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Simple {
     pub(crate) words: Vec<Word>,
     pub(crate) role: Role,
@@ -53,6 +55,13 @@ impl Simple {
         let words: Vec<_> = self.words.iter().map(Word::shown).collect();
         words.join(" ")
     }
+}
+
+/// A point of the walk: the number of commands and paths found up to it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mark {
+    simples: usize,
+    paths: usize,
 }
 
 /// Everything found in a command line.
@@ -95,6 +104,28 @@ impl Found {
             self.overflow();
         } else if self.paths.last() != Some(&path) {
             self.paths.push(path);
+        }
+    }
+
+    /// Returns the number of commands and paths so far.
+    pub(crate) fn mark(&self) -> Mark {
+        Mark {
+            simples: self.simples.len(),
+            paths: self.paths.len(),
+        }
+    }
+
+    /// Drops what was found since `from` if it is what was found before, in the range
+    /// `first`. Something that is walked twice is then listed once.
+    pub(crate) fn forget_repeated(&mut self, first: &Range<Mark>, from: Mark) {
+        let (start, end) = (first.start, first.end);
+        let known = self.simples.get(start.simples..end.simples);
+        if from.simples >= end.simples && known == self.simples.get(from.simples..) {
+            self.simples.truncate(from.simples);
+        }
+        let known = self.paths.get(start.paths..end.paths);
+        if from.paths >= end.paths && known == self.paths.get(from.paths..) {
+            self.paths.truncate(from.paths);
         }
     }
 

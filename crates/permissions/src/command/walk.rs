@@ -1,11 +1,12 @@
 //! Walks a shell program and finds every simple command that it would run.
 
 use std::collections::HashSet;
+use std::rc::Rc;
 
 use super::directory::Directories;
 use super::found::{Class, Found, Role, Simple};
 use super::shell;
-use super::shell::ast::{Command, Compound, Item, Join, List, Pipeline, Redirect};
+use super::shell::ast::{Command, Compound, Definition, Item, Join, List, Pipeline, Redirect};
 use super::tables;
 use super::word::{self, Mode, Word};
 use super::work::Work;
@@ -16,6 +17,7 @@ mod find;
 mod functions;
 mod git;
 mod redirect;
+mod rounds;
 mod run;
 mod shells;
 mod wrappers;
@@ -33,6 +35,9 @@ const MAX_NESTING: usize = 64;
 /// The cost of a command in a list, besides its words, and of a word, besides its text.
 const ITEM_STEPS: usize = 8;
 const WORD_STEPS: usize = 4;
+
+/// Operators of `[[` whose operands are calculations.
+const CALCULATES: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v"];
 
 /// The source of a command's standard input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +58,9 @@ pub(crate) struct Walk<'a> {
     pub(crate) work: &'a Work<'a>,
     pub(crate) found: Found,
     pub(crate) dirs: Directories<'a>,
-    functions: functions::Functions,
+    functions: functions::Functions<'a>,
+    /// Programs of `trap`, which may run wherever the shell goes.
+    traps: Vec<rounds::Trap<'a>>,
     /// Names of files that the line writes. Their contents are not known in advance.
     pub(crate) written: HashSet<String>,
     /// Names of links that the line creates.
@@ -70,6 +77,8 @@ pub(crate) struct Walk<'a> {
     bytes: usize,
     /// Whether the line evaluates a variable as a number.
     numbers: bool,
+    /// Whether the line declares an array.
+    arrays: bool,
     /// Whether the line contains text that such an evaluation would run.
     hidden: bool,
 }
@@ -81,7 +90,8 @@ impl<'a> Walk<'a> {
             work,
             found: Found::default(),
             dirs: Directories::new(context.directory, context.names, work),
-            functions: functions::Functions::default(),
+            functions: functions::Functions::new(context.line),
+            traps: Vec::new(),
             written: HashSet::new(),
             made_links: HashSet::new(),
             values: Vec::new(),
@@ -92,6 +102,7 @@ impl<'a> Walk<'a> {
             wrapped: 0,
             bytes: MAX_BYTES,
             numbers: false,
+            arrays: false,
             hidden: false,
         }
     }
@@ -148,9 +159,16 @@ impl<'a> Walk<'a> {
 
     /// Walks a program that runs in a separate shell.
     fn apart(&mut self, text: &str, stdin: Stdin) {
-        let dirs = self.dirs.clone();
-        self.program(text, stdin);
+        self.subshell(|walk| walk.program(text, stdin));
+    }
+
+    /// Walks what runs in a separate shell: wherever it goes and whatever it traps, this
+    /// one does not.
+    fn subshell(&mut self, walk: impl FnOnce(&mut Self)) {
+        let (dirs, traps) = (self.dirs.clone(), self.traps.len());
+        walk(self);
         self.dirs = dirs;
+        self.traps.truncate(traps);
     }
 
     fn list(&mut self, list: &List, stdin: Stdin) {
@@ -158,24 +176,28 @@ impl<'a> Walk<'a> {
             if !self.work.charge(ITEM_STEPS) {
                 return;
             }
-            let before = self.dirs.clone();
+            // Where the shell is if the last command failed. That may have changed the
+            // directory all the same, and any of them may fail.
+            let mut failed = self.dirs.clone();
             if item.background {
                 self.functions.forks();
             }
             self.pipeline(&item.first, stdin);
+            failed.or(self.dirs.clone());
             for (join, pipeline) in &item.rest {
                 match join {
                     Join::And => self.pipeline(pipeline, stdin),
                     Join::Or => {
-                        let dirs = self.dirs.clone();
+                        let succeeded = std::mem::replace(&mut self.dirs, failed.clone());
                         self.pipeline(pipeline, stdin);
-                        self.dirs.or(dirs);
+                        self.dirs.or(succeeded);
                     }
                 }
+                failed.or(self.dirs.clone());
             }
-            // Any of them may fail, and then the shell stays where it was.
-            self.dirs.or(before);
+            self.dirs.or(failed);
         }
+        self.run_traps();
     }
 
     fn pipeline(&mut self, pipeline: &Pipeline, stdin: Stdin) {
@@ -192,10 +214,10 @@ impl<'a> Walk<'a> {
             } else {
                 Stdin::Pipe(stdin == Stdin::Pipe(true) || self.found.fetchers > from)
             };
-            let dirs = (pipeline.stages.len() > 1).then(|| self.dirs.clone());
-            self.command(command, stdin, pipeline.timed && stage == 0);
-            if let Some(dirs) = dirs {
-                self.dirs = dirs;
+            let timed = pipeline.timed && stage == 0;
+            match pipeline.stages.len() {
+                1 => self.command(command, stdin, timed),
+                _ => self.subshell(|walk| walk.command(command, stdin, timed)),
             }
         }
         self.feeds = feeds;
@@ -215,14 +237,15 @@ impl<'a> Walk<'a> {
                 let stdin = self.redirects(redirects.iter(), stdin, false);
                 self.compound(compound, stdin);
             }
-            Command::Function {
-                name,
-                body,
-                redirects,
-            } => self.function(name, body, redirects, stdin),
+            Command::Function { name, definition } => self.function(name, definition),
             Command::Test(words, redirects) => {
                 for word in words {
                     self.words(word, Mode::Word);
+                }
+                if words.iter().any(|word| CALCULATES.contains(&word.as_str())) {
+                    for name in words.iter().flat_map(|word| word::assigned(word)) {
+                        self.variable(&name, true);
+                    }
                 }
                 // Operators may evaluate a word as a number, or as the name of a
                 // variable.
@@ -243,9 +266,7 @@ impl<'a> Walk<'a> {
         match compound {
             Compound::Group(list) => return self.list(list, stdin),
             Compound::Subshell(list) => {
-                self.list(list, stdin);
-                self.dirs = before;
-                return;
+                return self.subshell(|walk| walk.list(list, stdin));
             }
             Compound::For { name, words, body } => {
                 self.variable(name, true);
@@ -256,8 +277,16 @@ impl<'a> Walk<'a> {
                         self.value(word);
                     }
                 }
-                self.list(body, stdin);
+                self.rounds(|walk| {
+                    walk.list(body, stdin);
+                    true
+                });
             }
+            Compound::Loop { condition, body } => self.rounds(|walk| {
+                walk.list(condition, stdin);
+                walk.list(body, stdin);
+                true
+            }),
             Compound::Case { word, arms } => {
                 self.words(word, Mode::Word);
                 for arm in arms {
@@ -277,7 +306,7 @@ impl<'a> Walk<'a> {
         self.dirs.or(before);
     }
 
-    fn function(&mut self, name: &str, body: &Compound, redirects: &[Redirect], stdin: Stdin) {
+    fn function(&mut self, name: &str, definition: &Rc<Definition>) {
         let name = self.words(name, Mode::Word);
         let name = match name.words.as_slice() {
             [word] => word.literal().map(str::to_owned),
@@ -293,11 +322,7 @@ impl<'a> Walk<'a> {
             self.found.note(Class::Computed, text);
         }
         let dirs = self.dirs.clone();
-        self.functions.enter(&name);
-        self.redirects(redirects.iter(), stdin, false);
-        // It may be called with any input.
-        self.compound(body, Stdin::Pipe(false));
-        self.functions.leave();
+        self.define(&name, definition);
         self.dirs.or(dirs);
     }
 
@@ -341,14 +366,15 @@ impl<'a> Walk<'a> {
             self.value(&default);
         }
         if expanded.cut {
-            let text = "braces in it stand for too many words";
+            let text = "the words that braces in it stand for are not all known";
             self.found.note(Class::Computed, text.to_owned());
         }
         for word in expanded.words.iter_mut().chain(&mut expanded.plain) {
             word.fetches = fetches;
-            self.hidden |= word.parts().iter().any(|part| {
-                matches!(part, word::Part::Text(text) if text.contains("$(") || text.contains('`'))
-            });
+            self.hidden |= word
+                .parts()
+                .iter()
+                .any(|part| matches!(part, word::Part::Text(text) if runs_as_number(text)));
         }
         expanded
     }
@@ -364,9 +390,7 @@ impl<'a> Walk<'a> {
     /// Walks `<(program)`, which expands to the name of a pipe.
     fn substitution(&mut self, list: &List) -> word::Expanded {
         let from = self.found.fetchers;
-        let dirs = self.dirs.clone();
-        self.list(list, Stdin::None);
-        self.dirs = dirs;
+        self.subshell(|walk| walk.list(list, Stdin::None));
         let mut word = Word::computed();
         word.fetches = self.found.fetchers > from;
         word::Expanded {
@@ -412,6 +436,10 @@ impl<'a> Walk<'a> {
         if self.feeds || argv.program().is_some_and(takes_list) {
             self.listed(redirects.iter().copied());
         }
+        if matches!(argv.program(), Some("read" | "mapfile" | "readarray")) {
+            let mut texts = redirects.iter().filter_map(|redirect| redirect.document());
+            self.hidden |= texts.any(runs_as_number);
+        }
         let redirected = !redirects.is_empty();
         let moves = redirected && argv.program() == Some("exec") && argv.bash.len() == 1;
         let stdin = self.redirects(redirects.into_iter(), stdin, for_shell);
@@ -419,18 +447,24 @@ impl<'a> Walk<'a> {
             self.moved = stdin;
         }
         let Argv { bash, dash, differ } = argv;
+        let before = self.dirs.clone();
+        let mut elsewhere = Vec::new();
         let second = second.and_then(|at| dash.get(at..));
         if let Some(words) = second.filter(|words| !words.is_empty()) {
             self.run(words.to_vec(), Stdin::None, Role::Plain);
+            elsewhere.push(std::mem::replace(&mut self.dirs, before.clone()));
         }
         if differ {
             self.run(dash, stdin, Role::Plain);
+            elsewhere.push(std::mem::replace(&mut self.dirs, before));
         }
         // Setting variables runs nothing, but a redirect writes a file.
-        if bash.is_empty() && !redirected {
-            return;
+        if !bash.is_empty() || redirected {
+            self.run(bash, stdin, Role::Plain);
         }
-        self.run(bash, stdin, Role::Plain);
+        for dirs in elsewhere {
+            self.dirs.or(dirs);
+        }
     }
 }
 
@@ -457,6 +491,11 @@ impl Argv {
     fn program(&self) -> Option<&str> {
         self.bash.first()?.literal()
     }
+}
+
+/// Whether `bash` may run a part of `text` if it is evaluated as a number.
+fn runs_as_number(text: &str) -> bool {
+    text.contains("$(") || text.contains('`')
 }
 
 /// Whether a program of this name reads file names or code from its input.

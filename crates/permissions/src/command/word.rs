@@ -15,7 +15,7 @@ mod brace;
 mod scan;
 
 #[cfg(feature = "shell")]
-pub(crate) use scan::{Mode, Scanned, scan};
+pub(crate) use scan::{Mode, Scanned, assigned, scan};
 
 /// A part of a word.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -326,7 +326,7 @@ fn computed_class(atoms: &[Atom]) -> Option<(usize, Part)> {
 pub(crate) struct Expanded {
     pub(crate) words: Vec<Word>,
     pub(crate) plain: Option<Word>,
-    /// Whether there are too many words to list.
+    /// Whether these are not all of the words, or not only those.
     pub(crate) cut: bool,
 }
 
@@ -354,14 +354,22 @@ pub(crate) fn expand(scanned: &Scanned, work: &Work<'_>) -> Expanded {
             plain: None,
             cut: false,
         },
-        Some(all) => Expanded {
-            cut: all.is_empty(),
-            words: match all.as_slice() {
-                [] => vec![Word::computed()],
-                all => all.iter().map(|atoms| Word::from_atoms(atoms)).collect(),
-            },
-            plain: Some(Word::from_atoms(&scanned.atoms)),
-        },
+        Some(mut all) => {
+            let too_many = all.is_empty();
+            // An empty member is left out, unless it is quoted: `{,rm} x` runs `rm`.
+            let empty = all.iter().any(Vec::is_empty);
+            if !scanned.quotes {
+                all.retain(|atoms| !atoms.is_empty());
+            }
+            Expanded {
+                cut: too_many || empty && scanned.quotes,
+                words: match too_many {
+                    true => vec![Word::computed()],
+                    false => all.iter().map(|atoms| Word::from_atoms(atoms)).collect(),
+                },
+                plain: Some(Word::from_atoms(&scanned.atoms)),
+            }
+        }
     }
 }
 

@@ -124,6 +124,11 @@ fn braces_expand_within_bounds() {
     assert_eq!(read("{}").unwrap(), ["{}"]);
     assert_eq!(read("{a}").unwrap(), ["{a}"]);
     assert_eq!(read("'{a,b}'").unwrap(), ["{a,b}"]);
+    assert_eq!(read("{a},b}").unwrap(), ["a}", "b"]);
+    assert_eq!(read("x{},b}").unwrap(), ["x}", "xb"]);
+    assert_eq!(read("{,a}").unwrap(), ["a"]);
+    assert_eq!(read("{,}").unwrap(), [""; 0]);
+    assert_eq!(read("{'',a}").unwrap(), ["", "a"]);
     for text in [
         "{1..99999999999999999999}",
         "{1..1000000}",
@@ -135,4 +140,23 @@ fn braces_expand_within_bounds() {
         assert!(words.len() <= 256, "{text}");
     }
     assert!(one("{1..1000000}").is_computed());
+}
+
+#[test]
+fn calculations_that_set_variables_are_found() {
+    let sets = |text: &str| scan(text, Mode::Word).unwrap().sets;
+    for text in [
+        "$((x=1))",
+        "$((x >>= 1))",
+        "$((x<<=1))",
+        "$((x>>=1))",
+        "$((1 >= x--))",
+        "${y:x=1}",
+        "${y[x=1]}",
+    ] {
+        assert!(sets(text).contains(&"x".to_owned()), "{text}");
+    }
+    for text in ["$((x==1))", "$((x >= 1))", "$((x<=1 || x!=2))", "${y:x}"] {
+        assert_eq!(sets(text), [""; 0], "{text}");
+    }
 }

@@ -187,6 +187,22 @@ fn a_decision_explains_itself() {
 }
 
 #[test]
+fn what_runs_more_than_once_is_listed_once() {
+    for (line, expected) in [
+        ("for i in 1 2; do cat k; cd a; done", &["cat k", "cd a"][..]),
+        ("while cat k; do cd ..; done", &["cat k", "cd .."]),
+        ("f() { cat k; }; cd a; f; f", &["cat k", "cd a", "f", "f"]),
+        ("f() { cat k; cd a; f; }; f", &["cat k", "cd a", "f", "f"]),
+        (
+            "trap 'cat k' EXIT; cd a",
+            &["cat k", "trap cat k EXIT", "cd a"],
+        ),
+    ] {
+        assert_eq!(judge(&permissive(), line).commands, expected, "{line}");
+    }
+}
+
+#[test]
 fn one_vote_for_each_finding() {
     let line = "git add a; git log; git show; rm x; rm y; $z; $z";
     let report = judge(&git_only(), line);

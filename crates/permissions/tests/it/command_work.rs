@@ -75,6 +75,11 @@ const PARTS: &[&str] = &[
     "$((x{N}=1)) ",
     "a <<E{N}\n./x y/z\nE{N}\n",
     "[[ ! -f a{N} ]];",
+    "f{N}(){ a; };f{N};",
+    "f{N}(){ cd a; };f{N};",
+    "for x in a;do cd b{N};done;",
+    "while a;do b >c{N};done;",
+    "trap a{N} EXIT;cd b{N};",
 ];
 
 /// Repeats a part up to `bytes`, with its repetitions numbered.
@@ -149,6 +154,36 @@ fn many_directories_are_charged_for() {
             judged.verdict
         );
     }
+}
+
+/// Loops and calls are walked again, but the cost does not multiply unseen.
+#[test]
+fn nested_loops_and_calls_are_bounded() {
+    let policy = permissive();
+    for body in ["cd a", "cd ..", "cd /b && cd a", "cd $x", ">a{N}", "x={N}"] {
+        for depth in [4, 12, 30] {
+            let open = |number: usize| {
+                let body = body.replace("{N}", &number.to_string());
+                format!("for x in a; do {body}; ")
+            };
+            let open: String = (0..depth).map(open).collect();
+            let judged = judge(&policy, &format!("{open}a; {}", "done; ".repeat(depth)));
+            assert!(judged.steps <= MAX_STEPS, "{body} {depth}");
+            assert!(depth > 4 || !is_too_complicated(&judged), "{body}");
+        }
+    }
+    // Each function calls all the others twice.
+    let calls: String = (0..8)
+        .map(|number| format!("f{number}; f{number}; "))
+        .collect();
+    let all: String = (0..8)
+        .map(|number| format!("f{number}() {{ cd d{number}; {calls}}}; "))
+        .collect();
+    let judged = judge(&policy, &format!("{all} f0"));
+    assert!(judged.steps <= MAX_STEPS);
+    // Definitions of one name are not collected without end.
+    let judged = judge(&policy, &"f() { a; }; f; ".repeat(100));
+    assert_eq!(judged.verdict.action(), Action::Ask, "{}", judged.verdict);
 }
 
 /// A line must not overflow the stack, which would end the process.

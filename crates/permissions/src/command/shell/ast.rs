@@ -44,11 +44,17 @@ pub(crate) enum Command {
     Compound(Compound, Vec<Redirect>),
     Function {
         name: String,
-        body: Compound,
-        redirects: Vec<Redirect>,
+        definition: Rc<Definition>,
     },
     /// `[[ ... ]]`.
     Test(Vec<String>, Vec<Redirect>),
+}
+
+/// The body of a function. Shared, since it is walked again where it is called.
+#[derive(Debug)]
+pub(crate) struct Definition {
+    pub(crate) body: Compound,
+    pub(crate) redirects: Vec<Redirect>,
 }
 
 /// A part of a simple command. Parts are kept in order.
@@ -89,8 +95,13 @@ pub(crate) enum Compound {
         word: String,
         arms: Vec<Arm>,
     },
-    /// `if`, `while` or `until`: conditions and bodies in order.
+    /// `if`: conditions and bodies in order.
     Branches(Vec<List>),
+    /// `while` or `until`.
+    Loop {
+        condition: List,
+        body: List,
+    },
 }
 
 #[derive(Debug)]
@@ -114,6 +125,16 @@ pub(crate) enum Redirect {
     },
     /// `&>file`.
     Both(String),
+}
+
+impl Redirect {
+    /// Returns the text of a here-document.
+    pub(crate) fn document(&self) -> Option<&str> {
+        match self {
+            Self::Document { body, .. } => body.get().map(String::as_str),
+            Self::File { .. } | Self::Both(_) => None,
+        }
+    }
 }
 
 /// The text of a here-document, which follows the line that names it.

@@ -1,9 +1,11 @@
 //! The grammar: parses tokens into commands.
 
+use std::rc::Rc;
+
 use super::assignment::{assignment, member};
 use super::ast::{
-    AndOr, Arm, Assignment, Command, Compound, Item, Join, Kind, List, Pipeline, Redirect, Target,
-    Value,
+    AndOr, Arm, Assignment, Command, Compound, Definition, Item, Join, Kind, List, Pipeline,
+    Redirect, Target, Value,
 };
 use super::lexer::{AROUND, GLUED, Token};
 use super::{NOT_A_PROGRAM, Reader, is_name};
@@ -216,7 +218,7 @@ impl Reader<'_> {
     fn loop_clause(&mut self) -> Result<Compound, Trouble> {
         let condition = self.commands()?;
         let body = self.body()?;
-        Ok(Compound::Branches(vec![condition, body]))
+        Ok(Compound::Loop { condition, body })
     }
 
     /// Parses `do ... done`.
@@ -372,10 +374,10 @@ impl Reader<'_> {
         self.expect(")")?;
         self.newlines()?;
         let body = self.compound()?.ok_or(NOT_A_PROGRAM)?;
+        let redirects = self.redirects()?;
         Ok(Command::Function {
             name,
-            body,
-            redirects: self.redirects()?,
+            definition: Rc::new(Definition { body, redirects }),
         })
     }
 

@@ -1,7 +1,7 @@
 //! Parser tests. They print commands and their parts in brackets.
 
 use super::ast::{
-    AndOr, Command, Compound, Item, Join, Kind, List, Pipeline, Redirect, Target, Value,
+    AndOr, Command, Compound, Definition, Item, Join, Kind, List, Pipeline, Redirect, Target, Value,
 };
 use super::*;
 
@@ -50,11 +50,13 @@ fn command(command: &Command) -> String {
             format!("[{}]", items.join(" "))
         }
         Command::Compound(inner, to) => compound(inner) + &redirects(to),
-        Command::Function {
-            name,
-            body,
-            redirects: to,
-        } => format!("{name}() {}{}", compound(body), redirects(to)),
+        Command::Function { name, definition } => {
+            let Definition {
+                body,
+                redirects: to,
+            } = &**definition;
+            format!("{name}() {}{}", compound(body), redirects(to))
+        }
         Command::Test(words, to) => format!("test[{}]{}", words.join(" "), redirects(to)),
     }
 }
@@ -124,6 +126,9 @@ fn compound(compound: &Compound) -> String {
             let lists: Vec<String> = lists.iter().map(list).collect();
             format!("branches({})", lists.join(" / "))
         }
+        Compound::Loop { condition, body } => {
+            format!("while {} do {}", list(condition), list(body))
+        }
     }
 }
 
@@ -166,8 +171,8 @@ fn compound_commands() {
             "if a; then b; elif c\nthen d\nelse e; fi",
             "branches([a] / [b] / [c] / [d] / [e])",
         ),
-        ("while a; do b; done <c", "branches([a] / [b]) <c"),
-        ("until a\ndo b\ndone", "branches([a] / [b])"),
+        ("while a; do b; done <c", "while [a] do [b] <c"),
+        ("until a\ndo b\ndone", "while [a] do [b]"),
         (
             "for x in a do done; do b; done",
             "for x in a,do,done do [b]",

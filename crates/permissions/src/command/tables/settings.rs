@@ -38,6 +38,22 @@ pub(crate) const WRITTEN_VARIABLES: &[&str] = &[
     "SQLITE_HISTORY",
 ];
 
+/// Variables of `bash` whose values are evaluated as numbers when they are set.
+pub(crate) const NUMBER_VARIABLES: &[&str] = &[
+    "BASHPID",
+    "EPOCHREALTIME",
+    "EPOCHSECONDS",
+    "EUID",
+    "HISTCMD",
+    "LINENO",
+    "OPTIND",
+    "PPID",
+    "RANDOM",
+    "SECONDS",
+    "SRANDOM",
+    "UID",
+];
+
 /// Variables that decide which code runs.
 pub(crate) const CODE_VARIABLES: &[&str] = &[
     "PATH",

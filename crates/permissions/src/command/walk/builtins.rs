@@ -1,6 +1,7 @@
 //! Shell built-ins that run code, or change the meaning of names and directories.
 
 use super::{Stdin, Walk};
+use crate::command::directory::Directories;
 use crate::command::found::Class;
 use crate::command::options::{self, Row};
 use crate::command::word::Word;
@@ -26,7 +27,11 @@ impl Walk<'_> {
             && let Some(word) = words.get(*program)
             && word.literal() != Some("-")
         {
+            let from = self.found.mark();
             self.string_command(&word.clone());
+            if let Some(program) = word.literal() {
+                self.set_trap(program, from);
+            }
         }
     }
 
@@ -98,10 +103,14 @@ impl Walk<'_> {
         let by_option = base == "printf";
         let declares = matches!(base, "declare" | "typeset" | "local");
         let mut set_next = false;
-        for word in words.iter().skip(1) {
+        for (at, word) in words.iter().enumerate().skip(1) {
             let text = word.literal().map(str::to_owned);
             let name = word.split_equals().map(|(name, _)| name).or(text);
             let Some(name) = name else {
+                // A name may have an index, which is evaluated.
+                let may_be_option = at == 1 && Directories::begins_computed(word);
+                let named = !by_option || set_next || word.starts_with("-v") || may_be_option;
+                self.numbers |= word.is_computed() && named;
                 if word.is_computed() && !by_option && !matches!(base, "let" | "read") {
                     let text = format!("'{base}' sets variables whose names are computed");
                     self.found.note(Class::Opaque, text);
@@ -114,6 +123,10 @@ impl Walk<'_> {
                 self.found.note(Class::Computed, text);
             }
             self.numbers |= declares && is_option && name.contains('i') || base == "let";
+            // The value of an array is read once more: `declare -a x="$y"`.
+            self.arrays |= declares && is_option && name.contains(['a', 'A']);
+            let value = word.split_equals().map(|(_, value)| value);
+            self.numbers |= declares && self.arrays && value.is_some_and(|it| it.is_computed());
             let compound = |(_, value): (String, Word)| value.starts_with("(");
             let evaluates = name.contains('[')
                 || base == "let"

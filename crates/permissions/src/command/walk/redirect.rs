@@ -4,7 +4,7 @@ use super::{Stdin, Walk, base_name};
 use crate::command::found::Class;
 use crate::command::paths::CODE_MARKS;
 use crate::command::shell::ast::{Assignment, Kind, Redirect, Target, Value};
-use crate::command::word::{Mode, Word};
+use crate::command::word::{self, Mode, Word};
 use crate::command::{PathUse, Trouble, tables};
 
 impl Walk<'_> {
@@ -15,8 +15,7 @@ impl Walk<'_> {
         }
         let name = &assignment.name;
         if let Some(index) = &assignment.index {
-            self.words(index, Mode::Assignment);
-            self.numbers = true;
+            self.index(index);
         }
         // Only `read` itself sees this value.
         if !(reads && name == "IFS") {
@@ -32,8 +31,7 @@ impl Walk<'_> {
             Value::Array(members) => {
                 for (index, value) in members {
                     if let Some(index) = index {
-                        self.words(index, Mode::Assignment);
-                        self.numbers = true;
+                        self.index(index);
                     }
                     for word in self.words(value, Mode::Word).words {
                         self.named(&word, PathUse::Named);
@@ -43,9 +41,19 @@ impl Walk<'_> {
         }
     }
 
+    /// Handles the index of an array, which may be a calculation.
+    fn index(&mut self, index: &str) {
+        self.words(index, Mode::Assignment);
+        self.numbers = true;
+        for name in word::assigned(index) {
+            self.variable(&name, true);
+        }
+    }
+
     /// Checks a variable that is set. `alone` is `true` if it stays set for the rest of
     /// the line.
     pub(super) fn variable(&mut self, name: &str, alone: bool) {
+        self.numbers |= tables::NUMBER_VARIABLES.contains(&name);
         let among = |names: &[&str]| {
             names
                 .iter()
@@ -147,9 +155,7 @@ impl Walk<'_> {
                 }
             }
             Target::Substitution(list) => {
-                let dirs = self.dirs.clone();
-                self.list(list, Stdin::None);
-                self.dirs = dirs;
+                self.subshell(|walk| walk.list(list, Stdin::None));
             }
         }
         input

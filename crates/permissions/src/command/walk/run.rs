@@ -64,6 +64,7 @@ impl Walk<'_> {
 
     fn named_program(&mut self, name: &str, words: &[Word], stdin: Stdin, simple: &mut Simple) {
         self.functions.calls(name);
+        self.call(name, stdin);
         let base = base_name(name).to_ascii_lowercase();
         if let Some((directory, _)) = name.rsplit_once('/') {
             if !tables::BIN_DIRS.contains(&directory) {
@@ -144,7 +145,13 @@ impl Walk<'_> {
                     }
                 }
                 if matches!(base, "test" | "[") {
-                    self.numbers |= words.iter().any(|word| word.literal() == Some("-v"));
+                    let computed = |word: &Word| word.parts() == [Part::Computed];
+                    let operator = |pair: &[Word]| pair.iter().all(computed);
+                    self.numbers |= words.iter().any(|word| word.literal() == Some("-v"))
+                        || words.windows(2).any(operator);
+                }
+                if base == "wait" {
+                    self.numbers |= words.iter().any(|word| has_option(word, &["-p"]));
                 }
                 if tables::SETTERS.contains(&base) {
                     self.sets(base, words);

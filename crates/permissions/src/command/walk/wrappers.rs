@@ -19,7 +19,14 @@ impl Walk<'_> {
     ) -> bool {
         let dirs = self.dirs.clone();
         let ran = self.launched(row, launch, words, stdin);
-        self.dirs = dirs;
+        // These run built-ins too, in the shell itself: `command cd dir`.
+        match ["command", "builtin", "time"]
+            .iter()
+            .any(|name| row.is(name))
+        {
+            true => self.dirs.or(dirs),
+            false => self.dirs = dirs,
+        }
         ran
     }
 

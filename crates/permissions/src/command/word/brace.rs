@@ -79,16 +79,20 @@ fn position(atoms: &[Atom], from: usize, c: char) -> Option<usize> {
     Some(from + rest.iter().position(|atom| *atom == Atom::Open(c))?)
 }
 
-/// Finds the end of the brace at `open`, and the commas between its members.
+/// Finds the end of the brace at `open`, and the commas between its members. A brace
+/// with neither a comma nor two dots before it is text: `{a},b}` is `a}` and `b`.
 fn matching(atoms: &[Atom], open: usize) -> Option<(usize, Vec<usize>)> {
+    let is = |at: usize, c: char| atoms.get(at) == Some(&Atom::Open(c));
     let mut depth = 0_usize;
     let mut commas = Vec::new();
+    let mut dots = false;
     for (at, atom) in atoms.iter().enumerate().skip(open + 1) {
         match atom {
             Atom::Open('{') => depth += 1,
-            Atom::Open('}') if depth == 0 => return Some((at, commas)),
-            Atom::Open('}') => depth -= 1,
+            Atom::Open('}') if depth > 0 => depth -= 1,
+            Atom::Open('}') if dots || !commas.is_empty() => return Some((at, commas)),
             Atom::Open(',') if depth == 0 => commas.push(at),
+            Atom::Open('.') if depth == 0 => dots |= is(at + 1, '.') && !is(at + 2, '}'),
             _ => {}
         }
     }

@@ -31,6 +31,8 @@ pub(crate) struct Scanned {
     pub(crate) numbers: bool,
     /// The atoms with the defaults of unset variables filled in: `${x:-this}`.
     pub(crate) defaults: Option<Vec<Atom>>,
+    /// Whether it has quotes.
+    pub(crate) quotes: bool,
 }
 
 /// Scans a word.
@@ -38,7 +40,10 @@ pub(crate) fn scan(text: &str, mode: Mode) -> Result<Scanned, Trouble> {
     let mut scanner = Scanner {
         chars: text.chars().collect(),
         at: 0,
-        out: Scanned::default(),
+        out: Scanned {
+            quotes: text.contains(['\'', '"']),
+            ..Scanned::default()
+        },
     };
     match mode {
         Mode::HereDoc => scanner.quoted(None)?,
@@ -382,8 +387,7 @@ impl Scanner {
                             if text.contains('$') {
                                 return Err(Trouble("a calculation in it sets a variable"));
                             }
-                            let names = text.split(|c: char| !is_name(c));
-                            self.out.sets.extend(names.map(str::to_owned));
+                            self.out.sets.extend(names(&text));
                         }
                         self.at += 2;
                         self.push(Atom::Computed);
@@ -421,8 +425,10 @@ impl Scanner {
                     let after_colon = text.split_once(':').map(|(_, rest)| rest);
                     let slices =
                         after_colon.is_some_and(|rest| !rest.starts_with(['-', '=', '?', '+']));
-                    if slices || text.contains('[') {
+                    // `${!x}` evaluates an index in the value of `x`.
+                    if slices || text.contains('[') || text.starts_with('!') {
                         self.out.numbers = true;
+                        self.out.sets.extend(assigned(&text));
                     }
                     if let Some((name, _)) = text.split_once('=') {
                         let name = name.strip_suffix(':').unwrap_or(name);
@@ -459,18 +465,26 @@ impl Scanner {
 
 /// Whether a calculation may set a variable: `x = 1`, `x += 1`, `x++`.
 fn assigns(text: &str) -> bool {
+    // These would be taken for a shift and a comparison.
+    let shifted = text.contains("<<=") || text.contains(">>=");
     let compares = ["==", "!=", "<=", ">="];
     let plain = compares
         .iter()
-        .fold(text.replace("<<=", "= "), |text, mark| {
-            text.replace(mark, " ")
-        });
-    let plain = plain.replace(">>=", "=");
-    plain.contains('=') || plain.contains("++") || plain.contains("--")
+        .fold(text.to_owned(), |text, mark| text.replace(mark, " "));
+    shifted || plain.contains('=') || plain.contains("++") || plain.contains("--")
 }
 
-fn is_name(c: char) -> bool {
-    c == '_' || c.is_ascii_alphanumeric()
+/// Returns the variables that a calculation may set.
+pub(crate) fn assigned(text: &str) -> Vec<String> {
+    match assigns(text) {
+        true => names(text).collect(),
+        false => Vec::new(),
+    }
+}
+
+fn names(text: &str) -> impl Iterator<Item = String> {
+    let is_name = |c: char| c == '_' || c.is_ascii_alphanumeric();
+    text.split(move |c: char| !is_name(c)).map(str::to_owned)
 }
 
 /// Returns the atom that a variable expands to.
