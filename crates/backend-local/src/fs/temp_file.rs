@@ -141,7 +141,7 @@ impl TempFile {
         let directory = directory.as_fd();
         match if_exists {
             IfExists::Replace => {
-                rustix::fs::renameat(&self.directory, &self.name, directory, name)?
+                rustix::fs::renameat(&self.directory, &self.name, directory, name)?;
             }
             IfExists::Fail => rename_free(&self.directory, &self.name, directory, name)?,
         }
