@@ -167,7 +167,7 @@ pub fn operations_of<T: CustomTool>() -> &'static [Op] {
         assert!(
             !T::OPERATIONS.is_empty(),
             "a tool must have at least one operation"
-        )
+        );
     };
     T::OPERATIONS
 }

@@ -31,7 +31,7 @@ impl<B: Backend> Guarded<B> {
                 }
                 Err(error) => {
                     self.follow_or_fail(&mut route, Operation::Read, error)
-                        .await?
+                        .await?;
                 }
             }
         }

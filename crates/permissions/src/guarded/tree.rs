@@ -97,7 +97,7 @@ impl<B: Backend> Guarded<B> {
                 Ok(()) => return Ok(()),
                 Err(error) => {
                     pair.follow_or_fail(self.backend(), operation, error)
-                        .await?
+                        .await?;
                 }
             }
         }
@@ -139,7 +139,7 @@ impl<B: Backend> Guarded<B> {
                 Ok(()) => return Ok(()),
                 Err(error) => {
                     pair.follow_or_fail(self.backend(), operation, error)
-                        .await?
+                        .await?;
                 }
             }
         }

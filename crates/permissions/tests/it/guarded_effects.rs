@@ -292,7 +292,7 @@ async fn a_directory_that_is_asked_about_is_one_question() {
     let questions = person.taken();
     assert_eq!(questions.len(), 1);
     assert_eq!(questions[0].asked.len(), 1, "what it holds goes with it");
-    assert!(questions[0].reasons[0].starts_with("55 entries"));
+    assert!(questions[0].reasons[0].starts_with("it includes 55 entries"));
 }
 
 #[tokio::test]

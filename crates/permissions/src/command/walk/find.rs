@@ -207,9 +207,11 @@ impl Walk<'_> {
             ) => {
                 expression.at += 1;
                 let pattern = value.map(|value| value.shown()).unwrap_or_default();
-                let pattern = match test.ends_with("regex") {
-                    true => pattern,
-                    false => unescaped(&pattern),
+                let is_regex = test.ends_with("regex");
+                let pattern = if is_regex {
+                    pattern
+                } else {
+                    unescaped(&pattern)
                 };
                 expression.sought.extend(sought(test, &pattern));
                 return is_narrow(&pattern);
@@ -232,7 +234,7 @@ impl Walk<'_> {
             // Computed words are handled as computed arguments.
             None => {}
             Some(text) => {
-                let text = format!("'{text}' is no test or action of 'find' that is known");
+                let text = format!("unknown test or action '{text}' of 'find'");
                 self.found.note(Class::Computed, text);
             }
         }

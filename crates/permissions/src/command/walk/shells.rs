@@ -101,7 +101,7 @@ impl Walk<'_> {
                     options.at += 1;
                 }
             } else {
-                let text = format!("'{text}' is no option of a shell that is known");
+                let text = format!("unknown option '{text}' of a shell");
                 self.found.note(Class::Computed, text);
             }
         }

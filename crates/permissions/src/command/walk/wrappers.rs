@@ -164,7 +164,7 @@ impl Walk<'_> {
     /// Handles the options of a program.
     pub(super) fn options(&mut self, name: &str, parsed: &Parsed, words: &[Word], stdin: Stdin) {
         for option in &parsed.unknown {
-            let text = format!("'{option}' is no option of '{name}' that is known");
+            let text = format!("unknown option '{option}' of '{name}'");
             self.found.note(Class::Computed, text);
         }
         let packs = matches!(name, "tar" | "bsdtar") && !parsed.has(&["x", "extract", "get"]);
