@@ -177,14 +177,7 @@ impl Walk<'_> {
                 expression.effects.add(true, narrow);
             }
             Some("-exec" | "-execdir" | "-ok" | "-okdir") => {
-                expression.acts += 1;
-                let program = self.find_runs(expression);
-                let is = |list: &[&str]| list.contains(&program.as_str());
-                expression.effects.changes |= is(tables::MODE_CHANGERS);
-                let reads = is(tables::READERS) || is(tables::SEARCHERS) || is(tables::WORDY);
-                expression.effects.runs |= !reads;
-                expression.effects.edits |= is(tables::COPIERS) || is(&["sed", "gsed", "perl"]);
-                expression.effects.add(is(tables::WRITERS), narrow);
+                self.find_exec(expression, narrow);
             }
             Some("-fprint" | "-fprint0" | "-fls" | "-fprintf") => {
                 expression.at += 1 + usize::from(word.literal() == Some("-fprintf"));
@@ -239,6 +232,19 @@ impl Walk<'_> {
             }
         }
         false
+    }
+
+    /// Walks an `-exec`, and adds the effects of its program.
+    fn find_exec(&mut self, expression: &mut Expression<'_>, narrow: bool) {
+        expression.acts += 1;
+        let program = self.find_runs(expression);
+        let is = |list: &[&str]| list.contains(&program.as_str());
+        let reads = is(tables::READERS) || is(tables::SEARCHERS) || is(tables::WORDY);
+        let effects = &mut expression.effects;
+        effects.changes |= is(tables::MODE_CHANGERS);
+        effects.runs |= !reads;
+        effects.edits |= is(tables::COPIERS) || is(&["sed", "gsed", "perl"]);
+        effects.add(is(tables::WRITERS), narrow);
     }
 
     /// Walks `-exec program {} ;`. Returns the name of the program, or an empty one if
