@@ -16,7 +16,7 @@ pub(crate) struct ReadFileArgs {
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub(crate) offset: i64,
-    /// Maximum number of lines; default and limit: {read_lines}.
+    /// Maximum number of lines, up to {read_lines}. Default: {read_lines}.
     #[schemars(range(min = 1))]
     pub(crate) limit: Option<i64>,
 }

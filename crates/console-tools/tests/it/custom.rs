@@ -209,7 +209,7 @@ async fn a_builder_says_what_to_change() {
     let unknown = error(builder().options(options.clone()));
     let text = unknown.to_string();
     assert!(
-        text.starts_with("descriptions are given for swap,"),
+        text.starts_with("a description is given for an unknown tool: swap;"),
         "{text}"
     );
     assert!(

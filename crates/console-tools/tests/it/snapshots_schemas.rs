@@ -149,7 +149,7 @@ fn defaults_are_those_of_the_options() {
         let definition = definitions.get(tool).unwrap();
         definition.input_schema["properties"][field]["description"].to_string()
     };
-    assert!(field("read_file", "limit").contains("; 70 is the default"));
+    assert!(field("read_file", "limit").contains("Default: 70."));
     assert!(field("grep", "max_results").contains("Default: 71."));
     assert!(field("grep", "ignore_hidden").contains("Default: false."));
     assert!(field("execute", "timeout").contains("Default: 72."));
