@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::AddAssign;
 use std::path::PathBuf;
 use std::process::Command;
+use std::thread;
 
 use anyhow::Result;
 use serde::Deserialize;
@@ -69,6 +70,9 @@ pub(super) fn deny(ctx: &Ctx) -> Result<Outcome> {
 pub(super) fn test(ctx: &Ctx) -> Result<Outcome> {
     let args = ["--no-fail-fast", "--lib", "--bins", "--tests"];
     let mut command = cargo(ctx, "test", &args)?;
+    // Many tests wait for processes and deadlines: one for each processor leaves them idle.
+    let threads = thread::available_parallelism().map_or(1, usize::from) * 2;
+    command.env("RUST_TEST_THREADS", threads.to_string());
     seed(ctx, &mut command);
     Ok(run_tests(&mut command)?.outcome())
 }

@@ -1,9 +1,11 @@
 //! A runtime that is owned elsewhere and may end at any time.
 
+use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use backend_core::Result;
+use futures_util::FutureExt as _;
 use futures_util::future::{Either, select};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -40,14 +42,20 @@ impl Borrowed {
         }
     }
 
-    /// Polls a future while the runtime runs. The end is checked first, because a timer
-    /// that is polled after it panics.
+    /// Polls a future while the runtime runs. A timer that is polled after the end
+    /// panics. So the end is checked first, and again after a panic: the runtime may end
+    /// in between.
     pub(super) async fn while_it_runs<T>(&self, future: impl Future<Output = T>) -> Result<T> {
         let mut runs = self.runs.clone();
         let end = pin!(runs.changed());
-        match select(end, pin!(future)).await {
+        let future = pin!(AssertUnwindSafe(future).catch_unwind());
+        match select(end, future).await {
             Either::Left(_) => Err(ended()),
-            Either::Right((value, _)) => Ok(value),
+            Either::Right((Ok(value), _)) => Ok(value),
+            Either::Right((Err(panic), _)) => {
+                self.handle()?;
+                resume_unwind(panic)
+            }
         }
     }
 }
@@ -82,7 +90,40 @@ pub(super) fn is_polling() -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::panic::catch_unwind;
+    use std::time::Duration;
+
+    use backend_core::ErrorKind;
+    use tokio::runtime::Builder;
+
     use super::*;
+
+    #[test]
+    fn a_timer_after_the_end_of_the_runtime_is_unavailable() {
+        for mut builder in [Builder::new_multi_thread(), Builder::new_current_thread()] {
+            let runtime = builder.worker_threads(1).enable_all().build().unwrap();
+            let handle = runtime.handle().clone();
+            let borrowed = Borrowed::new(&handle);
+            let work = async move {
+                // Another thread drops it: an async context must not.
+                std::thread::spawn(move || drop(runtime)).join().unwrap();
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            };
+            let _context = handle.enter();
+            let ended = futures::executor::block_on(borrowed.while_it_runs(work));
+            assert_eq!(ended.unwrap_err().kind(), ErrorKind::Unavailable);
+        }
+    }
+
+    #[test]
+    fn other_panics_reach_the_caller() {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let borrowed = Borrowed::new(runtime.handle());
+        let work = async { panic!("its own") };
+        let call = || runtime.block_on(borrowed.while_it_runs::<()>(work));
+        let panic = catch_unwind(AssertUnwindSafe(call)).unwrap_err();
+        assert_eq!(panic.downcast_ref::<&str>(), Some(&"its own"));
+    }
 
     #[test]
     fn polling_is_told_from_waiting() {
