@@ -91,7 +91,7 @@ pub(super) fn changed_meanwhile(error: Error) -> Error {
     match error.kind() {
         ErrorKind::Conflict | ErrorKind::AlreadyExists => Error::new(
             ErrorKind::Conflict,
-            "the file changed while approval was pending; read it again and retry",
+            "the file changed in the meantime; read it again and retry",
         ),
         _ => error,
     }

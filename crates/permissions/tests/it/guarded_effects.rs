@@ -161,7 +161,7 @@ async fn what_changed_since_the_question_is_not_overwritten() {
         let error = guarded.write_file(path, "mine\n").await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
         assert!(
-            error.to_string().contains("while approval was pending"),
+            error.to_string().contains("changed in the meantime"),
             "{error}"
         );
         assert_eq!(backend.read_to_string(path).await.unwrap(), "theirs\n");
