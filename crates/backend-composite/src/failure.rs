@@ -4,8 +4,6 @@ use std::sync::{Mutex, PoisonError};
 
 use backend_core::{Error, ErrorKind, VPath};
 
-use crate::route::Route;
-
 /// The composite's name in messages.
 pub(crate) const NAME: &str = "composite";
 
@@ -48,12 +46,12 @@ pub(crate) fn is_absent(error: &Error) -> bool {
 pub(crate) struct Failures(Mutex<Vec<RouteFailure>>);
 
 impl Failures {
-    /// Adds a failure. Only the first one of each route is kept.
-    pub(crate) fn add(&self, route: &Route, error: Error) {
+    /// Adds a failure of the route with this prefix. Only the first one of each route is kept.
+    pub(crate) fn add(&self, route: &VPath, error: Error) {
         let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if failures.iter().all(|known| known.route != *route.prefix()) {
+        if failures.iter().all(|known| known.route != *route) {
             failures.push(RouteFailure {
-                route: route.prefix().clone(),
+                route: route.clone(),
                 error,
             });
         }

@@ -94,7 +94,7 @@ impl Composite {
     pub(crate) fn record_failure(&self, route: &Arc<Route>, error: Error) -> Result<()> {
         match self.failures() {
             Some(failures) if is_about_backend(error.kind()) => {
-                failures.add(route, error);
+                failures.add(route.prefix(), error);
                 Ok(())
             }
             _ => Err(error),

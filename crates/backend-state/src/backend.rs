@@ -1,5 +1,7 @@
 //! [`StateBackend`]: a backend over a tree in memory.
 
+mod builder;
+
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
@@ -21,11 +23,12 @@ use backend_core::{
 };
 use bytes::Bytes;
 
-use crate::builder::{Clock, StateBuilder};
 use crate::search;
 use crate::snapshot::Snapshot;
 use crate::tree::{Directory, Extent, File, Node, Tree};
 use crate::yield_timer::YieldTimer;
+use builder::Clock;
+pub use builder::{FILE_BYTES, StateBuilder, TOTAL_BYTES};
 
 /// Bytes processed before other tasks get a chance to run.
 const CHUNK_BYTES: usize = 1024 * 1024;
@@ -52,16 +55,16 @@ const CHUNK_BYTES: usize = 1024 * 1024;
 /// ```
 #[derive(Clone)]
 pub struct StateBackend {
-    pub(crate) inner: Arc<Inner>,
+    inner: Arc<Inner>,
 }
 
-pub(crate) struct Inner {
+struct Inner {
     /// Held for a few pointer operations at a time and never across an await, so a
     /// blocking lock is fine.
-    pub(crate) tree: Mutex<Tree>,
-    pub(crate) max_file_bytes: u64,
-    pub(crate) max_total_bytes: u64,
-    pub(crate) clock: Clock,
+    tree: Mutex<Tree>,
+    max_file_bytes: u64,
+    max_total_bytes: u64,
+    clock: Clock,
 }
 
 impl Default for StateBackend {
@@ -274,16 +277,6 @@ impl StateBackend {
     }
 }
 
-/// Describes `node` as an entry.
-pub(crate) fn entry(path: VPath, node: &Node) -> Entry {
-    match node {
-        Node::Directory(_) => Entry::directory(path),
-        Node::File(file) => {
-            Entry::file(path, file.content.len() as u64).with_modified(file.modified)
-        }
-    }
-}
-
 async fn hash(content: &Bytes) -> ContentHash {
     let mut hasher = ContentHasher::new();
     let mut yields = YieldTimer::new();
@@ -297,12 +290,12 @@ async fn hash(content: &Bytes) -> ContentHash {
 fn list(tree: &Tree, path: &VPath, options: &LsOptions) -> Result<Listing> {
     let node = tree.get(path)?;
     let entries = match &node {
-        Node::File(_) => vec![entry(path.clone(), &node)],
+        Node::File(_) => vec![node.entry(path.clone())],
         Node::Directory(directory) => directory
             .entries
             .iter()
             // Names come from paths, so they always form a path again.
-            .filter_map(|(name, node)| Some(entry(path.child(name).ok()?, node)))
+            .filter_map(|(name, node)| Some(node.entry(path.child(name).ok()?)))
             .collect(),
     };
     options.listing(entries, Skipped::default())
@@ -329,8 +322,8 @@ fn copied(node: &Node, now: SystemTime) -> Node {
 /// inside still has a valid path afterwards.
 fn check_relocation(tree: &Tree, from: &VPath, to: &VPath, overwrite: bool) -> Result<Node> {
     let node = tree.get(from)?;
-    let source = entry(from.clone(), &node);
-    let existing = tree.find(to)?.map(|node| entry(to.clone(), &node));
+    let source = node.entry(from.clone());
+    let existing = tree.find(to)?.map(|node| node.entry(to.clone()));
     check_destination(&source, existing.as_ref(), overwrite)?;
     let inside = Extent::of(&node);
     let levels = to.components().count() + inside.levels;
@@ -363,7 +356,7 @@ impl Backend for StateBackend {
     }
 
     async fn stat(&self, path: &VPath, _: StatOptions) -> Result<Entry> {
-        let found = self.tree().get(path).map(|node| entry(path.clone(), &node));
+        let found = self.tree().get(path).map(|node| node.entry(path.clone()));
         found.map_err(context(Operation::Stat, path))
     }
 

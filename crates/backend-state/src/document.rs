@@ -31,7 +31,6 @@ use jiff::Timestamp;
 use serde::de::{self, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Error as _, Serialize, SerializeMap as _, SerializeSeq as _, Serializer};
 
-use crate::snapshot::put_new;
 use crate::tree::{File, Leaves, Node, Tree};
 
 /// The message for content that is too large, when its path is not known yet.
@@ -314,7 +313,7 @@ fn add_file<E: de::Error>(
     if file.content.len() as u64 > limits.file {
         return Err(at(&TooLarge(limits.file)));
     }
-    put_new(tree, &vpath, file).map_err(|error| at(&error))?;
+    tree.put_new(&vpath, file).map_err(|error| at(&error))?;
     limits.check(tree)
 }
 

@@ -7,7 +7,6 @@ use backend_core::ops::{FileKind, GlobQuery, GlobResult, GrepQuery, GrepResult, 
 use backend_core::search::{Child, GlobCollector, GrepCollector, Step, Walk, WalkOptions};
 use backend_core::{Error, Result, VPath};
 
-use crate::backend::entry;
 use crate::tree::{Directory, File, Node, Tree};
 use crate::yield_timer::YieldTimer;
 
@@ -19,7 +18,7 @@ pub(crate) async fn glob(tree: &Tree, query: GlobQuery) -> Result<GlobResult> {
     let mut files = Files::new(tree, &query.path, options);
     let mut found = GlobCollector::new(&query);
     while let Some((path, file)) = files.next().await {
-        if found.add(entry(path, &Node::File(file))).is_break() {
+        if found.add(Node::File(file).entry(path)).is_break() {
             break;
         }
     }

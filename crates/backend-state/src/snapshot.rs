@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use backend_core::{Error, ErrorKind, Operation, Result, VPath};
+use backend_core::{Error, Result, VPath};
 use bytes::Bytes;
 
 use crate::document::{self, LoadLimits};
@@ -55,7 +55,7 @@ impl Snapshot {
         let mut tree = Tree::default();
         for (path, content) in files {
             let path = VPath::parse(path.as_ref())?;
-            put_new(&mut tree, &path, File::new(content.into(), None, None))?;
+            tree.put_new(&path, File::new(content.into(), None, None))?;
         }
         Ok(Self { tree })
     }
@@ -150,21 +150,6 @@ impl Iterator for SnapshotFiles {
             })
         })
     }
-}
-
-/// Adds a file at a path where nothing exists. A duplicate path is an error in the
-/// input and must not replace the first file.
-pub(crate) fn put_new(tree: &mut Tree, path: &VPath, file: File) -> Result<()> {
-    let put = match tree.find(path) {
-        Ok(None) => tree.put(path, Node::File(Arc::new(file))),
-        Ok(Some(Node::Directory(_))) => Err(Error::is_a_directory()),
-        Ok(Some(Node::File(_))) => Err(Error::new(
-            ErrorKind::AlreadyExists,
-            "the path is given twice",
-        )),
-        Err(error) => Err(error),
-    };
-    put.map_err(|error| error.at(Operation::Write, path))
 }
 
 impl serde::Serialize for Snapshot {

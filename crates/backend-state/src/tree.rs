@@ -4,8 +4,9 @@
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
+use backend_core::ops::Entry;
 use backend_core::text::LineIndex;
-use backend_core::{Error, Result, VPath};
+use backend_core::{Error, ErrorKind, Operation, Result, VPath};
 use bytes::Bytes;
 use imbl::OrdMap;
 
@@ -68,6 +69,18 @@ pub(crate) enum Node {
     Directory(Arc<Directory>),
 }
 
+impl Node {
+    /// Describes the node as the entry at `path`.
+    pub(crate) fn entry(&self, path: VPath) -> Entry {
+        match self {
+            Self::Directory(_) => Entry::directory(path),
+            Self::File(file) => {
+                Entry::file(path, file.content.len() as u64).with_modified(file.modified)
+            }
+        }
+    }
+}
+
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Directory {
     pub(crate) entries: OrdMap<Arc<str>, Node>,
@@ -127,6 +140,21 @@ impl Tree {
         let replaced = directory.entries.insert(Arc::from(name), node);
         self.count(added, replaced.as_ref());
         Ok(())
+    }
+
+    /// Adds a file at a path where nothing exists. A duplicate path is an error in the
+    /// input and must not replace the first file.
+    pub(crate) fn put_new(&mut self, path: &VPath, file: File) -> Result<()> {
+        let put = match self.find(path) {
+            Ok(None) => self.put(path, Node::File(Arc::new(file))),
+            Ok(Some(Node::Directory(_))) => Err(Error::is_a_directory()),
+            Ok(Some(Node::File(_))) => Err(Error::new(
+                ErrorKind::AlreadyExists,
+                "the path is given twice",
+            )),
+            Err(error) => Err(error),
+        };
+        put.map_err(|error| error.at(Operation::Write, path))
     }
 
     /// Removes and returns the node at `path`, which is not the root.

@@ -12,7 +12,8 @@ use backend_core::text::TextWindow;
 use backend_core::{Backend, BackendInfo, Edit, Operation, Result, VPath};
 
 use crate::calls::Calls;
-use crate::{Cancel, Engine, SyncSandbox};
+use crate::cancel::Cancel;
+use crate::engine::Engine;
 
 /// A backend with blocking operations. Clones share the same backend.
 ///
@@ -127,11 +128,6 @@ impl SyncBackend {
     /// Returns the directory that relative paths start in. No I/O.
     pub fn working_dir(&self) -> VPath {
         self.backend.working_dir()
-    }
-
-    /// Returns this backend as a sandbox, if it runs commands. No I/O.
-    pub fn as_sandbox(&self) -> Option<SyncSandbox> {
-        SyncSandbox::of(self)
     }
 
     /// Follows every symbolic link in `path`.

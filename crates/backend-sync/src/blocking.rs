@@ -19,7 +19,7 @@ use backend_core::text::TextWindow;
 use backend_core::{BackendInfo, CommandPaths, Edit, Result, TracedPath, VPath};
 use bytes::Bytes;
 
-use crate::Cancel;
+use crate::cancel::Cancel;
 
 pub use adapter::BlockingAdapter;
 pub use content::BlockingContent;

@@ -2,7 +2,8 @@
 
 use backend_core::{Operation, Result};
 
-use crate::{Cancel, Engine};
+use crate::cancel::Cancel;
+use crate::engine::Engine;
 
 /// The engine that a handle's calls run on, and their cancellation.
 #[derive(Debug, Clone, Default)]

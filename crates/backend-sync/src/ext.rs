@@ -7,7 +7,7 @@ use backend_core::ops::{
 use backend_core::{BackendExt as _, Result, VPath};
 use bytes::Bytes;
 
-use crate::SyncBackend;
+use crate::backend::SyncBackend;
 
 impl SyncBackend {
     /// Normalizes a path relative to the working directory. No I/O.

@@ -10,7 +10,10 @@ use backend_core::ops::{
 use backend_core::{Backend, CommandPaths, Error, Operation, Result, Sandbox, TracedPath, VPath};
 use bytes::Bytes;
 
-use crate::{Cancel, Engine, SyncBackend, SyncStream};
+use crate::backend::SyncBackend;
+use crate::cancel::Cancel;
+use crate::engine::Engine;
+use crate::stream::SyncStream;
 
 /// A backend that runs commands, as blocking calls. It derefs to the [`SyncBackend`]
 /// for its files.
@@ -53,12 +56,15 @@ fn sandbox(backend: &Arc<dyn Backend>) -> Result<&dyn Sandbox> {
     backend.as_sandbox().ok_or_else(gone)
 }
 
-impl SyncSandbox {
-    pub(crate) fn of(backend: &SyncBackend) -> Option<Self> {
-        let is_sandbox = backend.inner().as_sandbox().is_some();
-        is_sandbox.then(|| Self(backend.clone()))
+impl SyncBackend {
+    /// Returns this backend as a sandbox, if it runs commands. No I/O.
+    pub fn as_sandbox(&self) -> Option<SyncSandbox> {
+        let is_sandbox = self.backend.as_sandbox().is_some();
+        is_sandbox.then(|| SyncSandbox(self.clone()))
     }
+}
 
+impl SyncSandbox {
     /// Returns a handle that runs its calls on another engine.
     #[must_use]
     pub fn on(self, engine: &Engine) -> Self {

@@ -6,9 +6,9 @@ use backend_core::Result;
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
 
-use crate::Engine;
 use crate::calls::Calls;
 use crate::cancel::cancelled;
+use crate::engine::Engine;
 
 /// A blocking iterator over the items of a stream.
 ///

@@ -10,7 +10,8 @@ use console_tools::{
 use serde_json::Value;
 
 use crate::calls::Calls;
-use crate::{Cancel, Engine};
+use crate::cancel::Cancel;
+use crate::engine::Engine;
 
 /// An agent's tools, for programs without async. Cheap to clone.
 ///

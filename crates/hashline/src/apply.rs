@@ -152,7 +152,9 @@ pub fn apply(text: &str, edits: &[Edit], options: ApplyOptions) -> Result<Applie
         spans.push(check_edit(index, edit, &lines, &mut stale)?);
     }
     if !stale.is_empty() {
-        return Err(EditError::Stale(stale_error(&stale, text, &lines, options)));
+        let ApplyOptions { format, context } = options;
+        let error = stale_error(&stale, text, &lines, context, format);
+        return Err(EditError::Stale(error));
     }
     // The sort is stable, so insertions at one place keep their order.
     spans.sort_by_key(|span| (span.from, span.to));

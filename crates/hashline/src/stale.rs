@@ -3,12 +3,11 @@
 use std::collections::HashMap;
 
 use crate::anchor::Anchor;
-use crate::apply::ApplyOptions;
 use crate::error::{Mismatch, Stale};
 use crate::excerpt::excerpt;
 use crate::lines::Lines;
 use crate::tag::{Tag, TagWidth};
-use crate::view::{View, ViewOptions};
+use crate::view::{Format, View, ViewOptions};
 
 /// A mismatch, and the anchor to search for elsewhere.
 pub(crate) struct StaleAnchor<'a> {
@@ -63,12 +62,14 @@ impl<'a> StaleAnchor<'a> {
     }
 }
 
-/// Creates the error for all `stale` lines in edits of `text`, which has these `lines`.
+/// Creates the error for all `stale` lines in edits of `text`, which has these `lines`. It shows
+/// `context` lines around each.
 pub(crate) fn stale_error(
     stale: &[StaleAnchor<'_>],
     text: &str,
     lines: &Lines<'_>,
-    options: ApplyOptions,
+    context: usize,
+    format: Format,
 ) -> Stale {
     let moved = MovedLines::find(stale, text);
     let mismatches: Vec<_> = stale
@@ -84,7 +85,7 @@ pub(crate) fn stale_error(
     });
     let places = named.flatten().map(|line| line - 1..line);
     Stale {
-        current: excerpt(lines, places, options.context, options.format),
+        current: excerpt(lines, places, context, format),
         lines: lines.count(),
         mismatches,
     }

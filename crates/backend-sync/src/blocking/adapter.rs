@@ -15,7 +15,8 @@ use backend_core::{Backend, BackendInfo, Edit, Error, Operation, Result, Sandbox
 use super::pool::{Fence, Pool, PoolSize};
 use super::{BlockingBackend, BlockingContent, BlockingNative};
 use crate::calls::Calls;
-use crate::{Cancel, SyncStream};
+use crate::cancel::Cancel;
+use crate::stream::SyncStream;
 
 /// A blocking implementation as an async backend, on a bounded number of threads.
 /// Clones share the implementation.

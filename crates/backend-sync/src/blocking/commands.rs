@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::adapter::{BlockingAdapter, Cancelling, Effect};
 use super::pool::panicked;
 use super::{BlockingBackend, BlockingSandbox};
-use crate::Cancel;
+use crate::cancel::Cancel;
 
 /// Number of buffered events for a slow reader of a stream.
 const EVENTS: usize = 16;

@@ -4,7 +4,8 @@ use backend_core::Result;
 use backend_core::ops::Content;
 use bytes::Bytes;
 
-use crate::{Engine, SyncStream};
+use crate::engine::Engine;
+use crate::stream::SyncStream;
 
 /// The content of a file to write: bytes in memory, or a blocking iterator.
 #[derive(Debug)]

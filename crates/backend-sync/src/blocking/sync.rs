@@ -13,7 +13,9 @@ use backend_core::{BackendInfo, CommandPaths, Edit, Error, Result, TracedPath, V
 use bytes::Bytes;
 
 use super::{BlockingBackend, BlockingContent, BlockingNative, BlockingSandbox, Events};
-use crate::{Cancel, SyncBackend, SyncSandbox};
+use crate::backend::SyncBackend;
+use crate::cancel::Cancel;
+use crate::sandbox::SyncSandbox;
 
 impl BlockingBackend for SyncBackend {
     fn info(&self) -> BackendInfo {

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use backend_core::Result;
 
-use crate::backend::{Inner, StateBackend};
+use super::{Inner, StateBackend};
 use crate::document::{self, LoadLimits};
 use crate::snapshot::{Snapshot, invalid_document};
 
@@ -19,7 +19,7 @@ pub const FILE_BYTES: u64 = 128 * 1024 * 1024;
 /// 256 bytes in addition to its content.
 pub const TOTAL_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 
-pub(crate) type Clock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
+pub(super) type Clock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
 
 /// Builds a [`StateBackend`].
 pub struct StateBuilder {
@@ -30,7 +30,7 @@ pub struct StateBuilder {
 }
 
 impl StateBuilder {
-    pub(crate) fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             snapshot: Snapshot::default(),
             max_file_bytes: FILE_BYTES,
