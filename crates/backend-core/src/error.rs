@@ -12,7 +12,6 @@ use std::error::Error as StdError;
 use std::fmt;
 
 use crate::path::{PathError, Quoted, VPath};
-use crate::search::{GlobError, GrepPatternError};
 use crate::text::{EditError, WindowError};
 
 /// The result type of this workspace's fallible functions.
@@ -456,18 +455,6 @@ impl From<Error> for std::io::Error {
 impl From<PathError> for Error {
     fn from(error: PathError) -> Self {
         Self::new(ErrorKind::InvalidPath, error.to_string())
-    }
-}
-
-impl From<GlobError> for Error {
-    fn from(error: GlobError) -> Self {
-        Self::invalid_input(error.to_string())
-    }
-}
-
-impl From<GrepPatternError> for Error {
-    fn from(error: GrepPatternError) -> Self {
-        Self::invalid_input(error.to_string())
     }
 }
 

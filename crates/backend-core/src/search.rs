@@ -8,7 +8,8 @@
 //! exclusion, order and the regular expression dialect cannot differ between backends.
 
 mod collect;
-mod exclude;
+mod compile;
+pub(crate) mod exclude;
 mod generated;
 mod glob;
 mod glob_set;

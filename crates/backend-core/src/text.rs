@@ -16,6 +16,7 @@ mod edit;
 mod edit_error;
 mod hint;
 mod index;
+mod scan;
 mod window;
 
 #[cfg(test)]
@@ -28,4 +29,5 @@ pub use edit::{Applied, Edit, apply, line_of};
 pub use edit_error::EditError;
 pub use hint::{Candidate, Similarity};
 pub use index::LineIndex;
-pub use window::{Line, Progress, TextWindow, WindowError, WindowRequest, WindowScanner, window};
+pub use scan::{WindowScanner, window};
+pub use window::{Line, Progress, TextWindow, WindowError, WindowRequest};

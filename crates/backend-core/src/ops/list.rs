@@ -7,9 +7,9 @@ use std::time::SystemTime;
 
 use crate::error::{Error, Result};
 use crate::limits::LIST_ENTRIES;
-use crate::ops::Links;
+use crate::ops::links::Links;
 use crate::path::VPath;
-use crate::search::Exclude;
+use crate::search::exclude::Exclude;
 
 /// The kind of a file system entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -8,7 +8,7 @@ use std::fmt;
 
 use bytes::Bytes;
 
-use crate::ops::Skipped;
+use crate::ops::list::Skipped;
 use crate::path::VPath;
 
 /// The result of `grep`.

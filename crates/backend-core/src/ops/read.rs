@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use crate::error::{Error, Result};
 use crate::limits::{LINE_BYTES, READ_BYTES, WINDOW_BYTES, WINDOW_LINES};
-use crate::ops::Links;
+use crate::ops::links::Links;
 use crate::text::WindowRequest;
 
 /// Options of `resolve`. There are none yet.

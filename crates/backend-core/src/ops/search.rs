@@ -1,10 +1,10 @@
 //! Searching: glob and grep queries and their results.
 
-use crate::error::{Error, Result};
-use crate::limits::{GLOB_FILES, GREP_BYTES, GREP_CONTEXT_LINES, GREP_MATCHES, LINE_BYTES};
-use crate::ops::{Entry, Links, Skipped};
+use crate::limits::{GLOB_FILES, GREP_BYTES, GREP_MATCHES, LINE_BYTES};
+use crate::ops::links::Links;
+use crate::ops::list::{Entry, Skipped};
 use crate::path::VPath;
-use crate::search::{Exclude, Glob, WalkOptions};
+use crate::search::exclude::Exclude;
 
 /// The order of the files that `glob` returns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -114,28 +114,6 @@ impl GlobQuery {
     pub fn exclude(mut self, exclude: Exclude) -> Self {
         self.exclude = exclude;
         self
-    }
-
-    /// Checks the query and prepares the walk that answers it.
-    ///
-    /// # Errors
-    ///
-    /// `InvalidInput` for a bad pattern or a limit of zero.
-    pub fn compile(&self) -> Result<WalkOptions> {
-        if self.limit == 0 {
-            return Err(Error::invalid_input(
-                "a limit of zero files finds nothing; ask for at least one",
-            ));
-        }
-        let pattern = Glob::new(&self.pattern)?;
-        pattern.check_start(&self.path)?;
-        Ok(WalkOptions {
-            hidden: self.hidden,
-            ignored: self.ignored,
-            generated: self.generated,
-            exclude: self.exclude.clone(),
-            pattern: Some(pattern),
-        })
     }
 }
 
@@ -328,36 +306,5 @@ impl GrepQuery {
     pub fn exclude(mut self, exclude: Exclude) -> Self {
         self.exclude = exclude;
         self
-    }
-
-    /// Checks the query and prepares the walk and the search that answer it.
-    ///
-    /// # Errors
-    ///
-    /// `InvalidInput` for a bad pattern, a bad file filter, too much context or
-    /// a maximum of zero.
-    pub fn compile(&self) -> Result<(WalkOptions, crate::search::Grep)> {
-        if self.max_matches == 0 || self.max_bytes == 0 || self.max_line_bytes == 0 {
-            return Err(Error::invalid_input(
-                "a maximum of zero finds nothing; ask for at least one",
-            ));
-        }
-        if self.before.max(self.after) > GREP_CONTEXT_LINES {
-            return Err(Error::invalid_input(format!(
-                "more than {GREP_CONTEXT_LINES} lines of context; read the file instead"
-            )));
-        }
-        let files = self.files.as_deref().map(Glob::new).transpose()?;
-        if let Some(files) = &files {
-            files.check_start(&self.path)?;
-        }
-        let walk = WalkOptions {
-            hidden: self.hidden,
-            ignored: self.ignored,
-            generated: self.generated,
-            exclude: self.exclude.clone(),
-            pattern: files,
-        };
-        Ok((walk, crate::search::Grep::new(self)?))
     }
 }

@@ -8,7 +8,7 @@ use futures_core::stream::BoxStream;
 use sha2::{Digest as _, Sha256};
 
 use crate::error::{Error, Result};
-use crate::ops::Links;
+use crate::ops::links::Links;
 
 /// The content of a file to write: bytes in memory, or a stream of them.
 pub enum Content {

@@ -17,7 +17,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::path::VPath;
-use crate::search::{Glob, GlobError, GlobSet};
+use crate::search::glob::{Glob, GlobError};
+use crate::search::glob_set::GlobSet;
 
 /// Rules that leave entries out. The default leaves out nothing.
 ///

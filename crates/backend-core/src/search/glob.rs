@@ -28,6 +28,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use crate::error::Error;
 use crate::limits::{GLOB_ALTERNATIVES, PATTERN_BYTES};
 use crate::path::{Quoted, VPath};
 
@@ -110,6 +111,12 @@ pub enum GlobError {
         /// The directory where the search would start.
         start: Quoted,
     },
+}
+
+impl From<GlobError> for Error {
+    fn from(error: GlobError) -> Self {
+        Self::invalid_input(error.to_string())
+    }
 }
 
 impl Glob {

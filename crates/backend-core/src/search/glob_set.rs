@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use aho_corasick::AhoCorasick;
 
-use crate::search::Glob;
+use crate::search::glob::Glob;
 
 /// With fewer alternatives than this, trying each is faster than looking for texts first.
 const FEW: usize = 8;

@@ -14,6 +14,7 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use regex_syntax::hir::Look;
 
+use crate::error::Error;
 use crate::limits::{GREP_LINE_BYTES, PATTERN_BYTES, REGEX_BYTES};
 use crate::ops::{Case, FileMatches, GrepQuery, GrepResult, LineKind, RawLine, Skipped};
 use crate::path::VPath;
@@ -47,6 +48,12 @@ pub enum GrepPatternError {
     /// The pattern is valid but too expensive to search for.
     #[error("{0}; search for something simpler")]
     TooComplex(String),
+}
+
+impl From<GrepPatternError> for Error {
+    fn from(error: GrepPatternError) -> Self {
+        Self::invalid_input(error.to_string())
+    }
 }
 
 /// A compiled [`GrepQuery`].

@@ -13,7 +13,8 @@
 
 use crate::limits::{IGNORE_FILE_BYTES, PATH_BYTES};
 use crate::path::VPath;
-use crate::search::{Glob, GlobSet};
+use crate::search::glob::Glob;
+use crate::search::glob_set::GlobSet;
 
 /// Most bytes of lines with several wildcards that are honoured in one file.
 /// Matching such a line takes time that grows with its length and the length of the name.

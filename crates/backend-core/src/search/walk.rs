@@ -44,7 +44,7 @@ use std::collections::VecDeque;
 use crate::limits::TEMPORARY_PREFIX;
 use crate::ops::{FileKind, Skipped};
 use crate::path::VPath;
-use crate::search::ExcludeState;
+use crate::search::exclude::ExcludeState;
 use crate::search::ignore_rules::{IgnoreFile, Mark};
 
 mod rules;

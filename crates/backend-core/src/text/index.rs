@@ -6,7 +6,8 @@
 
 use crate::text::collect::{Collector, count_newlines};
 use crate::text::decode::{detect, is_text};
-use crate::text::window::{TextWindow, WindowError, WindowRequest, window};
+use crate::text::scan::window;
+use crate::text::window::{TextWindow, WindowError, WindowRequest};
 
 /// The number of line ends before each block of a file.
 ///

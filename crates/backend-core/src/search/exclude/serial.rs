@@ -3,7 +3,7 @@
 use serde::de::{Deserialize, Deserializer, Error};
 use serde::ser::{Serialize, Serializer};
 
-use crate::search::Exclude;
+use super::Exclude;
 
 impl Serialize for Exclude {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -23,7 +23,7 @@ pub(super) enum Component {
 ///
 /// The last component is never `**`, and `**` never follows `**`.
 #[derive(Debug, Clone)]
-pub(in crate::search) struct Alternative {
+pub(crate) struct Alternative {
     pub(super) components: Vec<Component>,
 }
 
@@ -69,7 +69,7 @@ impl Alternative {
     }
 
     /// Whether all of `path`, whose last name is `name`, matches.
-    pub(in crate::search) fn matches(&self, path: &str, name: &str) -> bool {
+    pub(crate) fn matches(&self, path: &str, name: &str) -> bool {
         match &self.components[..] {
             // The most common form of pattern; most paths already fail at their name.
             [Component::AnyDepth, last] => last.matches(name),

@@ -178,7 +178,7 @@ impl Alternative {
     }
 
     /// Returns the longest text that every match contains; empty if there is none.
-    pub(in crate::search) fn required_text(&self) -> String {
+    pub(crate) fn required_text(&self) -> String {
         let mut longest = String::new();
         let mut current = String::new();
         let mut end = |current: &mut String| {

@@ -3,9 +3,10 @@
 use super::Child;
 use crate::ops::{FileKind, Skipped};
 use crate::path::VPath;
+use crate::search::exclude::{Exclude, ExcludeState};
 use crate::search::generated::{is_generated, leads_through_generated};
+use crate::search::glob::Glob;
 use crate::search::ignore_rules::IgnoreRules;
-use crate::search::{Exclude, ExcludeState, Glob};
 
 /// Options of a [`Walk`](super::Walk). By default it finds every file that is
 /// neither hidden nor ignored nor in a generated directory.
