@@ -6,12 +6,12 @@ use backend_core::{Error, ErrorKind, Result};
 use sandbox_wire::agent::AgentBinary;
 use sandbox_wire::engine;
 
-use crate::builder::{DEFAULT_WORKING_DIR, Service};
 use crate::check;
-use crate::daemon::{DEFAULT_ADDRESS, Daemon};
+use crate::daemon::Daemon;
 use crate::machine::{DockerMachine, MachineConfig};
 use crate::options::{Delivery, Mode};
 use crate::sandbox::DockerSandbox;
+use crate::settings::{AgentSettings, DEFAULT_WORKING_DIR};
 
 /// Options for attaching to a container, from [`DockerSandbox::attach`].
 #[derive(Debug, Clone)]
@@ -22,7 +22,7 @@ pub struct Attach {
     working_dir: Option<String>,
     foreign: bool,
     idle_timeout: Option<Duration>,
-    service: Service,
+    agent: AgentSettings,
 }
 
 impl DockerSandbox {
@@ -43,7 +43,7 @@ impl DockerSandbox {
             working_dir: None,
             foreign: false,
             idle_timeout: None,
-            service: Service::default(),
+            agent: AgentSettings::default(),
         }
     }
 }
@@ -79,19 +79,19 @@ impl Attach {
     /// Adds an agent binary, one per architecture; the one that fits the image is used.
     /// The default is the binary next to this program.
     pub fn agent(mut self, agent: AgentBinary) -> Self {
-        self.service.add_agent(agent);
+        self.agent.add(agent);
         self
     }
 
     /// Sets how the agent gets into the container, if it is not mounted already.
     pub fn delivery(mut self, delivery: Delivery) -> Self {
-        self.service.delivery = delivery;
+        self.agent.delivery = delivery;
         self
     }
 
     /// Sets whether the agent or the image's own tools serve the operations.
     pub fn mode(mut self, mode: Mode) -> Self {
-        self.service.mode = mode;
+        self.agent.mode = mode;
         self
     }
 
@@ -104,16 +104,9 @@ impl Attach {
     /// answer.
     pub async fn open(self) -> Result<DockerSandbox> {
         check::container(&self.container)?;
-        let daemon = match self.daemon {
-            Some(daemon) => daemon,
-            None => Daemon::at(DEFAULT_ADDRESS).map_err(|error| error.on("docker"))?,
-        };
-        if self.idle_timeout.is_some_and(|idle| idle.is_zero()) {
-            return Err(check::wrong(
-                "an idle timeout of zero stops every sandbox at once; leave it out for none",
-            ));
-        }
-        let agents = self.service.binaries()?;
+        let daemon = self.daemon.map_or_else(Daemon::local, Ok)?;
+        check::idle_timeout(self.idle_timeout)?;
+        let agents = self.agent.binaries()?;
         let config = |working_dir: &str| -> Result<MachineConfig> {
             Ok(MachineConfig {
                 daemon: daemon.clone(),
@@ -122,7 +115,7 @@ impl Attach {
                 settings: None,
                 foreign: self.foreign,
                 agents: agents.clone(),
-                delivery: self.service.delivery,
+                delivery: self.agent.delivery,
             })
         };
         let probe = DockerMachine::new(config("/")?);
@@ -155,7 +148,7 @@ impl Attach {
         let working_dir = self.working_dir.as_deref().unwrap_or(theirs);
         Ok(DockerSandbox::assemble(
             config(working_dir)?,
-            self.service.mode,
+            self.agent.mode,
             None,
             Vec::new(),
             self.idle_timeout,

@@ -1,33 +1,24 @@
 //! [`DockerBuilder`]: the options of a [`DockerSandbox`].
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use backend_core::{Result, VPath};
+use backend_core::Result;
 use sandbox_wire::agent::AgentBinary;
 
-use crate::check;
-use crate::daemon::{DEFAULT_ADDRESS, Daemon};
+use crate::daemon::Daemon;
 use crate::image::BuildOptions;
-use crate::options::{Delivery, Mode, Network, Relaxation, Source, Volume};
+use crate::options::{Delivery, Mode, Network, Relaxation, Volume};
 use crate::runtime::Runtime;
 use crate::sandbox::DockerSandbox;
-
-/// Default memory limit of a sandbox, in bytes.
-pub const DEFAULT_MEMORY: u64 = 2 * 1024 * 1024 * 1024;
-
-/// Default limit on the number of processes in a sandbox.
-pub const DEFAULT_PIDS: u32 = 512;
-
-/// Default working directory.
-pub const DEFAULT_WORKING_DIR: &str = "/workspace";
+use crate::settings::Settings;
 
 /// Options of a [`DockerSandbox`], from [`DockerSandbox::builder`].
 ///
 /// The defaults are hardened: no capabilities, no new privileges, the daemon's seccomp
-/// profile, no network, [`DEFAULT_MEMORY`] without swap on top, [`DEFAULT_PIDS`]
-/// processes, an init that reaps, and an unprivileged user.
+/// profile, no network, [`DEFAULT_MEMORY`](crate::DEFAULT_MEMORY) without swap on top,
+/// [`DEFAULT_PIDS`](crate::DEFAULT_PIDS) processes, an init that reaps, and an
+/// unprivileged user.
 ///
 /// ```no_run
 /// # async fn example() -> backend_core::Result<()> {
@@ -46,116 +37,20 @@ pub const DEFAULT_WORKING_DIR: &str = "/workspace";
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 #[must_use = "a builder does nothing until `build`"]
 pub struct DockerBuilder {
     pub(crate) settings: Settings,
 }
 
-/// The option values collected by a builder.
-#[derive(Debug, Clone)]
-pub(crate) struct Settings {
-    pub(crate) daemon: Option<Daemon>,
-    pub(crate) image: Option<String>,
-    pub(crate) runtime: Option<Runtime>,
-    pub(crate) build: BuildOptions,
-    pub(crate) working_dir: Option<String>,
-    pub(crate) env: BTreeMap<String, String>,
-    pub(crate) labels: BTreeMap<String, String>,
-    pub(crate) volumes: Vec<Volume>,
-    pub(crate) network: Network,
-    pub(crate) memory: u64,
-    pub(crate) swap: u64,
-    pub(crate) cpus: Option<f64>,
-    pub(crate) cpu_shares: Option<u32>,
-    pub(crate) pids: u32,
-    pub(crate) tmpfs: BTreeMap<String, String>,
-    pub(crate) user: Option<String>,
-    pub(crate) read_only_root: bool,
-    pub(crate) capabilities: BTreeSet<String>,
-    pub(crate) seccomp: Option<String>,
-    pub(crate) oci_runtime: Option<String>,
-    pub(crate) name: Option<String>,
-    pub(crate) auto_remove: bool,
-    pub(crate) init: bool,
-    pub(crate) idle_timeout: Option<Duration>,
-    pub(crate) reap: bool,
-    pub(crate) ca_bundle: Option<PathBuf>,
-    pub(crate) relaxed: BTreeSet<Relaxation>,
-    pub(crate) service: Service,
-}
-
-/// The agent binaries, how they are delivered, and which mode serves the operations.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Service {
-    /// One for each architecture.
-    pub(crate) agents: Vec<AgentBinary>,
-    pub(crate) delivery: Delivery,
-    pub(crate) mode: Mode,
-}
-
-impl Service {
-    /// Adds an agent, replacing the one for the same architecture.
-    pub(crate) fn add_agent(&mut self, agent: AgentBinary) {
-        self.agents.retain(|other| other.arch() != agent.arch());
-        self.agents.push(agent);
-    }
-
-    /// Returns the agents to choose from: the ones given, else the one next to this
-    /// program. Empty in portable mode.
-    pub(crate) fn binaries(&self) -> Result<Vec<AgentBinary>> {
-        if self.mode == Mode::Portable {
-            return Ok(Vec::new());
-        }
-        let mut found = self.agents.clone();
-        if found.is_empty() {
-            found.extend(AgentBinary::locate());
-        }
-        if found.is_empty() && self.mode == Mode::Agent {
-            return Err(check::wrong(
-                "there is no sandbox-agent beside this program; give one with `agent` (`agentbox agent install` makes one), or use Mode::Portable",
-            ));
-        }
-        Ok(found)
+impl DockerSandbox {
+    /// Returns a builder for a new container.
+    pub fn builder() -> DockerBuilder {
+        DockerBuilder::default()
     }
 }
 
 impl DockerBuilder {
-    pub(crate) fn new() -> Self {
-        Self {
-            settings: Settings {
-                daemon: None,
-                image: None,
-                runtime: None,
-                build: BuildOptions::default(),
-                working_dir: None,
-                env: BTreeMap::new(),
-                labels: BTreeMap::new(),
-                volumes: Vec::new(),
-                network: Network::default(),
-                memory: DEFAULT_MEMORY,
-                swap: 0,
-                cpus: None,
-                cpu_shares: None,
-                pids: DEFAULT_PIDS,
-                tmpfs: BTreeMap::new(),
-                user: None,
-                read_only_root: false,
-                capabilities: BTreeSet::new(),
-                seccomp: None,
-                oci_runtime: None,
-                name: None,
-                auto_remove: true,
-                init: true,
-                idle_timeout: None,
-                reap: true,
-                ca_bundle: None,
-                relaxed: BTreeSet::new(),
-                service: Service::default(),
-            },
-        }
-    }
-
     /// Sets the daemon. The default is the one at `/var/run/docker.sock`, or on Windows at
     /// `//./pipe/docker_engine`.
     pub fn daemon(mut self, daemon: Daemon) -> Self {
@@ -183,8 +78,8 @@ impl DockerBuilder {
     }
 
     /// Sets the directory that relative paths and commands start in. Defaults to the
-    /// runtime's directory, else [`DEFAULT_WORKING_DIR`]. It is created if it is
-    /// missing, and belongs to the sandbox's user.
+    /// runtime's directory, else [`DEFAULT_WORKING_DIR`](crate::DEFAULT_WORKING_DIR). It
+    /// is created if it is missing, and belongs to the sandbox's user.
     pub fn working_dir(mut self, working_dir: impl Into<String>) -> Self {
         self.settings.working_dir = Some(working_dir.into());
         self
@@ -336,19 +231,19 @@ impl DockerBuilder {
     /// Adds an agent binary, one per architecture; the one that fits the image is used.
     /// The default is the binary next to this program.
     pub fn agent(mut self, agent: AgentBinary) -> Self {
-        self.settings.service.add_agent(agent);
+        self.settings.agent.add(agent);
         self
     }
 
     /// Sets how the agent gets into the container.
     pub fn delivery(mut self, delivery: Delivery) -> Self {
-        self.settings.service.delivery = delivery;
+        self.settings.agent.delivery = delivery;
         self
     }
 
     /// Sets whether the agent or the image's own tools serve the operations.
     pub fn mode(mut self, mode: Mode) -> Self {
-        self.settings.service.mode = mode;
+        self.settings.agent.mode = mode;
         self
     }
 
@@ -360,149 +255,9 @@ impl DockerBuilder {
     /// `Config` for an invalid option; `Unavailable` if no daemon is given and none
     /// listens.
     pub fn build(self) -> Result<DockerSandbox> {
-        let checked = self.settings.check()?;
-        DockerSandbox::new(checked)
-    }
-}
-
-/// Options that passed the checks.
-#[derive(Debug)]
-pub(crate) struct Checked {
-    pub(crate) settings: Settings,
-    pub(crate) daemon: Daemon,
-    pub(crate) working_dir: VPath,
-}
-
-impl Settings {
-    fn check(self) -> Result<Checked> {
-        let given = self.working_dir.as_deref();
-        let runtime = self.runtime.as_ref().map(|runtime| &*runtime.work_dir);
-        let working_dir = given
-            .or(runtime.filter(|directory| !directory.is_empty()))
-            .unwrap_or(DEFAULT_WORKING_DIR);
-        let working_dir = check::absolute_path("work", working_dir)?;
-        match (&self.image, &self.runtime) {
-            (Some(image), None) => check::image(image)?,
-            (None, Some(_)) => {}
-            (Some(_), Some(_)) => {
-                return Err(check::wrong("an image and a runtime are given; choose one"));
-            }
-            (None, None) => {
-                return Err(check::wrong(
-                    "no image is given; name an image or a runtime",
-                ));
-            }
-        }
-        self.check_names()?;
-        self.check_limits()?;
-        let daemon = match &self.daemon {
-            Some(daemon) => daemon.clone(),
-            None => Daemon::at(DEFAULT_ADDRESS).map_err(|error| error.on("docker"))?,
-        };
-        self.check_mounts(&daemon)?;
-        Ok(Checked {
-            settings: self,
-            daemon,
-            working_dir,
-        })
-    }
-
-    fn check_names(&self) -> Result<()> {
-        for (name, value) in &self.env {
-            check::variable(name, value)?;
-        }
-        for (key, value) in &self.labels {
-            check::label(key, value)?;
-        }
-        for capability in &self.capabilities {
-            check::capability(capability)?;
-        }
-        self.user.as_deref().map_or(Ok(()), check::user)?;
-        if let Some(name) = &self.name {
-            check::container(name)?;
-        }
-        if let Some(name) = &self.oci_runtime {
-            check::name("an OCI runtime", name)?;
-        }
-        if let Network::Named(name) = &self.network {
-            check::network(name)?;
-        }
-        match (&self.seccomp, self.relaxed(Relaxation::UnconfinedSeccomp)) {
-            (Some(_), true) => Err(check::wrong(
-                "a seccomp profile and Relaxation::UnconfinedSeccomp are given; choose one",
-            )),
-            (Some(profile), false) => check::seccomp(profile),
-            (None, _) => Ok(()),
-        }
-    }
-
-    fn check_limits(&self) -> Result<()> {
-        let whole = i64::MAX as u64 / 2;
-        if self.memory < check::LEAST_MEMORY || self.memory > whole || self.swap > whole {
-            return Err(check::wrong(format!(
-                "a sandbox cannot have {} bytes of memory; give at least {}",
-                self.memory,
-                check::LEAST_MEMORY
-            )));
-        }
-        if self.pids == 0 {
-            return Err(check::wrong(
-                "a sandbox needs processes; give a limit of at least 1",
-            ));
-        }
-        if let Some(cpus) = self.cpus
-            && !(0.01..=4096.0).contains(&cpus)
-        {
-            return Err(check::wrong(format!(
-                "a sandbox cannot use {cpus} processors; give a number from 0.01"
-            )));
-        }
-        if let Some(shares) = self.cpu_shares
-            && !(2..=262_144).contains(&shares)
-        {
-            return Err(check::wrong(format!(
-                "{shares} is not a valid processor weight; give 2 to 262144"
-            )));
-        }
-        if self.idle_timeout.is_some_and(|idle| idle.is_zero()) {
-            return Err(check::wrong(
-                "an idle timeout of zero stops every sandbox at once; leave it out for none",
-            ));
-        }
-        Ok(())
-    }
-
-    fn check_mounts(&self, daemon: &Daemon) -> Result<()> {
-        let mut taken = BTreeSet::new();
-        for (target, options) in &self.tmpfs {
-            check::tmpfs(options)?;
-            taken.insert(check::mount_point(target)?);
-        }
-        for volume in &self.volumes {
-            let target = check::mount_point(&volume.target)?;
-            if !taken.insert(target.clone()) {
-                return Err(check::wrong(format!(
-                    "two mounts are on '{target}'; leave one out"
-                )));
-            }
-            match &volume.source {
-                Source::Host(path) => check::host_source(path, daemon.socket())?,
-                Source::Named(name) => check::name("a volume", name)?,
-            }
-        }
-        if let Some(path) = &self.ca_bundle
-            && !path.is_absolute()
-        {
-            return Err(check::wrong("the path of the certificates is not absolute"));
-        }
-        Ok(())
-    }
-
-    pub(crate) fn relaxed(&self, relaxation: Relaxation) -> bool {
-        self.relaxed.contains(&relaxation)
+        DockerSandbox::new(self.settings.validate()?)
     }
 }
 
 #[cfg(test)]
-#[path = "builder_tests.rs"]
 mod tests;

@@ -1,6 +1,7 @@
 //! Validation of options. Every error says what would be valid.
 
 use std::path::{Component, Path};
+use std::time::Duration;
 
 use backend_core::{Error, ErrorKind, Quoted, Result, VPath};
 
@@ -176,6 +177,16 @@ pub(crate) fn tmpfs(options: &str) -> Result<()> {
     )))
 }
 
+/// Checks the time after which an idle sandbox is stopped.
+pub(crate) fn idle_timeout(idle: Option<Duration>) -> Result<()> {
+    if idle.is_some_and(|idle| idle.is_zero()) {
+        return Err(wrong(
+            "an idle timeout of zero stops every sandbox at once; leave it out for none",
+        ));
+    }
+    Ok(())
+}
+
 /// Checks a path in the sandbox for the working directory or a mount.
 pub(crate) fn absolute_path(what: &str, text: &str) -> Result<VPath> {
     if !text.starts_with('/') {
@@ -251,5 +262,4 @@ pub(crate) fn host_source(source: &Path, engine: Option<&Path>) -> Result<()> {
 }
 
 #[cfg(test)]
-#[path = "check_tests.rs"]
 mod tests;

@@ -14,15 +14,17 @@ use tokio::sync::OnceCell;
 const ANSWER_SECONDS: u64 = 120;
 
 /// The daemon's address, unless another one is given.
-pub(crate) const DEFAULT_ADDRESS: &str = match cfg!(windows) {
-    true => "npipe:////./pipe/docker_engine",
-    false => "unix:///var/run/docker.sock",
+const DEFAULT_ADDRESS: &str = if cfg!(windows) {
+    "npipe:////./pipe/docker_engine"
+} else {
+    "unix:///var/run/docker.sock"
 };
 
 /// An example address of a local daemon, for messages.
-const EXAMPLE: &str = match cfg!(windows) {
-    true => "npipe:////./pipe/NAME",
-    false => "unix:///PATH",
+const EXAMPLE: &str = if cfg!(windows) {
+    "npipe:////./pipe/NAME"
+} else {
+    "unix:///PATH"
 };
 
 /// The first API version that comes with BuildKit.
@@ -119,6 +121,11 @@ impl Daemon {
             address: address.to_owned(),
             negotiated: Arc::default(),
         })
+    }
+
+    /// Connects to the daemon at the default address.
+    pub(crate) fn local() -> Result<Self> {
+        Self::at(DEFAULT_ADDRESS).map_err(|error| error.on("docker"))
     }
 
     /// Connects to the daemon that `DOCKER_HOST` names, else the one at

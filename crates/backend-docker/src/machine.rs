@@ -21,9 +21,9 @@ use sandbox_wire::agent::AgentBinary;
 use sandbox_wire::{ByteStream, Machine, Process, Spawn};
 use tokio::sync::{OnceCell, Semaphore};
 
-use crate::builder::Settings;
 use crate::daemon::{self, Daemon};
 use crate::options::Delivery;
+use crate::settings::Settings;
 
 pub(crate) use lifecycle::{ContainerInfo, StartReason, Status};
 
@@ -57,14 +57,10 @@ pub(crate) struct Core {
 /// The last known state of the container.
 #[derive(Debug, Default)]
 struct State {
-    /// The container was requested by a caller.
-    wanted: bool,
-    /// The last clone is dropped: nothing is created or started any more.
-    closed: bool,
+    demand: Demand,
+    presence: Presence,
     /// A container of this name may exist that this object created.
     attempted: bool,
-    /// The container existed, so if it is missing now, it was removed.
-    existed: bool,
     /// Identifies the agent that is mounted in it.
     bound: Option<String>,
     /// Path that the agent was uploaded to since the container was started.
@@ -73,13 +69,61 @@ struct State {
     read_only: bool,
     /// The architecture of its image.
     architecture: String,
-    /// It was running when it was last inspected, and this object has not stopped it
-    /// since.
-    running: bool,
     /// Number of times this object has started it.
     starts: u64,
     /// An archive that must be unpacked in it before any operation.
     pending: Option<Arc<Pending>>,
+}
+
+/// Whether callers need the container.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Demand {
+    /// No caller has requested it yet.
+    #[default]
+    None,
+    Requested,
+    /// The last clone is dropped: nothing is created or started any more.
+    Closed,
+}
+
+/// The container as it was last inspected.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Presence {
+    /// It was never there.
+    #[default]
+    Unseen,
+    /// It was there, so if it is missing now, it was removed.
+    Seen,
+    /// It was running, and this object has not stopped it since.
+    Running,
+}
+
+impl Presence {
+    /// A container without settings was attached to, so it exists.
+    fn initial(settings: Option<&Settings>) -> Self {
+        settings.map_or(Self::Seen, |_| Self::Unseen)
+    }
+}
+
+impl State {
+    /// Whether the container existed.
+    fn existed(&self) -> bool {
+        self.presence != Presence::Unseen
+    }
+
+    /// Records that the container exists.
+    fn set_seen(&mut self) {
+        if self.presence == Presence::Unseen {
+            self.presence = Presence::Seen;
+        }
+    }
+
+    /// Records that the container does not run.
+    fn set_not_running(&mut self) {
+        if self.presence == Presence::Running {
+            self.presence = Presence::Seen;
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -102,7 +146,10 @@ pub(crate) struct MachineConfig {
 
 impl DockerMachine {
     pub(crate) fn new(config: MachineConfig) -> Self {
-        let attached = config.settings.is_none();
+        let state = State {
+            presence: Presence::initial(config.settings.as_ref()),
+            ..State::default()
+        };
         Self(Arc::new(Core {
             daemon: config.daemon,
             name: config.name,
@@ -111,10 +158,7 @@ impl DockerMachine {
             foreign: config.foreign,
             agents: config.agents,
             delivery: config.delivery,
-            state: Mutex::new(State {
-                existed: attached,
-                ..State::default()
-            }),
+            state: Mutex::new(state),
             lock: Arc::new(Semaphore::new(1)),
         }))
     }
@@ -134,7 +178,7 @@ impl DockerMachine {
 
     /// Whether the container was running when it was last inspected.
     pub(crate) fn runs(&self) -> bool {
-        self.0.state().running
+        self.0.state().presence == Presence::Running
     }
 
     /// Returns how often this object has started the container.
@@ -150,13 +194,9 @@ impl DockerMachine {
     /// Closes the machine: a creation in progress is finished and then disposed of, and
     /// nothing is created any more. Returns the remaining work, if there is any.
     pub(crate) fn close(&self, mode: StopMode) -> Option<impl Future<Output = Result<()>> + use<>> {
-        let wanted = {
-            let mut state = self.0.state();
-            state.closed = true;
-            state.wanted
-        };
+        let demand = std::mem::replace(&mut self.0.state().demand, Demand::Closed);
         let core = Arc::clone(&self.0);
-        wanted.then_some(async move {
+        (demand == Demand::Requested).then_some(async move {
             let inner = Arc::clone(&core);
             let stop = async move {
                 if inner.state().attempted {
@@ -172,7 +212,7 @@ impl DockerMachine {
     /// dropped: otherwise a container could stay forever that no object knows of.
     pub(crate) async fn ready(&self, reason: StartReason) -> Result<()> {
         let core = Arc::clone(&self.0);
-        core.state().wanted = true;
+        core.request();
         self.0
             .exclusively(async move { core.ready(reason).await })
             .await
@@ -206,6 +246,14 @@ impl Core {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records that a caller needs the container.
+    fn request(&self) {
+        let mut state = self.state();
+        if state.demand == Demand::None {
+            state.demand = Demand::Requested;
+        }
     }
 
     /// Runs operations that change the container's state, one at a time and to
@@ -350,7 +398,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
-    use crate::builder::Service;
+    use crate::settings::AgentSettings;
 
     /// The smallest file that passes for a static program of an architecture.
     fn agent(directory: &std::path::Path, name: &str, processor: u8) -> AgentBinary {
@@ -368,9 +416,9 @@ mod tests {
     #[test]
     fn the_agent_is_that_of_the_images_processor() {
         let place = tempfile::tempdir().unwrap();
-        let mut service = Service::default();
+        let mut settings = AgentSettings::default();
         for (name, processor) in [("old", 62), ("arm", 183), ("new", 62)] {
-            service.add_agent(agent(place.path(), name, processor));
+            settings.add(agent(place.path(), name, processor));
         }
         let machine = DockerMachine::new(MachineConfig {
             daemon: Daemon::at("tcp://127.0.0.1:1").unwrap(),
@@ -378,7 +426,7 @@ mod tests {
             working_dir: VPath::parse("/").unwrap(),
             settings: None,
             foreign: false,
-            agents: service.binaries().unwrap(),
+            agents: settings.binaries().unwrap(),
             delivery: Delivery::Auto,
         });
         let chosen = |architecture| {

@@ -12,11 +12,10 @@ use backend_core::{Error, Operation, Result, Sandbox};
 use sandbox_wire::agent::AgentBinary;
 use sandbox_wire::{AgentOptions, AgentSandbox, PortableSandbox, engine};
 
-use crate::builder::{Checked, DockerBuilder};
 use crate::labels::Disposal;
 use crate::machine::{DockerMachine, MachineConfig, StartReason, Status};
 use crate::options::{Mode, Relaxation};
-use crate::spec;
+use crate::settings::ValidSettings;
 use crate::stats::{self, Counters, Stats};
 use idle::Busy;
 
@@ -29,11 +28,11 @@ use idle::Busy;
 /// `Unavailable` too, until `start` or [`unpause`](Self::unpause).
 ///
 /// When the last clone is dropped, a container that it created is removed, or with
-/// [`auto_remove(false)`](DockerBuilder::auto_remove) stopped. This happens in the
+/// [`auto_remove(false)`](crate::DockerBuilder::auto_remove) stopped. This happens in the
 /// background, provided the process lives long enough; call [`stop`](Sandbox::stop) to
 /// be sure. Containers with a name, or that were attached to, are left as they are.
 ///
-/// See [`DockerBuilder`] for an example.
+/// See [`DockerBuilder`](crate::DockerBuilder) for an example.
 #[derive(Debug, Clone)]
 pub struct DockerSandbox(Arc<Inner>);
 
@@ -76,32 +75,27 @@ pub enum ContainerState {
 }
 
 impl DockerSandbox {
-    /// Returns a builder for a new container.
-    pub fn builder() -> DockerBuilder {
-        DockerBuilder::new()
-    }
-
-    pub(crate) fn new(checked: Checked) -> Result<Self> {
-        let Checked {
+    pub(crate) fn new(valid: ValidSettings) -> Result<Self> {
+        let ValidSettings {
             settings,
             daemon,
             working_dir,
-        } = checked;
+        } = valid;
         let name = settings.name.clone().unwrap_or_else(|| {
             let random = fastrand::u64(..);
             format!("agentbox-{random:016x}")
         });
-        let disposal = Some(spec::disposal(&settings));
+        let disposal = Some(settings.disposal());
         let relaxed = settings.relaxed.iter().copied().collect();
         let idle_timeout = settings.idle_timeout;
-        let mode = settings.service.mode;
+        let mode = settings.agent.mode;
         let config = MachineConfig {
             daemon,
             name,
             working_dir,
             foreign: false,
-            agents: settings.service.binaries()?,
-            delivery: settings.service.delivery,
+            agents: settings.agent.binaries()?,
+            delivery: settings.agent.delivery,
             settings: Some(settings),
         };
         Ok(Self::assemble(

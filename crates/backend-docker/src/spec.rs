@@ -8,10 +8,10 @@ use backend_core::VPath;
 use bollard::models::{ContainerCreateBody, HealthConfig, HostConfig, Mount, MountType};
 use sha2::{Digest as _, Sha256};
 
-use crate::builder::Settings;
 use crate::environment::{self, EnvironmentSources};
-use crate::labels::{self, Disposal, Process};
+use crate::labels::{self, Process};
 use crate::options::{Network, Relaxation, Source};
+use crate::settings::Settings;
 
 /// Directory of our bind mounts. `/dev` is a fresh file system in every container, so
 /// the mount points are not part of any layer.
@@ -199,9 +199,10 @@ impl Plan<'_> {
         let bytes = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
         let memory = bytes(settings.memory);
         let limited = !relaxed(Relaxation::UnlimitedMemory);
-        let pids = match relaxed(Relaxation::UnlimitedProcesses) {
-            true => -1,
-            false => i64::from(settings.pids),
+        let pids = if relaxed(Relaxation::UnlimitedProcesses) {
+            -1
+        } else {
+            i64::from(settings.pids)
         };
         HostConfig {
             cap_drop: Some(vec!["ALL".to_owned()]),
@@ -300,10 +301,8 @@ impl Plan<'_> {
         set(labels::SANDBOX, self.name.to_owned());
         set(labels::NONCE, self.nonce.to_owned());
         set(labels::CONFIG, self.fingerprint(body));
-        set(
-            labels::DISPOSAL,
-            disposal(self.settings).as_str().to_owned(),
-        );
+        let disposal = self.settings.disposal().as_str();
+        set(labels::DISPOSAL, disposal.to_owned());
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.map(|since| since.as_secs()).unwrap_or_default();
         set(labels::CREATED, now.to_string());
@@ -396,15 +395,6 @@ impl Plan<'_> {
     }
 }
 
-/// Returns the action to take on the container when its owner is gone.
-pub(crate) fn disposal(settings: &Settings) -> Disposal {
-    match (&settings.name, settings.auto_remove) {
-        (Some(_), _) => Disposal::Keep,
-        (None, true) => Disposal::Remove,
-        (None, false) => Disposal::Stop,
-    }
-}
-
 /// Whether a path in a container is one of our mount points.
 pub(crate) fn is_ours(path: &str) -> bool {
     path.starts_with(OURS)
@@ -425,5 +415,4 @@ fn sorted(value: serde_json::Value) -> serde_json::Value {
 }
 
 #[cfg(test)]
-#[path = "spec_tests.rs"]
 mod tests;

@@ -17,7 +17,6 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::no_answer;
 use crate::daemon::Daemon;
 
 /// The longest line of an answer that is accepted.
@@ -130,4 +129,13 @@ impl Answer {
             }
         }
     }
+}
+
+/// The error for a daemon that cannot be reached, with the next step.
+fn no_answer(daemon: &Daemon) -> Error {
+    Error::unavailable(format!(
+        "the Docker daemon at {} does not answer; start it, or give its address",
+        daemon.address()
+    ))
+    .on("docker")
 }

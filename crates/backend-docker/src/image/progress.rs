@@ -12,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::build::BuildEvent;
+use super::event::BuildEvent;
 
 /// The longest line that is passed on.
 const LONGEST_LINE: usize = 2000;
@@ -271,5 +271,4 @@ impl<'a> Fields<'a> {
 }
 
 #[cfg(test)]
-#[path = "progress_tests.rs"]
 mod tests;

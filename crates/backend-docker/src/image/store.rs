@@ -11,12 +11,14 @@ use bollard::query_parameters::{
 };
 use futures::StreamExt;
 
-use super::REPOSITORY;
-use super::build::BuildEvent;
+use super::event::BuildEvent;
 use super::progress::clean;
 use crate::daemon::Daemon;
 use crate::dockerfile::LABEL;
 use crate::runtime::config;
+
+/// The repository of images built by this crate.
+pub(super) const REPOSITORY: &str = "agentbox-runtime";
 
 /// Whether the daemon has an image.
 pub(super) async fn is_present(daemon: &Daemon, image: &str) -> Result<bool> {

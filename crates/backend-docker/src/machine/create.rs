@@ -16,14 +16,15 @@ use bytes::Bytes;
 
 use lookup::Lookup;
 
-use super::{ContainerInfo, Core, StartReason, deliver, is_source_missing};
+use super::lifecycle::{ContainerInfo, StartReason};
+use super::{Core, Presence, deliver, is_source_missing};
 use crate::archive::Archive;
-use crate::builder::Settings;
 use crate::check;
 use crate::daemon;
 use crate::labels;
 use crate::leftovers;
 use crate::options::{Delivery, Source};
+use crate::settings::Settings;
 use crate::spec::{self, ImageFacts, OwnedDir, Plan, User};
 
 /// Attempts, and the pause between them, to find a container that is being created
@@ -200,14 +201,14 @@ impl Core {
         self.set_pending(pending);
         {
             let mut state = self.state();
-            state.existed = true;
+            state.set_seen();
             state.bound = lookup.agent.as_ref().and(lookup.stamp.clone());
             state.read_only = settings.read_only_root;
             state.architecture.clone_from(&lookup.facts.architecture);
         }
         let started = self.start().await;
         if started.is_err() {
-            self.state().existed = false;
+            self.state().presence = Presence::Unseen;
         }
         started
     }

@@ -10,7 +10,7 @@ use bollard::query_parameters::{
     StopContainerOptionsBuilder,
 };
 
-use super::Core;
+use super::{Core, Demand, Presence, State};
 use crate::daemon;
 use crate::labels;
 
@@ -124,18 +124,23 @@ impl Core {
 
     pub(super) async fn ready(&self, reason: StartReason) -> Result<()> {
         let ready = self.ready_now(reason).await;
-        self.state().running = ready.is_ok();
+        let mut state = self.state();
+        match ready {
+            Ok(()) => state.presence = Presence::Running,
+            Err(_) => state.set_not_running(),
+        }
+        drop(state);
         ready
     }
 
     async fn ready_now(&self, reason: StartReason) -> Result<()> {
-        if self.state().closed {
+        if self.state().demand == Demand::Closed {
             return Err(Error::unavailable("the sandbox was dropped; make another"));
         }
         match self.find().await? {
             Some(found) => self.resume(found, reason).await,
             None => {
-                let lost = self.state().existed && reason == StartReason::OnDemand;
+                let lost = self.state().existed() && reason == StartReason::OnDemand;
                 match &self.settings {
                     Some(settings) if !lost => self.create(settings).await,
                     _ => Err(self.removed()),
@@ -149,7 +154,7 @@ impl Core {
         self.check(&found).await?;
         {
             let mut state = self.state();
-            state.existed = true;
+            state.set_seen();
             state.bound = found.labels.get(labels::AGENT).cloned();
             state.read_only = found.read_only;
             if found.status != Status::Running {
@@ -241,7 +246,7 @@ impl Core {
     pub(super) async fn stop(&self, mode: StopMode) -> Result<()> {
         let is_ours = {
             let state = self.state();
-            state.attempted || state.existed
+            state.attempted || state.existed()
         };
         match self.stop_now(mode).await {
             // If the daemon never answered, there is nothing of ours to stop.
@@ -266,19 +271,19 @@ impl Core {
             }
             let mut state = self.state();
             let architecture = std::mem::take(&mut state.architecture);
-            *state = super::State {
+            *state = State {
                 architecture,
                 starts: state.starts,
-                wanted: state.wanted,
-                closed: state.closed,
-                existed: self.settings.is_none(),
-                ..super::State::default()
+                demand: state.demand,
+                presence: Presence::initial(self.settings.as_ref()),
+                ..State::default()
             };
             return Ok(());
         }
         {
             let mut state = self.state();
-            (state.running, state.uploaded) = (false, None);
+            state.set_not_running();
+            state.uploaded = None;
         }
         let stop = || {
             let options = StopContainerOptionsBuilder::default()
@@ -325,7 +330,7 @@ impl Core {
             Err(error) => Some(error),
         };
         if reason.is_some() {
-            self.state().running = false;
+            self.state().set_not_running();
         }
         reason
     }
@@ -341,7 +346,7 @@ impl Core {
     /// The error for a container that no longer exists.
     pub(super) fn removed(&self) -> Error {
         let name = &self.name;
-        Error::unavailable(match (&self.settings, self.state().existed) {
+        Error::unavailable(match (&self.settings, self.state().existed()) {
             (Some(_), true) => format!(
                 "the container {name} was removed, and its files with it; a new one is created when the sandbox, or the program that uses it, is started again"
             ),

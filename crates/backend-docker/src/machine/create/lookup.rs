@@ -7,13 +7,13 @@ use bollard::query_parameters::DownloadFromContainerOptionsBuilder;
 use futures::StreamExt as _;
 
 use crate::archive;
-use crate::builder::Settings;
 use crate::check;
 use crate::daemon;
 use crate::image;
 use crate::machine::{Core, deliver};
 use crate::options::{Delivery, Source};
 use crate::runtime::Runtime;
+use crate::settings::Settings;
 use crate::spec::{ImageFacts, User};
 
 /// The largest `/etc/passwd` that is read.

@@ -4,6 +4,7 @@ use super::*;
 use crate::builder::DockerBuilder;
 use crate::options::Volume;
 use crate::runtime::Runtime;
+use crate::sandbox::DockerSandbox;
 
 fn facts() -> ImageFacts {
     ImageFacts {
@@ -33,7 +34,7 @@ fn planned<T>(builder: DockerBuilder, facts: &ImageFacts, check: impl FnOnce(&Pl
 }
 
 fn new() -> DockerBuilder {
-    DockerBuilder::new().image("image:1")
+    DockerSandbox::builder().image("image:1")
 }
 
 fn body(builder: DockerBuilder) -> ContainerCreateBody {

@@ -7,7 +7,7 @@ use super::*;
 fn new() -> DockerBuilder {
     // Never contacted: no test here starts a container.
     let daemon = Daemon::at("tcp://127.0.0.1:1").unwrap();
-    let builder = DockerBuilder::new().daemon(daemon).mode(Mode::Portable);
+    let builder = DockerSandbox::builder().daemon(daemon).mode(Mode::Portable);
     builder.image("image:1")
 }
 
@@ -20,7 +20,7 @@ fn refused(builder: DockerBuilder) -> String {
 #[test]
 fn an_image_or_a_runtime() {
     let daemon = || Daemon::at("tcp://127.0.0.1:1").unwrap();
-    assert!(refused(DockerBuilder::new().daemon(daemon())).contains("no image"));
+    assert!(refused(DockerSandbox::builder().daemon(daemon())).contains("no image"));
     assert!(refused(new().runtime(Runtime::default())).contains("choose one"));
     let error = refused(new().image("no such image"));
     assert!(error.starts_with("docker: 'no such image'"), "{error}");
@@ -36,7 +36,7 @@ fn the_working_directory() {
         ..Runtime::default()
     };
     let daemon = Daemon::at("tcp://127.0.0.1:1").unwrap();
-    let builder = DockerBuilder::new().daemon(daemon).mode(Mode::Portable);
+    let builder = DockerSandbox::builder().daemon(daemon).mode(Mode::Portable);
     let sandbox = builder.runtime(runtime).build().unwrap();
     assert_eq!(sandbox.working_dir().as_str(), "/app");
     refused(new().working_dir("relative"));
