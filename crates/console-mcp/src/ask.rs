@@ -27,7 +27,7 @@ const DENY: &str = "deny";
 #[derive(Debug)]
 pub(crate) struct ClientApprover {
     pub(crate) peer: Peer<RoleServer>,
-    pub(crate) patience: Duration,
+    pub(crate) timeout: Duration,
 }
 
 /// Returns `true` if the client can show a form.
@@ -61,11 +61,11 @@ impl Approver for ClientApprover {
         };
         let mut pending = PendingQuestion(Some(handle));
         let answered = match &mut pending.0 {
-            Some(handle) => CallSlot::release_during(timeout(self.patience, &mut handle.rx)).await,
+            Some(handle) => CallSlot::release_during(timeout(self.timeout, &mut handle.rx)).await,
             None => return Err(ApproverError::new("the question was not sent; ask again")),
         };
         let Ok(answered) = answered else {
-            let after = self.patience;
+            let after = self.timeout;
             let text = format!("no answer within {after:?}; ask again");
             return Err(ApproverError::new(text));
         };

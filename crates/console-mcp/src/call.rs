@@ -10,7 +10,8 @@ use rmcp::model::{
 };
 use serde_json::{Map, Value};
 
-use crate::{Settings, structured, uri};
+use crate::settings::Settings;
+use crate::{structured, uri};
 
 /// The `_meta` key that holds the class of a failure.
 const FAILURE: &str = "console-tools/failure";

@@ -189,9 +189,9 @@ impl<T: Transport<RoleServer> + 'static> CountedTransport<T> {
     }
 
     /// Wraps a session. Its client is gone when a message to it waits longer than
-    /// `patience`.
-    pub(crate) fn session(inner: T, connection: Arc<Connection>, patience: Duration) -> Self {
-        Self::new(inner, connection, Kind::Session(patience))
+    /// `timeout`.
+    pub(crate) fn session(inner: T, connection: Arc<Connection>, timeout: Duration) -> Self {
+        Self::new(inner, connection, Kind::Session(timeout))
     }
 
     fn new(inner: T, connection: Arc<Connection>, kind: Kind) -> Self {
@@ -283,9 +283,9 @@ impl<T: Transport<RoleServer> + 'static> Transport<RoleServer> for CountedTransp
                     }
                     sent
                 }
-                Kind::Session(patience) => tokio::select! {
+                Kind::Session(timeout) => tokio::select! {
                     sent = &mut sent => sent,
-                    () = tokio::time::sleep(patience) => {
+                    () = tokio::time::sleep(timeout) => {
                         connection.mark_gone();
                         sent.await
                     }

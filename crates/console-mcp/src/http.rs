@@ -26,10 +26,10 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::connect::Connect;
 use crate::server::Server;
-use crate::{Connect, HttpSettings, ServeError, Settings};
+use crate::settings::{HttpSettings, ServeError, Settings};
 use host::Hosts;
-pub(crate) use host::is_host;
 use origin::{Origins, RequestOrigin};
 use sessions::Sessions;
 use tcp_connections::{TcpConnectionGuard, TcpConnections};

@@ -26,10 +26,12 @@ use tokio::sync::Semaphore;
 
 use crate::ask::ClientApprover;
 use crate::call_slot::CallSlot;
+use crate::connect::Connect;
 use crate::connection::Connection;
 use crate::live_output::LiveOutput;
 use crate::session::{Session, Workspace};
-use crate::{Connect, Settings, call, resources, roots};
+use crate::settings::Settings;
+use crate::{call, resources, roots};
 
 /// The newest protocol version with sessions. Later versions have none, and giving each
 /// client its own backend needs one.
@@ -86,7 +88,7 @@ impl Server {
         if self.settings.ask_client {
             chat = chat.approver(ClientApprover {
                 peer: context.peer.clone(),
-                patience: self.settings.answer_timeout,
+                timeout: self.settings.answer_timeout,
             });
         }
         let instructions = chat.prompt().await.map_err(failed)?;

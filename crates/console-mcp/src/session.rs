@@ -15,7 +15,8 @@ use tokio::time::timeout;
 
 use crate::connection::Connection;
 use crate::roots::{RootAccess, narrowed, root_access};
-use crate::{Settings, call, roots};
+use crate::settings::Settings;
+use crate::{call, roots};
 
 /// Time allowed for a client to list its roots.
 const ROOTS_TIME: Duration = Duration::from_secs(10);

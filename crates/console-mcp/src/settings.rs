@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::http::is_host;
+use crate::host_name::HostName;
 
 /// The reason a server ended.
 #[derive(Debug, thiserror::Error)]
@@ -192,7 +192,11 @@ impl HttpSettings {
             {
                 "no client could connect; allow at least one".to_owned()
             }
-            _ => match self.hosts.iter().find(|host| !is_host(host)) {
+            _ => match self
+                .hosts
+                .iter()
+                .find(|host| HostName::parse(host).is_none())
+            {
                 Some(host) => format!("{host:?} is not a valid host; write NAME or NAME:PORT"),
                 None => return Ok(()),
             },

@@ -3,29 +3,15 @@
 //! A web page can point its own host name at this machine (DNS rebinding). Its requests
 //! still carry that name.
 
-use std::net::{IpAddr, Ipv6Addr};
-
 use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::http::header::HOST;
 
-use crate::HttpSettings;
+use crate::host_name::{HostName, Name};
+use crate::settings::HttpSettings;
 
 /// The accepted names. If empty, any name is accepted.
-pub(super) struct Hosts(Vec<Host>);
-
-#[derive(Debug, PartialEq, Eq)]
-struct Host {
-    name: Name,
-    port: Option<u16>,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-enum Name {
-    Address(IpAddr),
-    /// In lower case.
-    Text(String),
-}
+pub(super) struct Hosts(Vec<HostName>);
 
 impl Hosts {
     pub(super) fn new(http: &HttpSettings) -> Self {
@@ -35,12 +21,12 @@ impl Hosts {
         }
         let usual = ["localhost", "127.0.0.1", "[::1]"];
         let given = http.hosts.iter().map(String::as_str);
-        let mut hosts: Vec<Host> = usual
+        let mut hosts: Vec<HostName> = usual
             .into_iter()
             .chain(given)
-            .filter_map(parse_host)
+            .filter_map(HostName::parse)
             .collect();
-        hosts.push(Host {
+        hosts.push(HostName {
             name: Name::Address(ip),
             port: None,
         });
@@ -57,13 +43,17 @@ impl Hosts {
         let (Some(given), None) = (given.next(), given.next()) else {
             return Err(BAD_HOST);
         };
-        let given = given.to_str().ok().and_then(parse_host).ok_or(BAD_HOST)?;
+        let given = given
+            .to_str()
+            .ok()
+            .and_then(HostName::parse)
+            .ok_or(BAD_HOST)?;
         // A request in proxy form names the host twice.
         let target = request.uri().authority();
-        if target.is_some_and(|target| parse_host(target.as_str()).as_ref() != Some(&given)) {
+        if target.is_some_and(|target| HostName::parse(target.as_str()).as_ref() != Some(&given)) {
             return Err(BAD_HOST);
         }
-        let matches = |known: &Host| {
+        let matches = |known: &HostName| {
             known.name == given.name && known.port.is_none_or(|port| given.port == Some(port))
         };
         match self.0.is_empty() || self.0.iter().any(matches) {
@@ -74,45 +64,6 @@ impl Hosts {
             )),
         }
     }
-}
-
-/// Returns `true` if a text is a valid entry of [`HttpSettings::hosts`].
-pub(crate) fn is_host(text: &str) -> bool {
-    parse_host(text).is_some()
-}
-
-/// Parses a name or address with an optional port, and nothing else around them.
-fn parse_host(text: &str) -> Option<Host> {
-    let (name, rest) = match text.strip_prefix('[') {
-        Some(six) => {
-            let (address, rest) = six.split_once(']')?;
-            let address: Ipv6Addr = address.parse().ok()?;
-            (Name::Address(address.into()), rest)
-        }
-        None => {
-            let end = text.find(':').unwrap_or(text.len());
-            let (name, rest) = text.split_at(end);
-            (parse_name(name)?, rest)
-        }
-    };
-    let port = match rest.strip_prefix(':') {
-        Some(port) if port.bytes().all(|byte| byte.is_ascii_digit()) => Some(port.parse().ok()?),
-        None if rest.is_empty() => None,
-        _ => return None,
-    };
-    Some(Host { name, port })
-}
-
-fn parse_name(name: &str) -> Option<Name> {
-    if let Ok(address) = name.parse::<IpAddr>() {
-        return address.is_ipv4().then_some(Name::Address(address));
-    }
-    let is_label = |label: &str| {
-        let known = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
-        !label.is_empty() && label.len() < 64 && label.bytes().all(known)
-    };
-    let is_name = name.len() < 254 && name.split('.').all(is_label);
-    is_name.then(|| Name::Text(name.to_ascii_lowercase()))
 }
 
 #[cfg(test)]

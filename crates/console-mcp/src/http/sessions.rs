@@ -21,8 +21,8 @@ use rmcp::transport::streamable_http_server::session::{
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::HttpSettings;
 use crate::connection::{Connection, CountedTransport};
+use crate::settings::HttpSettings;
 
 /// An error of the session manager.
 #[derive(Debug, thiserror::Error)]

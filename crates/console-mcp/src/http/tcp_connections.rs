@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::HttpSettings;
+use crate::settings::HttpSettings;
 
 /// The time a connection has to show its token while the total is below the limit: many clients
 /// may connect at once, on a busy machine.
