@@ -4,12 +4,16 @@ mod case;
 pub mod cases;
 mod env;
 pub mod fake;
+mod fixture;
 mod list;
 mod list_filesystem;
 mod run;
 
 pub use case::{Case, CaseResult, Failure, Need};
-pub use env::{Env, Fixture};
+pub use env::Env;
+#[cfg(target_os = "linux")]
+pub use fixture::DirectoryFixture;
+pub use fixture::{ClockFixture, Fixture};
 pub use list::CASES;
 pub use run::{Outcome, Report, block_on, run_all, run_case};
 #[doc(hidden)]

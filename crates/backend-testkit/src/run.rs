@@ -9,7 +9,8 @@ use futures::future::BoxFuture;
 
 use crate::CASES;
 use crate::case::{Case, CaseResult, Failure, Need};
-use crate::env::{Env, Fixture};
+use crate::env::Env;
+use crate::fixture::Fixture;
 
 /// Timeout of one case. Only a hang takes this long.
 const CASE_TIMEOUT: Duration = Duration::from_secs(60);

@@ -9,7 +9,7 @@ use backend_state::StateBackend;
 use backend_sync::{BlockingAdapter, SyncBackend};
 use futures::executor::block_on;
 
-use crate::support::fixture::{LocalFixture, StateFixture, path, state_at};
+use crate::support::fixture::{local_above_routes, local_in_a_route, path, state, state_at};
 use crate::support::unseen::Unseen;
 
 /// The working directory is in a route whose child sees the path below it.
@@ -88,49 +88,49 @@ fn nested(store: Arc<StateBackend>) -> Arc<dyn Backend> {
 
 backend_testkit::conformance! {
     mod two_states_in_a_route;
-    fixture = async || StateFixture::new(in_a_route);
+    fixture = async || state(in_a_route);
     skipped = 159;
 }
 
 backend_testkit::conformance! {
     mod two_states_with_full_paths;
-    fixture = async || StateFixture::new(with_full_paths);
+    fixture = async || state(with_full_paths);
     skipped = 159;
 }
 
 backend_testkit::conformance! {
     mod states_above_routes;
-    fixture = async || StateFixture::new(above_routes);
+    fixture = async || state(above_routes);
     skipped = 159;
 }
 
 backend_testkit::conformance! {
     mod states_nested;
-    fixture = async || StateFixture::new(nested);
+    fixture = async || state(nested);
     skipped = 159;
 }
 
 backend_testkit::conformance! {
     mod state_and_local_in_a_route;
-    fixture = async || LocalFixture::in_a_route();
+    fixture = async || local_in_a_route();
     skipped = 0;
 }
 
 backend_testkit::conformance! {
     mod state_and_local_above_routes;
-    fixture = async || LocalFixture::above_routes();
+    fixture = async || local_above_routes();
     skipped = 0;
 }
 
 backend_testkit::conformance! {
     mod blocking_in_a_route;
-    fixture = async || StateFixture::new(in_a_blocking_route);
+    fixture = async || state(in_a_blocking_route);
     skipped = 159;
 }
 
 backend_testkit::conformance! {
     mod blocking_default;
-    fixture = async || StateFixture::new(beside_a_blocking_default);
+    fixture = async || state(beside_a_blocking_default);
     skipped = 159;
 }
 

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use backend_core::VPath;
 use backend_local::{Commands, LocalBackend, LocalBuilder, NameSpace, Resolution, Supervisor};
-
-use crate::support::fixture::DiskFixture;
+use backend_testkit::DirectoryFixture;
 
 fn host_names() -> NameSpace {
     NameSpace::Host {
@@ -15,7 +14,7 @@ fn host_names() -> NameSpace {
 }
 
 /// A directory whose commands have a supervisor.
-fn supervised(names: NameSpace, resolution: Resolution) -> DiskFixture {
+fn supervised(names: NameSpace, resolution: Resolution) -> DirectoryFixture {
     let program = env!("CARGO_BIN_EXE_agentbox-supervisor");
     let supervisor = Supervisor::Program(program.into());
     let commands = Commands::default().supervisor(supervisor);
@@ -25,13 +24,19 @@ fn supervised(names: NameSpace, resolution: Resolution) -> DiskFixture {
 }
 
 /// A directory that is opened with further options.
-fn with(names: NameSpace, options: impl FnOnce(LocalBuilder) -> LocalBuilder) -> DiskFixture {
-    DiskFixture::new(names != NameSpace::Virtual, |root| {
+fn with(names: NameSpace, options: impl FnOnce(LocalBuilder) -> LocalBuilder) -> DirectoryFixture {
+    let is_virtual = names == NameSpace::Virtual;
+    let fixture = DirectoryFixture::new(|root| {
         let builder = options(LocalBackend::builder(root).names(names));
         let read_only = builder.clone().read_only(true).open().unwrap();
         let backend = builder.enable_execute(true).open().unwrap();
-        (Arc::new(backend), Arc::new(read_only))
-    })
+        (Arc::new(backend), Some(Arc::new(read_only)))
+    });
+    if is_virtual {
+        fixture
+    } else {
+        fixture.host_names()
+    }
 }
 
 backend_testkit::conformance! {

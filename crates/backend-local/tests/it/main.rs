@@ -28,7 +28,6 @@ mod support {
     pub(crate) mod canary;
     pub(crate) mod commands;
     pub(crate) mod disk;
-    pub(crate) mod fixture;
     pub(crate) mod place;
     pub(crate) mod race;
     pub(crate) mod snapshot;

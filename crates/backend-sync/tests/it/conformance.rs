@@ -1,14 +1,15 @@
 //! The whole suite through blocking calls: on plain threads, inside a runtime, on a
 //! borrowed one, with commands, and over an implementation that blocks itself.
-#[path = "../../../permissions/tests/it/support/fixture.rs"]
-mod fixture;
 
 use std::sync::{Arc, OnceLock};
 
 use backend_core::Backend;
+use backend_local::{Commands, LocalBackend, Supervisor};
+use backend_state::StateBackend;
 use backend_sync::{BlockingAdapter, Engine, SyncBackend};
-use backend_testkit::{CASES, Fixture, Outcome, block_on, run_case};
-use fixture::{GuardedLocal as Local, GuardedState as State};
+use backend_testkit::{
+    CASES, ClockFixture, DirectoryFixture, Fixture, Outcome, block_on, run_case,
+};
 use tokio::runtime::Runtime;
 
 use crate::support::flat::Flat;
@@ -34,6 +35,22 @@ fn inside<B: Backend>(backend: B) -> Arc<dyn Backend> {
     Arc::new(Inline(SyncBackend::new(Arc::new(backend))))
 }
 
+/// A wrapped store in memory.
+fn state_behind(wrap: fn(StateBackend) -> Arc<dyn Backend>) -> ClockFixture {
+    ClockFixture::new(|clock| wrap(StateBackend::builder().clock(clock).build()))
+}
+
+/// A wrapped directory.
+fn local_behind(wrap: fn(LocalBackend) -> Arc<dyn Backend>) -> DirectoryFixture {
+    DirectoryFixture::new(|root| {
+        let builder = LocalBackend::builder(root);
+        let read_only = builder.clone().read_only(true).open().unwrap();
+        let commands = Commands::default().supervisor(Supervisor::None);
+        let backend = builder.enable_execute(true).commands(commands).open();
+        (wrap(backend.unwrap()), Some(wrap(read_only)))
+    })
+}
+
 /// An implementation that blocks and uses derived operations.
 struct Blocking(Arc<BlockingAdapter<Flat>>);
 
@@ -45,13 +62,13 @@ impl Fixture for Blocking {
 
 backend_testkit::conformance! {
     mod state;
-    fixture = async || State::new(back);
+    fixture = async || state_behind(back);
     skipped = 159;
 }
 
 backend_testkit::conformance! {
     mod local;
-    fixture = async || Local::new(back);
+    fixture = async || local_behind(back);
     skipped = 0;
 }
 
@@ -59,7 +76,7 @@ backend_testkit::conformance! {
 fn all<F: Fixture>(but: &[&str], skipped: usize, fixture: impl Fn() -> F) {
     let (mut failed, mut left_out) = (Vec::new(), 0);
     for case in CASES.iter().filter(|case| !but.contains(&&*case.id())) {
-        match block_on(run_case(case, fixture())) {
+        match block_on(async { run_case(case, fixture()).await }) {
             Outcome::Passed => {}
             Outcome::Skipped(_) => left_out += 1,
             outcome => failed.push((case.id(), outcome)),
@@ -71,14 +88,14 @@ fn all<F: Fixture>(but: &[&str], skipped: usize, fixture: impl Fn() -> F) {
 
 #[test]
 fn state_on_a_borrowed_runtime() {
-    all(&[], 159, || State::new(borrowed));
+    all(&[], 159, || state_behind(borrowed));
 }
 
 #[test]
 fn state_inside_a_runtime() {
     // A call that blocks its thread cannot be dropped.
     let but = ["write::dropped_write_has_not_happened"];
-    all(&but, 159, || State::new(inside));
+    all(&but, 159, || state_behind(inside));
 }
 
 #[test]

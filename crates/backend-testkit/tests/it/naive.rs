@@ -3,11 +3,10 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use async_trait::async_trait;
 use backend_core::ops::{
     Content, CreateDirOptions, DeleteOptions, Entry, FileBytes, FileKind, Listing, LsOptions,
     ReadOptions, Skipped, StatOptions, WriteOptions, WriteOutcome,
@@ -15,7 +14,7 @@ use backend_core::ops::{
 use backend_core::{
     Backend, BackendInfo, Capabilities, Error, ErrorKind, Operation, Result, VPath, derived,
 };
-use backend_testkit::{CaseResult, Failure, Fixture, Need, Outcome, block_on, run_case};
+use backend_testkit::{DirectoryFixture, Need, Outcome, block_on, run_case};
 
 /// The cases that it fails, of those that need links, an outside directory or
 /// permission bits.
@@ -161,64 +160,19 @@ backend_core::derived_backend! {
     }
 }
 
-struct NaiveFixture {
-    backend: Arc<Naive>,
-    directory: tempfile::TempDir,
-}
-
-impl NaiveFixture {
-    fn new() -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let root = directory.path().join("root");
-        fs::create_dir(&root).unwrap();
-        let changes = Mutex::default();
-        let backend = Arc::new(Naive { root, changes });
-        Self { backend, directory }
-    }
-}
-
-#[async_trait]
-impl Fixture for NaiveFixture {
-    fn backend(&self) -> Arc<dyn Backend> {
-        Arc::<Naive>::clone(&self.backend)
-    }
-
-    fn provides(&self, need: Need) -> bool {
-        let made = [Need::Write, Need::Links, Need::Outside, Need::Modes];
-        made.contains(&need)
-    }
-
-    fn link_text(&self, path: &VPath) -> String {
-        self.backend.host(path).to_str().unwrap().to_owned()
-    }
-
-    async fn make_link(&self, path: &VPath, text: &str) -> CaseResult {
-        symlink(text, self.backend.host(path)).unwrap();
-        Ok(())
-    }
-
-    async fn set_mode(&self, path: &VPath, mode: u32) -> CaseResult {
-        let permissions = fs::Permissions::from_mode(mode);
-        fs::set_permissions(self.backend.host(path), permissions).unwrap();
-        Ok(())
-    }
-
-    async fn make_outside(&self) -> std::result::Result<String, Failure> {
-        let outside = self.directory.path().join("outside");
-        fs::create_dir(&outside).unwrap();
-        fs::write(outside.join("secret"), "secret").unwrap();
-        Ok(outside.to_str().unwrap().to_owned())
-    }
-
-    async fn check_outside(&self) -> CaseResult {
-        let outside = self.directory.path().join("outside");
-        let names = fs::read_dir(&outside).unwrap().count();
-        let secret = fs::read(outside.join("secret")).unwrap_or_default();
-        match (names, &secret[..]) {
-            (1, b"secret") => Ok(()),
-            _ => Err(Failure::new("the outside was changed")),
-        }
-    }
+fn naive() -> DirectoryFixture {
+    let fixture = DirectoryFixture::new(|root| {
+        let (root, changes) = (root.to_owned(), Mutex::default());
+        (Arc::new(Naive { root, changes }), None)
+    });
+    fixture.without(&[
+        Need::Times,
+        Need::SetTime,
+        Need::Fifo,
+        Need::RawName,
+        Need::ReadOnly,
+        Need::Commands,
+    ])
 }
 
 #[test]
@@ -229,7 +183,7 @@ fn fails_exactly_the_cases_it_should() {
         .filter(|case| case.needs.iter().any(|need| needs.contains(need)));
     let mut failed = Vec::new();
     for case in about_links {
-        match block_on(run_case(case, NaiveFixture::new())) {
+        match block_on(run_case(case, naive())) {
             Outcome::Failed(failure) => failed.push((case.id(), failure.to_string())),
             Outcome::Passed | Outcome::Skipped(_) => {}
             other => panic!("{other:?}"),

@@ -2,64 +2,19 @@
 //! directory itself.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
 
-use async_trait::async_trait;
-use backend_core::ops::{GlobQuery, GrepQuery, LsOptions, ReadOptions, StatOptions, WriteOptions};
+use backend_core::ops::{GlobQuery, GrepQuery, LsOptions, StatOptions};
 use backend_core::{Backend, BackendExt as _, ErrorKind, VPath};
 use backend_state::StateBackend;
-use backend_testkit::fake::PausedClock;
-use backend_testkit::{CaseResult, Fixture, Need};
+use backend_testkit::ClockFixture;
 use console_tools::{Conversation, OUTPUTS, OutputOverlay};
-
-/// A backend with a settable clock, beneath an overlay.
-struct OverlayFixture {
-    backend: StateBackend,
-    clock: PausedClock,
-}
-
-impl OverlayFixture {
-    fn new() -> Self {
-        let clock = PausedClock::new();
-        let ticking = clock.clone();
-        let tick = move || {
-            ticking.advance(Duration::from_millis(1));
-            ticking.now()
-        };
-        Self {
-            backend: StateBackend::builder().clock(tick).build(),
-            clock,
-        }
-    }
-}
-
-#[async_trait]
-impl Fixture for OverlayFixture {
-    fn backend(&self) -> Arc<dyn Backend> {
-        let inner = Arc::new(self.backend.clone());
-        Arc::new(OutputOverlay::new(inner, &Conversation::new()))
-    }
-
-    fn provides(&self, need: Need) -> bool {
-        matches!(need, Need::Write | Need::Times | Need::SetTime)
-    }
-
-    async fn set_modified(&self, path: &VPath, time: SystemTime) -> CaseResult {
-        let content = self.backend.read(path, ReadOptions::default()).await?.data;
-        let now = self.clock.now();
-        // The write reads the clock once, a millisecond later.
-        self.clock.set(time - Duration::from_millis(1));
-        let options = WriteOptions::default();
-        let written = self.backend.write(path, content.into(), options).await;
-        self.clock.set(now);
-        written?;
-        Ok(())
-    }
-}
 
 backend_testkit::conformance! {
     mod overlay;
-    fixture = async || OverlayFixture::new();
+    fixture = async || ClockFixture::new(|clock| {
+        let inner = StateBackend::builder().clock(clock).build();
+        Arc::new(laid_over(&inner))
+    });
     // As many as the bare backend skips.
     skipped = 159;
 }

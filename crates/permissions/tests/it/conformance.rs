@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use backend_core::Backend;
+use backend_local::{Commands, LocalBackend, Supervisor};
+use backend_state::StateBackend;
+use backend_testkit::{ClockFixture, DirectoryFixture};
 use permissions::approval::ApproveAll;
 use permissions::{Guarded, Policy, Ruleset};
-
-use crate::support::fixture::{GuardedLocal, GuardedState};
 
 /// Rules about a path that no case uses.
 const NEVER: &str = r#"{
@@ -55,33 +56,49 @@ fn with_rules<B: Backend>(backend: B, rules: Ruleset) -> Arc<dyn Backend> {
     Arc::new(guarded.build())
 }
 
+/// A guarded store in memory.
+fn state(guard: fn(StateBackend) -> Arc<dyn Backend>) -> ClockFixture {
+    ClockFixture::new(|clock| guard(StateBackend::builder().clock(clock).build()))
+}
+
+/// A guarded directory.
+fn local(guard: fn(LocalBackend) -> Arc<dyn Backend>) -> DirectoryFixture {
+    DirectoryFixture::new(|root| {
+        let builder = LocalBackend::builder(root);
+        let read_only = builder.clone().read_only(true).open().unwrap();
+        let commands = Commands::default().supervisor(Supervisor::None);
+        let backend = builder.enable_execute(true).commands(commands).open();
+        (guard(backend.unwrap()), Some(guard(read_only)))
+    })
+}
+
 backend_testkit::conformance! {
     mod state_open;
-    fixture = async || GuardedState::new(open);
+    fixture = async || state(open);
     skipped = 159;
 }
 
 backend_testkit::conformance! {
     mod state_open_dyn;
-    fixture = async || GuardedState::new(open_dyn);
+    fixture = async || state(open_dyn);
     skipped = 159;
 }
 
 backend_testkit::conformance! {
     mod state_ruled;
-    fixture = async || GuardedState::new(ruled);
+    fixture = async || state(ruled);
     skipped = 159;
 }
 
 backend_testkit::conformance! {
     mod local_open;
-    fixture = async || GuardedLocal::new(open);
+    fixture = async || local(open);
     skipped = 0;
 }
 
 backend_testkit::conformance! {
     mod local_ruled;
-    fixture = async || GuardedLocal::new(ruled);
+    fixture = async || local(ruled);
     skipped = 0;
 }
 
@@ -91,7 +108,7 @@ const BOUND_TO_THE_ANSWER: &[&str] = &["write::concurrent_writes_never_mix"];
 
 #[test]
 fn state_asked() {
-    let fixture = async || GuardedState::new(asked);
+    let fixture = async || state(asked);
     let report = backend_testkit::block_on(backend_testkit::run_all(fixture));
     assert_eq!(report.failed_ids(), BOUND_TO_THE_ANSWER, "{report}");
     assert_eq!(report.skipped.len(), 159);
@@ -99,7 +116,7 @@ fn state_asked() {
 
 #[test]
 fn local_asked() {
-    let fixture = async || GuardedLocal::new(asked);
+    let fixture = async || local(asked);
     let report = backend_testkit::block_on(backend_testkit::run_all(fixture));
     assert_eq!(report.failed_ids(), BOUND_TO_THE_ANSWER, "{report}");
     assert_eq!(report.skipped.len(), 0);

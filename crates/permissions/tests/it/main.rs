@@ -50,7 +50,6 @@ mod rules_load;
 mod rules_presets;
 mod rules_properties;
 mod support {
-    pub(crate) mod fixture;
     pub(crate) mod scene;
 }
 #[cfg(target_os = "linux")]

@@ -1,23 +1,20 @@
 //! The conformance suite through the program itself, started for each case.
 
-#[path = "../../../backend-local/tests/it/support/fixture.rs"]
-mod fixture;
-
 use std::sync::Arc;
 
-use fixture::DiskFixture;
+use backend_testkit::DirectoryFixture;
 
 use crate::support::machine::HostMachine;
 
 /// Returns a directory behind an agent whose working directory lies beneath its
 /// root.
-fn served() -> DiskFixture {
-    DiskFixture::new(false, |root| {
+fn served() -> DirectoryFixture {
+    DirectoryFixture::new(|root| {
         let machine = || HostMachine::new(root, "/workspace");
         std::fs::create_dir(root.join("workspace")).unwrap();
         (
             Arc::new(machine().sandbox()),
-            Arc::new(machine().read_only()),
+            Some(Arc::new(machine().read_only())),
         )
     })
 }

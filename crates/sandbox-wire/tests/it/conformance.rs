@@ -1,29 +1,39 @@
 //! The conformance suite through a pipe: a directory and a store in memory,
 //! served.
 
-// The backends behind a guard there are behind a pipe here.
-#[path = "../../../permissions/tests/it/support/fixture.rs"]
-mod fixture;
-
 use std::sync::Arc;
 
-use backend_core::Backend;
-use fixture::{GuardedLocal, GuardedState};
+use backend_local::{Commands, LocalBackend, Supervisor};
+use backend_state::StateBackend;
+use backend_testkit::{ClockFixture, DirectoryFixture};
 
-use crate::support::pipe;
+use crate::support::pipe::piped;
 
-fn piped<B: Backend>(backend: B) -> Arc<dyn Backend> {
-    Arc::new(pipe::piped(backend))
+/// A store in memory behind a pipe.
+fn piped_state() -> ClockFixture {
+    ClockFixture::new(|clock| Arc::new(piped(StateBackend::builder().clock(clock).build())))
+}
+
+/// A directory behind a pipe.
+fn piped_local() -> DirectoryFixture {
+    DirectoryFixture::new(|root| {
+        let builder = LocalBackend::builder(root);
+        let read_only = builder.clone().read_only(true).open().unwrap();
+        let commands = Commands::default().supervisor(Supervisor::None);
+        let backend = builder.enable_execute(true).commands(commands).open();
+        let backend = piped(backend.unwrap());
+        (Arc::new(backend), Some(Arc::new(piped(read_only))))
+    })
 }
 
 backend_testkit::conformance! {
     mod local;
-    fixture = async || GuardedLocal::new(piped);
+    fixture = async || piped_local();
     skipped = 0;
 }
 
 backend_testkit::conformance! {
     mod state;
-    fixture = async || GuardedState::new(piped);
+    fixture = async || piped_state();
     skipped = 159;
 }

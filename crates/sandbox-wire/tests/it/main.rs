@@ -19,7 +19,6 @@ mod support {
     pub(crate) mod liar;
     pub(crate) mod pipe;
     pub(crate) mod pipes;
-    pub(crate) mod portable_fixture;
     pub(crate) mod portable_machine;
 }
 mod transfer;
