@@ -4,6 +4,7 @@
 //! made-up input. [`files`] and [`manifests`] do the reading, and this file does the
 //! writing.
 
+mod circles;
 mod comments;
 mod deps;
 mod files;
@@ -52,6 +53,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<Findings> {
     };
     let mut found = deps::check(&metadata.packages);
     found.extend(members.check());
+    found.extend(circles::check(&files));
     for manifest in &manifests {
         found.extend(manifests::check(manifest, &members, &exists, &is_same));
     }

@@ -1,70 +1,40 @@
 //! Separates string literals from code, so that rules about code do not check text.
 
+use std::ops::Range;
+
+use proc_macro2::{TokenStream, TokenTree};
+
 /// Returns the source with every string literal replaced by spaces. Line numbers are
-/// kept.
+/// kept. A text that is not Rust stays as it is.
 pub(super) fn blank_strings(source: &str) -> String {
+    let tokens: TokenStream = source.parse().unwrap_or_default();
     let mut blanked = String::with_capacity(source.len());
-    let mut rest = source;
-    while let Some(first) = rest.chars().next() {
-        let string = string_len(rest);
-        let len = string
-            .or_else(|| opaque_len(rest))
-            .unwrap_or(first.len_utf8());
-        let (token, after) = rest.split_at(len);
-        if string.is_some() {
-            blanked.extend(token.chars().map(|c| if c == '\n' { c } else { ' ' }));
-        } else {
-            blanked.push_str(token);
-        }
-        rest = after;
+    let mut end = 0;
+    for string in strings(tokens, source) {
+        blanked.push_str(&source[end..string.start]);
+        end = string.end;
+        let text = source[string].chars();
+        blanked.extend(text.map(|c| if c == '\n' { c } else { ' ' }));
     }
-    blanked
+    blanked + &source[end..]
 }
 
-/// Returns the length of the string literal at the start of `source`. Prefixes like `b`
-/// are not part of it.
-fn string_len(source: &str) -> Option<usize> {
-    if let Some(text) = source.strip_prefix('"') {
-        return Some(1 + quoted_len(text, '"'));
-    }
-    let text = source.strip_prefix('r')?;
-    let hashes = &text[..text.len() - text.trim_start_matches('#').len()];
-    let text = text[hashes.len()..].strip_prefix('"')?;
-    let end = format!("\"{hashes}");
-    let len = text
-        .find(&end)
-        .map_or(text.len(), |index| index + end.len());
-    Some(source.len() - text.len() + len)
-}
-
-/// Returns the length of the comment or character literal at the start of `source`, in
-/// which a quote does not start a string.
-fn opaque_len(source: &str) -> Option<usize> {
-    if source.starts_with("//") {
-        return Some(source.find('\n').unwrap_or(source.len()));
-    }
-    if source.starts_with("/*") {
-        return Some(source.find("*/").map_or(source.len(), |index| index + 2));
-    }
-    let text = source.strip_prefix('\'')?;
-    let mut chars = text.chars();
-    let is_escaped = chars.next()? == '\\';
-    // Neither escaped nor closed after one character: a lifetime.
-    (is_escaped || chars.next()? == '\'').then(|| 1 + quoted_len(text, '\''))
-}
-
-/// Returns the length up to and including the closing quote.
-fn quoted_len(text: &str, quote: char) -> usize {
-    let mut is_escaped = false;
-    for (index, c) in text.char_indices() {
-        match c {
-            _ if is_escaped => is_escaped = false,
-            '\\' => is_escaped = true,
-            _ if c == quote => return index + c.len_utf8(),
-            _ => {}
+/// Returns the byte ranges of all string literals, in order.
+fn strings(tokens: TokenStream, source: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    for token in tokens {
+        match token {
+            TokenTree::Group(group) => found.extend(strings(group.stream(), source)),
+            TokenTree::Literal(literal) => {
+                // A doc comment and a character are literals too.
+                let range = literal.span().byte_range();
+                let text = source[range.clone()].trim_start_matches(['b', 'c', 'r', '#']);
+                found.extend(text.starts_with('"').then_some(range));
+            }
+            TokenTree::Ident(_) | TokenTree::Punct(_) => {}
         }
     }
-    text.len()
+    found
 }
 
 #[cfg(test)]
@@ -81,8 +51,8 @@ mod tests {
         check(r#"f("a"); g()"#, "f(   ); g()");
         check(r#"f("a\"b", c)"#, "f(      , c)");
         check("f(\"a\nb\")", "f(  \n  )");
-        check("f(\"é\")", "f(   )");
-        check("b\"a\" c", "b    c");
+        check("é(\"é\")", "é(   )");
+        check("b\"a\" c", "     c");
     }
 
     #[test]
@@ -95,16 +65,16 @@ mod tests {
     #[test]
     fn a_quote_in_a_comment_or_character_opens_nothing() {
         check("// don't \"\nf(\"a\")", "// don't \"\nf(   )");
+        check("/// don't \"\nf(\"a\")", "/// don't \"\nf(   )");
         check("/* \" */ f(\"a\")", "/* \" */ f(   )");
         check("'\"' '\\'' '\\\"' \"a\"", "'\"' '\\'' '\\\"'    ");
         check("fn f<'a>(x: &'a str) \"a\"", "fn f<'a>(x: &'a str)    ");
     }
 
     #[test]
-    fn what_is_not_closed_goes_to_the_end() {
-        check("\"a", "  ");
-        check("r#\"a", "    ");
-        check("/* \"a\"", "/* \"a\"");
-        check("'", "'");
+    fn a_text_that_is_not_rust_stays() {
+        for text in ["\"a", "r#\"a", "/* \"a\"", "'", "f(\"a\""] {
+            check(text, text);
+        }
     }
 }
