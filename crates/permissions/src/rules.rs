@@ -5,6 +5,7 @@
 //! decide.
 
 mod builder;
+pub(crate) mod command_pattern;
 mod compiled;
 mod data;
 mod denials;

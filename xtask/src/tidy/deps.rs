@@ -17,8 +17,12 @@ enum Allowed {
 /// The workspace crates that each crate may use, including in its build script.
 const RULES: &[(&str, Allowed)] = &[
     ("agentbox-cli", Allowed::Anything),
+    ("agentbox-command-line", Allowed::Only(&["backend-core"])),
     ("agentbox-hashline", Allowed::Only(&[])),
-    ("agentbox-permissions", Allowed::Only(&["backend-core"])),
+    (
+        "agentbox-permissions",
+        Allowed::Only(&["agentbox-command-line", "backend-core"]),
+    ),
     (
         "agentbox-sandbox-agent",
         Allowed::Only(&["backend-core", "backend-local", "sandbox-wire"]),

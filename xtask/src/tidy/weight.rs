@@ -24,7 +24,7 @@ const END: &str = "<!-- end of packages -->";
 const LIMITS: &[Limit] = &[
     Limit::new("backend-core", 39, false),
     Limit::new("backend-local", 64, false),
-    Limit::new("agentbox-permissions", 59, true),
+    Limit::new("agentbox-permissions", 60, true),
 ];
 
 struct Limit {

@@ -4,14 +4,14 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::found::{Class, Found, Role, Simple};
-use super::pattern::Form;
-use super::word::Word;
-use super::work::Work;
+use command_line::{Findings, NoteKind, Role, SimpleCommand, StepBudget, Word};
+
 use super::{CommandPolicy, CommandReport};
+use crate::action::{Action, Op};
+use crate::refusal::Refusal;
+use crate::rules::command_pattern::Form;
 use crate::rules::{CommandRule, CommandRules};
-use crate::verdict::MatchedRule;
-use crate::{Action, Layer, Op, Reason, Refusal, Verdict, Vote};
+use crate::verdict::{Layer, MatchedRule, Reason, Verdict, Vote};
 
 /// The maximum number of opaque commands that are reported.
 const MAX_OPAQUE: usize = 64;
@@ -60,24 +60,28 @@ impl Index {
 }
 
 /// Judges the findings about a line.
-pub(crate) fn report(policy: &CommandPolicy, found: Found, work: &Work<'_>) -> CommandReport {
+pub(crate) fn report(
+    policy: &CommandPolicy,
+    findings: Findings,
+    budget: &StepBudget<'_>,
+) -> CommandReport {
     let rules = &policy.rules;
     let mut votes = Votes::default();
     let mut matched = vec![false; rules.rules.len()];
-    let mut by_default = found.simples.is_empty();
+    let mut by_default = findings.commands.is_empty();
     let mut opaque: Vec<&str> = Vec::new();
-    for simple in &found.simples {
-        let rule = first_match(policy, simple, work);
+    for command in &findings.commands {
+        let rule = first_match(policy, command, budget);
         match rule {
             Some((index, _)) => {
                 if let Some(slot) = matched.get_mut(index) {
                     *slot = true;
                 }
             }
-            None => by_default |= simple.role == Role::Plain,
+            None => by_default |= command.role == Role::Plain,
         }
-        let named = rule.is_some_and(|(_, rule)| names_program(rule, simple));
-        if let Some(text) = simple.opaque.as_deref().filter(|_| !named)
+        let named = rule.is_some_and(|(_, rule)| names_program(rule, command));
+        if let Some(text) = command.opaque.as_deref().filter(|_| !named)
             && opaque.len() < MAX_OPAQUE
             && !opaque.contains(&text)
         {
@@ -104,35 +108,31 @@ pub(crate) fn report(policy: &CommandPolicy, found: Found, work: &Work<'_>) -> C
         let why = Reason::Default(Op::Execute);
         votes.add(Vote::new(Layer::Rules, rules.default, why));
     }
-    for note in &found.notes {
-        votes.add(because(rules, note.class, &note.text));
+    for note in &findings.notes {
+        votes.add(because(rules, note.kind, &note.text));
     }
     for text in opaque {
-        votes.add(because(rules, Class::Opaque, text));
+        votes.add(because(rules, NoteKind::Opaque, text));
     }
-    if work.is_spent() {
+    if budget.is_spent() {
         votes.add(too_complicated());
     }
     CommandReport {
         verdict: votes.verdict(rules.default),
-        steps: work.steps(),
-        understood: !work.is_spent()
-            && !found
-                .notes
-                .iter()
-                .any(|note| note.class == Class::NotUnderstood),
-        commands: found.simples.iter().map(Simple::shown).collect(),
-        paths: found.paths,
+        steps: budget.steps(),
+        understood: !budget.is_spent() && findings.is_understood(),
+        commands: findings.commands.iter().map(ToString::to_string).collect(),
+        paths: findings.paths,
     }
 }
 
-fn because(rules: &CommandRules, class: Class, text: &str) -> Vote {
-    let (action, word) = match class {
-        Class::Dangerous => (rules.dangerous, "dangerous"),
-        Class::Opaque => (rules.opaque, "opaque"),
-        Class::Computed => (Action::Ask, "computed"),
+fn because(rules: &CommandRules, kind: NoteKind, text: &str) -> Vote {
+    let (action, word) = match kind {
+        NoteKind::Dangerous => (rules.dangerous, "dangerous"),
+        NoteKind::Opaque => (rules.opaque, "opaque"),
+        NoteKind::Computed => (Action::Ask, "computed"),
         // Asking must not relax a default that denies.
-        Class::NotUnderstood => (rules.default.max(Action::Ask), "not understood"),
+        NoteKind::NotUnderstood => (rules.default.max(Action::Ask), "not understood"),
     };
     let text = Cow::Owned(format!("{word}: {text}"));
     Vote::new(Layer::Command, action, Reason::Text(text))
@@ -149,17 +149,17 @@ pub(crate) fn too_complicated() -> Vote {
 /// must fit it.
 fn first_match<'r>(
     policy: &'r CommandPolicy,
-    simple: &Simple,
-    work: &Work<'_>,
+    command: &SimpleCommand,
+    budget: &StepBudget<'_>,
 ) -> Option<(usize, &'r CommandRule)> {
-    let program = simple.words.first().map(Word::literal);
+    let program = command.words.first().map(Word::literal);
     // A command without words is treated like one whose program is not known.
     let candidates = policy.index.candidates(program.flatten());
-    let form = Form::new(&simple.words);
+    let form = Form::new(&command.words);
     for at in candidates {
         let rule = policy.rules.rules.get(at)?;
         let pattern = rule.pattern.compiled();
-        if !work.charge(pattern.cost(&form)) {
+        if !budget.charge(pattern.cost(&form)) {
             return None;
         }
         let matches = match rule.action {
@@ -173,9 +173,9 @@ fn first_match<'r>(
     None
 }
 
-/// Whether the rule allows the program of `simple` by name.
-fn names_program(rule: &CommandRule, simple: &Simple) -> bool {
-    let program = simple.words.first().and_then(|word| word.literal());
+/// Whether the rule allows the program of `command` by name.
+fn names_program(rule: &CommandRule, command: &SimpleCommand) -> bool {
+    let program = command.words.first().and_then(|word| word.literal());
     rule.action == Action::Allow
         && program.is_some()
         && rule.pattern.compiled().program() == program

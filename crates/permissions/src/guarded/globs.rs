@@ -2,9 +2,10 @@
 
 use backend_core::ops::LsOptions;
 use backend_core::{Backend, VPath};
+use command_line::NamedPath;
+use command_line::glob::name_matches;
 
 use super::Guarded;
-use crate::command::{NamedPath, name_matches};
 
 /// Maximum number of entries examined for one line, and of paths that one glob may expand
 /// to.
@@ -52,13 +53,12 @@ impl<B: Backend> Guarded<B> {
         let named = |path: VPath| {
             let rest = path.strip_prefix(&glob.path).unwrap_or_default();
             let spelled = glob.spelled.as_ref().map(|above| format!("{above}/{rest}"));
-            NamedPath {
-                text: path.to_string(),
-                glob: false,
-                spelled,
-                path,
-                ..glob.clone()
-            }
+            let mut named = glob.clone();
+            named.text = path.to_string();
+            named.glob = false;
+            named.spelled = spelled;
+            named.path = path;
+            named
         };
         Some(found.into_iter().map(named).collect())
     }

@@ -10,12 +10,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use backend_core::{Backend, CommandPaths, Error, Result, TracedPath, VPath};
+use command_line::{CommandContext, NamedPath, PathUse, StepBudget};
 use futures_channel::oneshot;
 
 use super::Guarded;
 use super::globs::EntryBudget;
-use crate::command::work::Work;
-use crate::command::{CommandContext, NamedPath, PathUse};
 use crate::policy::CommandJudgement;
 use crate::{Access, Action, Layer, Policy, Reason, Verdict, Vote};
 
@@ -153,18 +152,18 @@ impl<B: Backend> Guarded<B> {
         let Some(sandbox) = sandbox.filter(|_| judged.verdict.action() != Action::Deny) else {
             return Ok(judged);
         };
-        let work = Work::new(None);
-        let (mut more, mut budget) = (Vec::new(), EntryBudget::default());
+        let budget = StepBudget::new(None);
+        let (mut more, mut entries) = (Vec::new(), EntryBudget::default());
         let mut named = Vec::new();
         let mut too_many = false;
         // Paths from expanded globs and from links.
         let mut others = Vec::new();
         for path in judged.paths.iter().filter(|path| path.spelled.is_some()) {
             if path.glob {
-                let expanded = self.expand(path, &mut budget).await;
+                let expanded = self.expand(path, &mut entries).await;
                 too_many |= expanded.is_none();
                 for path in expanded.unwrap_or_default() {
-                    more.extend(self.policy.judge_path(&path, &work));
+                    more.extend(self.policy.judge_path(&path, &budget));
                     others.push(path.clone());
                     named.push(path);
                 }
@@ -183,14 +182,14 @@ impl<B: Backend> Guarded<B> {
                 let at = at.and_then(|it| spelled.binary_search(it).ok());
                 let led = at.and_then(|at| link_target(named, reached.get(at)?));
                 if let Some(led) = led {
-                    more.extend(self.policy.judge_path(&led, &work));
+                    more.extend(self.policy.judge_path(&led, &budget));
                     others.push(led);
                 }
             }
         }
         let (policy, commands) = (&self.policy, &judged.commands);
         more.extend(policy.judge_protected(commands, &others, &line, &directory));
-        if too_many || work.is_spent() {
+        if too_many || budget.is_spent() {
             let why = Reason::Text("it names too many files to check each one".into());
             let vote = Vote::new(Layer::Command, Action::Ask, why);
             more.push((Access::command(line), Verdict::from(vote)));
@@ -212,10 +211,12 @@ fn link_target(named: &NamedPath, reached: &TracedPath) -> Option<NamedPath> {
         TracedPath::Outside(path) => VPath::parse(path).ok()?,
         _ => return None,
     };
-    (path != named.path).then(|| NamedPath {
-        path,
-        glob: false,
-        inside: named.inside && matches!(reached, TracedPath::Inside(_)),
-        ..named.clone()
-    })
+    if path == named.path {
+        return None;
+    }
+    let mut led = named.clone();
+    led.path = path;
+    led.glob = false;
+    led.inside &= matches!(reached, TracedPath::Inside(_));
+    Some(led)
 }

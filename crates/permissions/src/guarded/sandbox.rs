@@ -13,13 +13,12 @@ use backend_core::{
     TracedPath, VPath,
 };
 use bytes::Bytes;
+use command_line::{MAX_STEPS, StepBudget};
 
 use super::Guarded;
 use super::gate::{Gate, QuestionDetails};
 use super::shells::{InputKind, ShellInput, Shells};
 use crate::approval::Effect;
-use crate::command::MAX_STEPS;
-use crate::command::work::Work;
 use crate::policy::CommandJudgement;
 use crate::{Access, Action, Layer, Op, Reason, Target, Verdict, Vote};
 
@@ -145,9 +144,9 @@ impl<B: Backend> Guarded<B> {
             .judge_text(self.command_request(&line, &here, &[]))
             .await;
         let judged = judged.map_err(|error| gate.failed(error))?;
-        let work = Work::new(None);
+        let budget = StepBudget::new(None);
         for path in &judged.paths {
-            for (access, verdict) in self.policy.judge_path(path, &work) {
+            for (access, verdict) in self.policy.judge_path(path, &budget) {
                 gate.check_verdict(access, verdict, None)?;
             }
         }

@@ -5,16 +5,15 @@ use std::collections::BTreeMap;
 use backend_core::limits::COMMAND_BYTES;
 use backend_core::ops::ShellId;
 
-use crate::command;
-
-/// Programs that run their input as a command line, in addition to [`command::is_shell`].
+/// Programs that run their input as a command line, in addition to
+/// [`command_line::is_shell`].
 const SHELLS: &[&str] = &[
     "busybox", "toybox", "su", "sudo", "doas", "ssh", "script", "screen", "tmux", "expect",
     "chroot", "nsenter", "docker", "podman", "kubectl", "xargs", "parallel", "at", "batch",
 ];
 
 /// Programs that run their input as other code, in addition to
-/// [`command::is_interpreter`].
+/// [`command_line::is_interpreter`].
 const INTERPRETERS: &[&str] = &["R", "Rscript", "bc", "erl", "iex"];
 
 /// Programs that treat their input as data, whatever their options.
@@ -51,11 +50,11 @@ impl InputKind {
     /// Guesses what a command line does with its input. To be safe, it considers every
     /// word that could be a program.
     pub(super) fn of(line: &str) -> Self {
-        let is_shell = |name: &str| command::is_shell(name) || SHELLS.contains(&name);
+        let is_shell = |name: &str| command_line::is_shell(name) || SHELLS.contains(&name);
         let is_interpreter = |name: &str| {
             // `python3.12` counts as `python`.
             let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-            let known = |name| command::is_interpreter(name) || INTERPRETERS.contains(&name);
+            let known = |name| command_line::is_interpreter(name) || INTERPRETERS.contains(&name);
             known(name) || known(stem)
         };
         let (mut shell, mut interpreter) = (false, false);

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use backend_core::VPath;
+use command_line::{CommandContext, NamedPath, PathUse, StepBudget};
 
 use super::Policy;
-use crate::command::work::Work;
-use crate::command::{CommandContext, CommandPolicy, NamedPath, PathUse, too_complicated};
+use crate::command::{CommandPolicy, too_complicated};
 use crate::{Access, Action, Kind, Layer, Op, Reason, Refusal, Target, Verdict, Vote};
 
 /// The verdict of every layer about a command line.
@@ -38,14 +38,14 @@ impl Policy {
     /// read or change a path, it is also asked about like a call that does so. Without
     /// rules, mounts and protected files, commands are not even parsed.
     pub fn judge_command(&self, command: CommandContext<'_>) -> CommandJudgement {
-        let work = Work::new(command.stop);
+        let budget = StepBudget::new(command.stop);
         let access = Access::command(command.line);
         let (line, here) = (command.line, command.directory);
         let report = match (self.rules(), self.scope()) {
-            (Some(rules), _) => rules.commands().judge_within(command, &work),
+            (Some(rules), _) => rules.commands().judge_within(command, &budget),
             // Mounts do not object to commands, only to the paths they name.
-            (None, Some(_)) => CommandPolicy::open().judge_within(command, &work),
-            (None, None) if self.protects() => CommandPolicy::open().judge_within(command, &work),
+            (None, Some(_)) => CommandPolicy::open().judge_within(command, &budget),
+            (None, None) if self.protects() => CommandPolicy::open().judge_within(command, &budget),
             (None, None) => {
                 let verdict = Verdict::from(Vote::abstain(Layer::Command));
                 return CommandJudgement {
@@ -64,13 +64,13 @@ impl Policy {
         };
         let mut parts = Vec::new();
         for named in &report.paths {
-            if work.is_spent() {
+            if budget.is_spent() {
                 break;
             }
-            parts.extend(self.judge_path(named, &work));
+            parts.extend(self.judge_path(named, &budget));
         }
         parts.extend(self.judge_protected(&report.commands, &report.paths, line, here));
-        if work.is_spent() && verdict.action() < Action::Deny {
+        if budget.is_spent() && verdict.action() < Action::Deny {
             verdict = verdict.and(too_complicated());
         }
         let mut all = verdict.clone();
@@ -83,7 +83,7 @@ impl Policy {
             parts,
             commands: report.commands,
             paths: report.paths,
-            steps: work.steps(),
+            steps: budget.steps(),
         }
     }
 
@@ -107,11 +107,15 @@ impl Policy {
     }
 
     /// Returns the objections to a path that a command uses.
-    pub(crate) fn judge_path(&self, named: &NamedPath, work: &Work<'_>) -> Vec<(Access, Verdict)> {
+    pub(crate) fn judge_path(
+        &self,
+        named: &NamedPath,
+        budget: &StepBudget<'_>,
+    ) -> Vec<(Access, Verdict)> {
         let mut parts = Vec::new();
         for op in judged_as(named.usage) {
-            if work.charge(PATH_STEPS)
-                && let Some(verdict) = self.judge_named(*op, named, work)
+            if budget.charge(PATH_STEPS)
+                && let Some(verdict) = self.judge_named(*op, named, budget)
             {
                 parts.push((Access::file(*op, named.path.clone()), verdict));
             }
@@ -120,7 +124,7 @@ impl Policy {
     }
 
     /// Returns the objection to using a path in a command, if there is one.
-    fn judge_named(&self, op: Op, named: &NamedPath, work: &Work<'_>) -> Option<Verdict> {
+    fn judge_named(&self, op: Op, named: &NamedPath, budget: &StepBudget<'_>) -> Option<Verdict> {
         let used = match named.usage {
             PathUse::Read | PathUse::Run => op == Op::Read,
             // Paths that a glob could name are checked below.
@@ -145,8 +149,8 @@ impl Policy {
         let glob = self.rules().filter(|_| named.glob);
         let asks = named.usage == PathUse::Write && op == Op::Write;
         let glob = glob.and_then(|rules| {
-            let denied = rules.denies_glob(op, &named.text, named.inside, work);
-            denied.or_else(|| asks.then(|| rules.asks_glob(&named.text, work))?)
+            let denied = rules.denies_glob(op, &named.text, named.inside, budget);
+            denied.or_else(|| asks.then(|| rules.asks_glob(&named.text, budget))?)
         });
         let asked = glob.is_some();
         let verdict = match glob {

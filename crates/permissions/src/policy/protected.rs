@@ -4,8 +4,9 @@
 use std::borrow::Cow;
 
 use backend_core::VPath;
+use command_line::glob::{glob_could_name, name_or_dot_matches};
+use command_line::{NamedPath, PathUse};
 
-use crate::command::{NamedPath, PathUse, glob_could_name, name_or_dot_matches};
 use crate::{Action, Layer, Op, Reason, Vote};
 
 /// Programs that remove or move a directory with everything in it.

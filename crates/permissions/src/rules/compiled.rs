@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use backend_core::search::Exclude;
 use backend_core::{PathError, VPath};
+use command_line::StepBudget;
 
 use super::denials::Denials;
 use super::section::Section;
 use super::{Ruleset, hidden};
 use crate::command::CommandPolicy;
-use crate::command::work::Work;
 use crate::{Action, Layer, Op, Reason, Vote};
 
 /// A compiled [`Ruleset`]. Cloning is cheap.
@@ -211,22 +211,22 @@ impl Rules {
         op: Op,
         glob: &str,
         inside: bool,
-        work: &Work<'_>,
+        budget: &StepBudget<'_>,
     ) -> Option<Vote> {
         let [read, write] = &self.0.denials;
         let denials = match op {
             Op::Write => write,
             _ => read,
         };
-        denials.first(glob, work, |path| {
+        denials.first(glob, budget, |path| {
             let vote = self.judge_as(op, path, inside);
             (vote.action == Action::Deny).then_some(vote)
         })
     }
 
     /// Like [`denies_glob`](Self::denies_glob), for paths where writing needs approval.
-    pub(crate) fn asks_glob(&self, glob: &str, work: &Work<'_>) -> Option<Vote> {
-        self.0.questions.first(glob, work, |path| {
+    pub(crate) fn asks_glob(&self, glob: &str, budget: &StepBudget<'_>) -> Option<Vote> {
+        self.0.questions.first(glob, budget, |path| {
             let vote = self.judge(Op::Write, path);
             (vote.action == Action::Ask).then_some(vote)
         })

@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use backend_core::VPath;
+use command_line::StepBudget;
+use command_line::glob::{BracketKind, bracket, name_matches};
 
 use super::PathRules;
 use crate::Action;
-use crate::command::work::Work;
-use crate::command::{Reading, bracket, name_matches};
 
 /// Steps charged for trying one denial, in addition to the names it is compared with.
 const STEPS: usize = 8;
@@ -74,12 +74,12 @@ impl Denials {
     pub(super) fn first<T>(
         &self,
         glob: &str,
-        work: &Work<'_>,
+        budget: &StepBudget<'_>,
         mut judge: impl FnMut(&VPath) -> Option<T>,
     ) -> Option<T> {
         let names: Vec<&str> = glob.split('/').filter(|name| !name.is_empty()).collect();
         let mut judge = |names: &[String]| {
-            if !work.charge(STEPS) {
+            if !budget.charge(STEPS) {
                 return None;
             }
             judge(&VPath::parse(&format!("/{}", names.join("/"))).ok()?)
@@ -92,7 +92,7 @@ impl Denials {
             }
         }
         let mut attempt = |number: &usize, from: usize| {
-            if !work.charge(STEPS + names.len()) {
+            if !budget.charge(STEPS + names.len()) {
                 return None;
             }
             let path = self.patterns.get(*number)?.fit(&names, from)?;
@@ -200,7 +200,7 @@ fn sample(pattern: &str) -> String {
             (_, Some((len, reading))) => {
                 at += len - 1;
                 let first = rest.get(1).filter(|c| !matches!(c, '!' | '^' | ':'));
-                let first = first.filter(|_| reading == Reading::Exact);
+                let first = first.filter(|_| reading == BracketKind::Exact);
                 name.push(*first.unwrap_or(&'x'));
             }
             (c, None) => name.push(*c),

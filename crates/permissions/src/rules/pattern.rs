@@ -6,7 +6,7 @@ use backend_core::search::{Glob, GlobError};
 use backend_core::{Quoted, VPath};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::command::pattern::{Compiled, Form};
+use super::command_pattern::{Compiled, Form};
 
 /// Maximum length of a rule's pattern, in bytes. Appended to the longest working
 /// directory, it is still a valid glob.

@@ -16,10 +16,6 @@ mod approval_service;
 mod command;
 #[cfg(feature = "shell")]
 mod command_corpus;
-#[cfg(all(feature = "shell", target_os = "linux"))]
-mod command_globs;
-#[cfg(all(feature = "shell", target_os = "linux"))]
-mod command_shells;
 #[cfg(not(feature = "shell"))]
 mod command_without_shell;
 #[cfg(all(feature = "shell", target_os = "linux"))]

@@ -1,0 +1,65 @@
+//! [`CommandContext`]: a command line and what its meaning depends on.
+
+use std::sync::atomic::AtomicBool;
+
+use backend_core::{CommandPaths, VPath};
+
+/// A command line and the context it runs in.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct CommandContext<'a> {
+    /// The command line.
+    pub line: &'a str,
+    /// The directory it runs in.
+    pub directory: &'a VPath,
+    /// Variables set for the command.
+    pub environment: &'a [(String, String)],
+    /// The directory that `~` stands for, if known.
+    pub home: Option<&'a VPath>,
+    /// The file names that the command sees, if they differ from the backend's.
+    pub names: Option<&'a CommandPaths>,
+    /// Stops the analysis early once it is set. The line then counts as not understood.
+    pub stop: Option<&'a AtomicBool>,
+}
+
+impl<'a> CommandContext<'a> {
+    /// Creates the context of `line`, run in `directory`.
+    pub fn new(line: &'a str, directory: &'a VPath) -> Self {
+        Self {
+            line,
+            directory,
+            environment: &[],
+            home: None,
+            names: None,
+            stop: None,
+        }
+    }
+
+    /// Sets the variables that are set for the command.
+    #[must_use]
+    pub fn environment(mut self, environment: &'a [(String, String)]) -> Self {
+        self.environment = environment;
+        self
+    }
+
+    /// Sets the directory that `~` stands for.
+    #[must_use]
+    pub fn home(mut self, home: &'a VPath) -> Self {
+        self.home = Some(home);
+        self
+    }
+
+    /// Sets the file names that the command sees.
+    #[must_use]
+    pub fn names(mut self, names: &'a CommandPaths) -> Self {
+        self.names = Some(names);
+        self
+    }
+
+    /// Sets a flag that stops the analysis early.
+    #[must_use]
+    pub fn stop(mut self, stop: &'a AtomicBool) -> Self {
+        self.stop = Some(stop);
+        self
+    }
+}

@@ -1,0 +1,482 @@
+//! Detects commands that destroy a system or give control of it away, in any spelling.
+
+use crate::directory::Directories;
+use crate::glob::name_matches;
+use crate::location::{Location, Root};
+use crate::tables;
+use crate::word::Word;
+
+/// Returns the reason why a command is dangerous, if it is. `base` is its name without
+/// a directory.
+pub(crate) fn check(base: &str, words: &[Word], dirs: &Directories<'_>) -> Option<String> {
+    let args = words.get(1..).unwrap_or_default();
+    if base.starts_with("mkfs") || tables::FORMATTERS.contains(&base) {
+        let asks = args
+            .iter()
+            .any(|word| matches!(word.literal(), Some("--help" | "--version" | "-V")));
+        let shows = base == "wipefs" && !args.iter().any(|word| word.starts_with("-"));
+        return (!asks && !shows).then(|| format!("'{base}' destroys what is on a device"));
+    }
+    if tables::STOPPERS.contains(&base) {
+        let cancels = args.iter().any(|word| {
+            matches!(
+                word.literal(),
+                Some("-c" | "--help" | "--version" | "--show")
+            )
+        });
+        return (!cancels).then(|| format!("'{base}' stops the machine"));
+    }
+    match base {
+        "rm" | "shred" | "srm" | "unlink" | "rmdir" => removal(base, args, dirs),
+        "chmod" | "chown" | "chgrp" | "chattr" | "setfacl" => permissions(base, args, dirs),
+        "mv" => {
+            let null = operands(args)
+                .last()
+                .is_some_and(|word| word.literal() == Some("/dev/null"));
+            // The last operand is the target, unless an option names it. A target is
+            // not moved away.
+            let target = has_flag(args, &['t'], "--target-directory")
+                || args.iter().any(|word| word.starts_with("--t"));
+            let sources = operands(args).count().saturating_sub(usize::from(!target));
+            let taken = operands(args)
+                .enumerate()
+                .find(|(at, word)| match *at < sources {
+                    true => covers_others(word, dirs),
+                    false => covers_machine(word, dirs),
+                });
+            taken
+                .map(|(at, word)| match at < sources {
+                    true => format!("'mv' takes '{}' away", word.shown()),
+                    false => format!("'mv' replaces '{}'", word.shown()),
+                })
+                .or_else(|| {
+                    (null && args.len() > 1).then(|| "'mv' replaces '/dev/null'".to_owned())
+                })
+        }
+        "dd" | "dcfldd" | "dc3dd" => args.iter().find_map(|word| {
+            let target = word.strip_prefix("of=")?;
+            written(&target, dirs)
+        }),
+        _ => trees(base, args, dirs).or_else(|| machine(base, args)),
+    }
+}
+
+/// Checks programs that overwrite or remove whole trees.
+fn trees(base: &str, args: &[Word], dirs: &Directories<'_>) -> Option<String> {
+    match base {
+        "rsync" => {
+            let deletes = args.iter().any(|word| word.starts_with("--del"));
+            let target = operands(args).last()?;
+            if deletes && covers_system(target, dirs) {
+                return Some(format!("'rsync' empties '{}'", target.shown()));
+            }
+            let whole = has_flag(args, &['r', 'a'], "--recursive");
+            let whole = whole || has_flag(args, &[], "--archive");
+            (whole && is_root(target, dirs)).then(|| "'rsync' copies over the system".to_owned())
+        }
+        "cp" | "gcp" => {
+            let whole = has_flag(args, &['r', 'R', 'a'], "--recursive");
+            let whole = whole || has_flag(args, &[], "--archive");
+            let target = operands(args).last()?;
+            (whole && is_root(target, dirs)).then(|| "'cp' copies over the system".to_owned())
+        }
+        "tar" | "gtar" | "zip" => {
+            let removes = match base {
+                "zip" => has_flag(args, &['m'], "--move"),
+                _ => args.iter().any(|word| word.starts_with("--remove")),
+            };
+            let taken = operands(args).find(|word| covers_others(word, dirs));
+            let taken = taken.filter(|_| removes)?;
+            Some(format!("'{base}' removes '{}'", taken.shown()))
+        }
+        "cpio" => {
+            let passes = has_flag(args, &['p'], "--pass-through");
+            let root = operands(args).any(|word| is_root(word, dirs));
+            (passes && root).then(|| "'cpio' copies over the system".to_owned())
+        }
+        "btrfs" => {
+            let deletes = |word: &Word| matches!(word.literal(), Some("delete" | "del"));
+            let deletes = args.iter().any(deletes);
+            let taken = operands(args).find(|word| covers_others(word, dirs));
+            let taken = taken.filter(|_| deletes)?;
+            Some(format!("'btrfs' deletes '{}'", taken.shown()))
+        }
+        "fsfreeze" => {
+            let freezes = has_flag(args, &['f'], "--freeze");
+            let frozen = operands(args).find(|word| covers_others(word, dirs));
+            let frozen = frozen.filter(|_| freezes)?;
+            Some(format!(
+                "'fsfreeze' stops all writing to '{}'",
+                frozen.shown()
+            ))
+        }
+        _ => None,
+    }
+}
+
+/// Checks programs that stop the machine, or change its disks and users.
+fn machine(base: &str, args: &[Word]) -> Option<String> {
+    match base {
+        "init" | "telinit" => {
+            let stops = args
+                .iter()
+                .any(|word| matches!(word.literal(), Some("0" | "6" | "1" | "s" | "S")));
+            stops.then(|| format!("'{base}' stops the machine"))
+        }
+        "systemctl" | "loginctl" => {
+            let verb = operands(args)
+                .filter_map(Word::literal)
+                .find(|text| tables::STOPPING_VERBS.contains(&text.trim_end_matches(".target")))?;
+            Some(format!("'{base} {verb}' stops the machine"))
+        }
+        "crontab" => args
+            .iter()
+            .any(|word| {
+                word.literal().is_some_and(|text| {
+                    text.starts_with('-') && !text.starts_with("--") && text.contains('r')
+                })
+            })
+            .then(|| "'crontab -r' removes every job".to_owned()),
+        "diskutil" | "zpool" | "zfs" | "mdadm" | "cryptsetup" | "nvme" | "hdparm" | "dmsetup" => {
+            let verb = args
+                .iter()
+                .filter_map(Word::literal)
+                .find(|text| tables::ERASING_VERBS.contains(text))?;
+            Some(format!("'{base} {verb}' destroys what is on a device"))
+        }
+        "fuser" => {
+            let kills = has_flag(args, &['k'], "--kill");
+            let mut operands = operands(args);
+            let root = operands.any(|word| matches!(word.literal(), Some("/" | "/.")));
+            (kills && root).then(|| "'fuser -k' ends every process".to_owned())
+        }
+        "nc" | "ncat" | "netcat" | "socat" => hands_over(base, args),
+        "dpkg" | "dpkg-deb" => {
+            const UNPACKS: &[&str] =
+                &["-x", "-X", "-R", "--extract", "--vextract", "--raw-extract"];
+            let unpacks = |word: &Word| word.literal().is_some_and(|text| UNPACKS.contains(&text));
+            let last = args.last().and_then(Word::literal);
+            let unpacks = args.iter().any(unpacks) && matches!(last, Some("/" | "/."));
+            unpacks.then(|| format!("'{base}' unpacks into '/'"))
+        }
+        "7z" | "7za" | "7zr" | "7zz" => {
+            let into = |word: &Word| matches!(word.literal(), Some("-o/" | "-o/."));
+            let into = args.iter().any(into);
+            into.then(|| format!("'{base}' unpacks into '/'"))
+        }
+        "userdel" | "deluser" => operands(args)
+            .any(|word| word.literal() == Some("root"))
+            .then(|| "it removes the user root".to_owned()),
+        _ if tables::PARTITIONERS.contains(&base) => {
+            let shows = args.iter().any(|word| {
+                word.literal()
+                    .is_some_and(|text| tables::LIST_ONLY_OPTIONS.contains(&text))
+                    || word.literal() == Some("print")
+            });
+            let named = operands(args).next().is_some();
+            (named && !shows).then(|| format!("'{base}' changes partitions"))
+        }
+        _ => processes_and_users(base, args),
+    }
+}
+
+/// Checks programs that end processes, stop the machine in other ways, or open it to
+/// others.
+fn processes_and_users(base: &str, args: &[Word]) -> Option<String> {
+    match base {
+        "kill" | "pkill" | "killall" => {
+            let all = args
+                .iter()
+                .skip(usize::from(args.len() > 1))
+                .any(|word| word.literal() == Some("-1"));
+            let every = args
+                .first()
+                .is_some_and(|word| word.literal() == Some("--"))
+                && args.get(1).and_then(Word::literal) == Some("-1");
+            if base == "kill" && (all || every) {
+                return Some("'kill -1' ends every process".to_owned());
+            }
+            // `kill -0 1` only tests for the process. In `kill -l 1` and
+            // `kill -s 1 42`, 1 is a signal.
+            let asks = |word: &Word| matches!(word.literal(), Some("-0" | "-l" | "-L" | "-t"));
+            let named = |word: &Word| matches!(word.literal(), Some("-s" | "-n" | "-q"));
+            let first = (0..args.len()).any(|at| {
+                let before = at.checked_sub(1).and_then(|at| args.get(at));
+                args.get(at).and_then(Word::literal) == Some("1") && !before.is_some_and(named)
+            });
+            let ends = base == "kill" && first && !args.iter().any(asks);
+            ends.then(|| "'kill 1' ends the process that all others hang on".to_owned())
+        }
+        "rtcwake" => {
+            const STAYS: &[&str] = &["no", "on", "show", "disable"];
+            let mode = value_of(args, "-m", "--mode").unwrap_or_else(|| "suspend".to_owned());
+            let asks = has_flag(args, &['h', 'V', 'n'], "--dry-run");
+            (!asks && !STAYS.contains(&mode.as_str()))
+                .then(|| "'rtcwake' stops the machine".to_owned())
+        }
+        "ctrlaltdel" => operands(args)
+            .any(|word| word.literal() == Some("hard"))
+            .then(|| "'ctrlaltdel hard' stops the machine without a shutdown".to_owned()),
+        "passwd" => {
+            let opens = has_flag(args, &['d', 'l'], "--delete") || has_flag(args, &[], "--lock");
+            let root = operands(args).any(|word| word.literal() == Some("root"));
+            (opens && root).then(|| "it takes the password of root away".to_owned())
+        }
+        "useradd" | "usermod" | "adduser" => {
+            let id = value_of(args, "-u", "--uid");
+            let root = id.is_some_and(|id| !id.is_empty() && id.bytes().all(|b| b == b'0'));
+            root.then(|| format!("'{base}' makes a second root"))
+        }
+        "umount" => has_flag(args, &['a'], "--all")
+            .then(|| "'umount -a' takes every file system away".to_owned()),
+        _ => None,
+    }
+}
+
+/// Checks programs that connect a shell to the network.
+fn hands_over(base: &str, args: &[Word]) -> Option<String> {
+    let runs = |word: &Word| {
+        let text = word.shown();
+        match base {
+            "socat" => {
+                let text = text.to_ascii_lowercase();
+                text.starts_with("exec:") || text.starts_with("system:")
+            }
+            _ if text.starts_with("--") => {
+                let long = ["--exec", "--sh-exec", "--lua-exec"];
+                long.iter().any(|known| text.starts_with(known))
+            }
+            _ => text.starts_with('-') && text.contains(['e', 'c']),
+        }
+    };
+    let runs = args.iter().any(runs);
+    runs.then(|| format!("'{base}' hands a program to whoever connects"))
+}
+
+/// Returns the words that are not options.
+pub(crate) fn operands(args: &[Word]) -> impl Iterator<Item = &Word> {
+    operands_at(args).map(|(_, word)| word)
+}
+
+/// Returns the words that are not options, with their indexes.
+pub(crate) fn operands_at(args: &[Word]) -> impl Iterator<Item = (usize, &Word)> {
+    let end = args.iter().position(|word| word.literal() == Some("--"));
+    let is_operand = move |(at, word): &(usize, &Word)| {
+        let after = end.is_some_and(|end| *at > end);
+        after || !word.starts_with("-") || word.literal() == Some("-")
+    };
+    args.iter().enumerate().filter(is_operand)
+}
+
+/// Returns the value of an option, in any spelling.
+fn value_of(args: &[Word], short: &str, long: &str) -> Option<String> {
+    let letter = short.trim_start_matches('-');
+    for (at, word) in args.iter().enumerate() {
+        let text = word.literal().unwrap_or_default();
+        let next = || Some(args.get(at + 1)?.shown());
+        if let Some(rest) = text.strip_prefix("--") {
+            let (name, value) = rest
+                .split_once('=')
+                .map_or((rest, None), |(n, v)| (n, Some(v)));
+            let known = long.trim_start_matches('-');
+            if name.len() > 1 && known.starts_with(name) {
+                return value.map(str::to_owned).or_else(next);
+            }
+        } else if let Some((_, value)) = text
+            .strip_prefix('-')
+            .and_then(|flags| flags.split_once(letter))
+        {
+            return match value.is_empty() {
+                true => next(),
+                false => Some(value.to_owned()),
+            };
+        }
+    }
+    None
+}
+
+/// Whether a short or a long option is among the words.
+pub(crate) fn has_flag(args: &[Word], letters: &[char], long: &str) -> bool {
+    args.iter()
+        .take_while(|word| word.literal() != Some("--"))
+        .any(|word| {
+            let text = word.literal().unwrap_or_default();
+            if text.starts_with("--") {
+                text.len() > 2 && long.starts_with(text)
+            } else {
+                text.starts_with('-') && text.contains(letters)
+            }
+        })
+}
+
+fn removal(base: &str, args: &[Word], dirs: &Directories<'_>) -> Option<String> {
+    if args.iter().any(|word| {
+        word.literal()
+            .is_some_and(|text| text.len() > 6 && "--no-preserve-root".starts_with(text))
+    }) {
+        return Some(format!("'{base}' is told not to spare the root"));
+    }
+    let recursive = has_flag(args, &['r', 'R'], "--recursive");
+    operands(args).find_map(|word| {
+        if let Some(text) = written(word, dirs) {
+            return Some(text);
+        }
+        // Even without -r a glob removes every file in a directory, such as a home.
+        let counts = recursive || word.is_glob() && base != "rmdir";
+        (counts && covers_system(word, dirs))
+            .then(|| format!("'{base}' removes '{}'", word.shown()))
+    })
+}
+
+fn permissions(base: &str, args: &[Word], dirs: &Directories<'_>) -> Option<String> {
+    let recursive = has_flag(args, &['R'], "--recursive");
+    operands(args).find_map(|word| {
+        let locations = dirs.locations(word)?;
+        let bad = if recursive {
+            covers_others(word, dirs)
+        } else {
+            locations.iter().any(|location| {
+                location.root == Root::System
+                    && (location.names.is_empty()
+                        || tables::TREES.iter().any(|tree| is_tree(location, tree)))
+            })
+        };
+        bad.then(|| format!("'{base}' changes who may use '{}'", word.shown()))
+    })
+}
+
+/// Whether `location` could be exactly `tree`.
+fn is_tree(location: &Location, tree: &str) -> bool {
+    could_begin(location, tree) == Some(location.names.len())
+}
+
+/// Whether `location` could be `tree`, or something in it.
+fn is_within(location: &Location, tree: &str) -> bool {
+    could_begin(location, tree).is_some_and(|names| names <= location.names.len())
+}
+
+/// Returns the number of names in `tree`, if the names of `location` could match them as
+/// far as both go.
+fn could_begin(location: &Location, tree: &str) -> Option<usize> {
+    let mut count = 0;
+    for known in tree.split('/').skip(1) {
+        if let Some(name) = location.names.get(count)
+            && !name.could_be(known)
+        {
+            return None;
+        }
+        count += 1;
+    }
+    Some(count)
+}
+
+/// Whether destroying the files that `word` names would destroy a system or a home.
+pub(crate) fn covers_system(word: &Word, dirs: &Directories<'_>) -> bool {
+    dirs.locations(word)
+        .is_some_and(|locations| locations.iter().any(location_covers_system))
+}
+
+/// Like [`covers_system`], but not for `~`, nor for a root of the backend.
+pub(crate) fn covers_machine(word: &Word, dirs: &Directories<'_>) -> bool {
+    let covers =
+        |location: &Location| location.root == Root::System && location_covers_system(location);
+    dirs.locations(word)
+        .is_some_and(|locations| locations.iter().any(covers))
+}
+
+/// Like [`covers_system`], but not for the root of the backend.
+pub(crate) fn covers_others(word: &Word, dirs: &Directories<'_>) -> bool {
+    let covers =
+        |location: &Location| location.root != Root::Given && location_covers_system(location);
+    dirs.locations(word)
+        .is_some_and(|locations| locations.iter().any(covers))
+}
+
+/// Whether `word` may name the root of the system.
+pub(crate) fn is_root(word: &Word, dirs: &Directories<'_>) -> bool {
+    let is = |location: &Location| location.root == Root::System && location.names.is_empty();
+    dirs.locations(word)
+        .is_some_and(|locations| locations.iter().any(is))
+}
+
+/// Whether `word` names a device that holds a file system or memory.
+pub(crate) fn names_device(word: &Word, dirs: &Directories<'_>) -> bool {
+    let is = |location: &Location| location.root == Root::System && is_device(location);
+    dirs.locations(word)
+        .is_some_and(|locations| locations.iter().any(is))
+}
+
+fn location_covers_system(location: &Location) -> bool {
+    let everything = location
+        .names
+        .last()
+        .is_some_and(|name| name.glob && name.text.chars().all(|c| "*?.[]!:".contains(c)));
+    // All children of a directory count as the directory.
+    let mut location = location.clone();
+    if everything {
+        location.names.pop();
+        if location.names.is_empty() {
+            return true;
+        }
+    }
+    match location.root {
+        Root::Home | Root::Given | Root::Tree(_) => location.names.is_empty(),
+        Root::System => {
+            let len = location.names.len();
+            let is = |tree: &&str| is_tree(&location, tree);
+            let beneath = |tree: &&str| is_within(&location, tree);
+            len == 0
+                || tables::TREES.iter().any(is)
+                || tables::DEEP_TREES.iter().any(beneath)
+                || len == 2 && tables::HOMES.iter().any(beneath)
+        }
+    }
+}
+
+/// Returns the reason why writing to `word` is dangerous, if it is.
+pub(crate) fn written(word: &Word, dirs: &Directories<'_>) -> Option<String> {
+    let locations = dirs.locations(word)?;
+    let bad = locations.iter().any(|location| {
+        if location.root == Root::Home {
+            return false;
+        }
+        let critical = location.root == Root::System
+            && tables::CRITICAL_FILES
+                .iter()
+                .any(|file| is_within(location, file));
+        critical || is_device(location)
+    });
+    bad.then(|| format!("it writes to '{}'", word.shown()))
+}
+
+fn is_device(location: &Location) -> bool {
+    let Some((first, rest)) = location.names.split_first() else {
+        return false;
+    };
+    if first.text != "dev" && !(first.glob && name_matches(&first.text, "dev")) || rest.is_empty() {
+        return false;
+    }
+    let rest: Vec<&str> = rest.iter().map(|name| name.text.as_str()).collect();
+    let name = rest.join("/");
+    // Volumes: `/dev/group/volume`.
+    if let [first, _] = rest.as_slice()
+        && !tables::DEVICE_DIRS.contains(first)
+        && !first.contains(['*', '?', '['])
+    {
+        return true;
+    }
+    let known = |prefix: &&str| match name.find(['*', '?', '[']) {
+        None => name.starts_with(*prefix),
+        // Of a glob, only the plain text at the start is compared.
+        Some(end) => {
+            let plain = name.get(..end).unwrap_or_default();
+            plain.starts_with(*prefix) || prefix.starts_with(plain)
+        }
+    };
+    tables::DEVICES.iter().any(known)
+}
+
+/// Whether a redirect to `word` opens a connection.
+pub(crate) fn connects(word: &Word) -> bool {
+    word.starts_with("/dev/tcp/") || word.starts_with("/dev/udp/")
+}

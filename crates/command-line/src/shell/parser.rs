@@ -1,0 +1,501 @@
+//! The grammar: parses tokens into commands.
+
+use std::rc::Rc;
+
+use super::assignment::{assignment, member};
+use super::ast::{
+    AndOr, Arm, Assignment, Command, Compound, Definition, Item, Join, Kind, List, Pipeline,
+    Redirect, Target, Value,
+};
+use super::lexer::{AROUND, GLUED, Token};
+use super::{NOT_A_PROGRAM, Reader, is_name};
+use crate::error::ParseError;
+
+const UNKNOWN_TO_SOME: ParseError = ParseError("it is not written for every shell");
+const DOUBLE: ParseError = ParseError("'((' is read differently by different shells");
+
+/// Built-ins that take arrays as arguments.
+const DECLARING: &[&str] = &["declare", "export", "local", "readonly", "typeset"];
+
+impl Reader<'_> {
+    /// Parses the whole text.
+    pub(super) fn program(&mut self) -> Result<List, ParseError> {
+        let list = self.list()?;
+        match self.take()? {
+            Token::End => Ok(list),
+            _ => Err(NOT_A_PROGRAM),
+        }
+    }
+
+    /// Parses the list of `$(`, `<(` or `>(`, up to the closing parenthesis.
+    pub(super) fn enclosed(&mut self) -> Result<List, ParseError> {
+        let from = self.at;
+        let outer = std::mem::take(&mut self.pending);
+        let list = self.list()?;
+        self.expect(")")?;
+        if !self.pending.is_empty() {
+            return Err(ParseError(
+                "a here-document leaves the substitution it is in",
+            ));
+        }
+        let text = self.chars.get(from..self.at).unwrap_or_default();
+        if !outer.is_empty() && text.contains(&'\n') {
+            self.doubts.push(AROUND);
+        }
+        self.pending = outer;
+        Ok(list)
+    }
+
+    fn accept(&mut self, operator: &str) -> Result<bool, ParseError> {
+        let found = matches!(self.peek()?, Token::Operator(next) if *next == operator);
+        if found {
+            self.take()?;
+        }
+        Ok(found)
+    }
+
+    fn expect(&mut self, operator: &str) -> Result<(), ParseError> {
+        self.accept(operator)?.then_some(()).ok_or(NOT_A_PROGRAM)
+    }
+
+    fn accept_word(&mut self, word: &str) -> Result<bool, ParseError> {
+        let found = matches!(self.peek()?, Token::Word(next) if next == word);
+        if found {
+            self.take()?;
+        }
+        Ok(found)
+    }
+
+    fn expect_word(&mut self, word: &str) -> Result<(), ParseError> {
+        self.accept_word(word)?.then_some(()).ok_or(NOT_A_PROGRAM)
+    }
+
+    fn any_word(&mut self) -> Result<String, ParseError> {
+        match self.take()? {
+            Token::Word(word) => Ok(word),
+            _ => Err(NOT_A_PROGRAM),
+        }
+    }
+
+    /// Skips newlines, and returns whether there were any.
+    fn newlines(&mut self) -> Result<bool, ParseError> {
+        let mut any = false;
+        while *self.peek()? == Token::Newline {
+            self.take()?;
+            any = true;
+        }
+        Ok(any)
+    }
+
+    /// Parses commands up to a token that ends them, which is left to the caller.
+    fn list(&mut self) -> Result<List, ParseError> {
+        let mut list = Vec::new();
+        loop {
+            self.newlines()?;
+            let ends = match self.peek()? {
+                Token::End | Token::Operator(")" | ";;" | ";&" | ";;&") => true,
+                Token::Word(word) => closes(word),
+                _ => false,
+            };
+            if ends {
+                return Ok(list);
+            }
+            let mut and_or = self.and_or()?;
+            and_or.background = self.accept("&")?;
+            let more = and_or.background || self.accept(";")? || *self.peek()? == Token::Newline;
+            list.push(and_or);
+            if !more {
+                return Ok(list);
+            }
+        }
+    }
+
+    /// Parses a list of at least one command.
+    fn commands(&mut self) -> Result<List, ParseError> {
+        let list = self.list()?;
+        match list.is_empty() {
+            true => Err(NOT_A_PROGRAM),
+            false => Ok(list),
+        }
+    }
+
+    fn and_or(&mut self) -> Result<AndOr, ParseError> {
+        let first = self.pipeline()?;
+        let mut rest = Vec::new();
+        loop {
+            let join = if self.accept("&&")? {
+                Join::And
+            } else if self.accept("||")? {
+                Join::Or
+            } else {
+                break;
+            };
+            self.newlines()?;
+            rest.push((join, self.pipeline()?));
+        }
+        Ok(AndOr {
+            first,
+            rest,
+            background: false,
+        })
+    }
+
+    fn pipeline(&mut self) -> Result<Pipeline, ParseError> {
+        let negated = self.accept_word("!")?;
+        let timed = self.accept_word("time")?;
+        if timed && !negated {
+            self.accept_word("!")?;
+        }
+        let mut stages = vec![self.command()?];
+        while self.accept("|")? || self.accept("|&")? {
+            self.newlines()?;
+            stages.push(self.command()?);
+        }
+        Ok(Pipeline { timed, stages })
+    }
+
+    fn command(&mut self) -> Result<Command, ParseError> {
+        self.enter()?;
+        let command = if let Some(compound) = self.compound()? {
+            Command::Compound(compound, self.redirects()?)
+        } else if self.accept_word("[[")? {
+            self.test()?
+        } else {
+            self.simple()?
+        };
+        self.leave();
+        Ok(command)
+    }
+
+    /// Parses a compound command, if one starts here.
+    fn compound(&mut self) -> Result<Option<Compound>, ParseError> {
+        if self.accept("(")? {
+            if matches!(self.peek()?, Token::Operator("(")) {
+                return Err(DOUBLE);
+            }
+            let list = self.commands()?;
+            self.expect(")")?;
+            return Ok(Some(Compound::Subshell(list)));
+        }
+        let Token::Word(word) = self.peek()? else {
+            return Ok(None);
+        };
+        let read = match word.as_str() {
+            "{" => Self::group,
+            "if" => Self::if_clause,
+            "while" | "until" => Self::loop_clause,
+            "for" => Self::for_clause,
+            "case" => Self::case_clause,
+            "function" | "select" | "coproc" => return Err(UNKNOWN_TO_SOME),
+            word if closes(word) || word == "!" => return Err(NOT_A_PROGRAM),
+            _ => return Ok(None),
+        };
+        self.take()?;
+        read(self).map(Some)
+    }
+
+    fn group(&mut self) -> Result<Compound, ParseError> {
+        let list = self.commands()?;
+        self.expect_word("}")?;
+        Ok(Compound::Group(list))
+    }
+
+    fn if_clause(&mut self) -> Result<Compound, ParseError> {
+        let mut branches = Vec::new();
+        loop {
+            branches.push(self.commands()?);
+            self.expect_word("then")?;
+            branches.push(self.commands()?);
+            if self.accept_word("elif")? {
+                continue;
+            }
+            if self.accept_word("else")? {
+                branches.push(self.commands()?);
+            }
+            self.expect_word("fi")?;
+            return Ok(Compound::Branches(branches));
+        }
+    }
+
+    fn loop_clause(&mut self) -> Result<Compound, ParseError> {
+        let condition = self.commands()?;
+        let body = self.body()?;
+        Ok(Compound::Loop { condition, body })
+    }
+
+    /// Parses `do ... done`.
+    fn body(&mut self) -> Result<List, ParseError> {
+        self.expect_word("do")?;
+        let body = self.commands()?;
+        self.expect_word("done")?;
+        Ok(body)
+    }
+
+    fn for_clause(&mut self) -> Result<Compound, ParseError> {
+        if matches!(self.peek()?, Token::Operator("(")) {
+            return Err(UNKNOWN_TO_SOME);
+        }
+        let name = self.any_word()?;
+        if !is_name(&name) {
+            return Err(NOT_A_PROGRAM);
+        }
+        let mut words = Vec::new();
+        let below = self.newlines()?;
+        if self.accept_word("in")? {
+            loop {
+                match self.take()? {
+                    Token::Word(word) => words.push(word),
+                    Token::Operator(";") | Token::Newline => break,
+                    _ => return Err(NOT_A_PROGRAM),
+                }
+            }
+        } else if !below {
+            self.accept(";")?;
+        }
+        self.newlines()?;
+        let body = self.body()?;
+        Ok(Compound::For { name, words, body })
+    }
+
+    fn case_clause(&mut self) -> Result<Compound, ParseError> {
+        let word = self.any_word()?;
+        self.newlines()?;
+        self.expect_word("in")?;
+        let mut arms = Vec::new();
+        loop {
+            self.newlines()?;
+            if self.accept_word("esac")? {
+                break;
+            }
+            self.accept("(")?;
+            let mut patterns = Vec::new();
+            loop {
+                let pattern = self.any_word()?;
+                // Some shells would end the command here.
+                if pattern == "esac" {
+                    return Err(NOT_A_PROGRAM);
+                }
+                patterns.push(pattern);
+                if !self.accept("|")? {
+                    break;
+                }
+            }
+            self.expect(")")?;
+            let body = self.list()?;
+            arms.push(Arm { patterns, body });
+            if !(self.accept(";;")? || self.accept(";&")? || self.accept(";;&")?) {
+                self.expect_word("esac")?;
+                break;
+            }
+        }
+        Ok(Compound::Case { word, arms })
+    }
+
+    /// Parses the rest of `[[ ... ]]`. In shells where `[[` is not a reserved word, it
+    /// is a command that ends at an operator or a newline.
+    fn test(&mut self) -> Result<Command, ParseError> {
+        const NOT_PLAIN: ParseError = ParseError("a test in it is not plain");
+        let mut words = Vec::new();
+        loop {
+            match self.take()? {
+                Token::Word(word) if word == "]]" => break,
+                Token::Word(word) => words.push(word),
+                Token::Operator(_) | Token::Newline => {
+                    return Err(ParseError(
+                        "an operator within '[[' is read differently by different shells",
+                    ));
+                }
+                Token::End => return Err(NOT_A_PROGRAM),
+            }
+        }
+        let expression = match words.split_first() {
+            Some((first, rest)) if first == "!" => rest,
+            _ => &words,
+        };
+        match expression {
+            [first, ..] if first == "!" => return Err(NOT_PLAIN),
+            [_] | [_, _, _] => {}
+            [operator, _] if operator.starts_with('-') => {}
+            _ => return Err(NOT_PLAIN),
+        }
+        Ok(Command::Test(words, self.redirects()?))
+    }
+
+    /// Parses a simple command, or a function definition if `(` follows its name.
+    fn simple(&mut self) -> Result<Command, ParseError> {
+        let mut items = Vec::new();
+        let mut name: Option<String> = None;
+        loop {
+            if let Some(redirect) = self.redirect()? {
+                items.push(Item::Redirect(redirect));
+                continue;
+            }
+            match self.peek()? {
+                Token::Word(_) => {}
+                Token::Operator("<(" | ">(") => {
+                    items.push(Item::Substitution(self.substitution()?));
+                    name.get_or_insert_default();
+                    continue;
+                }
+                _ => break,
+            }
+            let word = self.any_word()?;
+            let begins_array = self.char(0) == Some('(');
+            match &name {
+                None => {
+                    if let Some(mut assignment) = assignment(&word)? {
+                        if begins_array {
+                            assignment.value = self.array(&assignment)?;
+                        }
+                        items.push(Item::Assignment(assignment));
+                        continue;
+                    }
+                    if items.is_empty() && self.accept("(")? {
+                        return self.function(word);
+                    }
+                    name = Some(word.clone());
+                }
+                Some(name) if begins_array && DECLARING.contains(&name.as_str()) => {
+                    let mut assignment = assignment(&word)?.ok_or(NOT_A_PROGRAM)?;
+                    assignment.value = self.array(&assignment)?;
+                    items.push(Item::Assignment(assignment));
+                    continue;
+                }
+                Some(_) => {}
+            }
+            items.push(Item::Word(word));
+        }
+        match items.is_empty() {
+            true => Err(NOT_A_PROGRAM),
+            false => Ok(Command::Simple(items)),
+        }
+    }
+
+    /// Parses the rest of a function definition, after its first parenthesis.
+    fn function(&mut self, name: String) -> Result<Command, ParseError> {
+        self.expect(")")?;
+        self.newlines()?;
+        let body = self.compound()?.ok_or(NOT_A_PROGRAM)?;
+        let redirects = self.redirects()?;
+        Ok(Command::Function {
+            name,
+            definition: Rc::new(Definition { body, redirects }),
+        })
+    }
+
+    /// Parses the members of an assigned array, after the `=`.
+    fn array(&mut self, assignment: &Assignment) -> Result<Value, ParseError> {
+        let empty = matches!(&assignment.value, Value::Scalar(value) if value.is_empty());
+        if !empty || assignment.index.is_some() {
+            return Err(NOT_A_PROGRAM);
+        }
+        self.expect("(")?;
+        let mut members = Vec::new();
+        loop {
+            match self.take()? {
+                Token::Newline => {}
+                Token::Operator(")") => return Ok(Value::Array(members)),
+                Token::Word(word) => members.push(member(word)?),
+                _ => return Err(NOT_A_PROGRAM),
+            }
+        }
+    }
+
+    /// Parses `<(...)` or `>(...)`.
+    fn substitution(&mut self) -> Result<List, ParseError> {
+        self.take()?;
+        if self.char(0) == Some('(') {
+            return Err(DOUBLE);
+        }
+        let list = self.enclosed()?;
+        if !matches!(
+            self.char(0),
+            None | Some(' ' | '\t' | '\n' | ';' | '&' | '|' | ')')
+        ) {
+            self.doubts.push(GLUED);
+        }
+        Ok(list)
+    }
+
+    fn redirects(&mut self) -> Result<Vec<Redirect>, ParseError> {
+        let mut redirects = Vec::new();
+        while let Some(redirect) = self.redirect()? {
+            redirects.push(redirect);
+        }
+        Ok(redirects)
+    }
+
+    fn redirect(&mut self) -> Result<Option<Redirect>, ParseError> {
+        let fd = self.descriptor()?;
+        let operator = match self.peek()? {
+            Token::Operator(operator) => *operator,
+            _ => return Ok(None),
+        };
+        let kind = match operator {
+            "<" => Kind::Read,
+            ">" | ">>" | ">|" => Kind::Write,
+            "<>" => Kind::ReadWrite,
+            "<&" => Kind::CopyInput,
+            ">&" => Kind::CopyOutput,
+            "<<" | "<<-" => {
+                self.take()?;
+                let mark = self.target()?;
+                let (expands, body) = self.document(&mark, operator == "<<-")?;
+                return Ok(Some(Redirect::Document { fd, expands, body }));
+            }
+            "&>" | "&>>" => {
+                self.take()?;
+                return Ok(Some(Redirect::Both(self.target()?)));
+            }
+            "<<<" => return Err(ParseError("'<<<' is not known to every shell")),
+            _ => return Ok(None),
+        };
+        self.take()?;
+        let copies = matches!(kind, Kind::CopyInput | Kind::CopyOutput);
+        let target = match self.peek()? {
+            Token::Operator("<(" | ">(") if !copies => Target::Substitution(self.substitution()?),
+            _ => Target::Word(self.target()?),
+        };
+        Ok(Some(Redirect::File { fd, kind, target }))
+    }
+
+    /// Parses a file descriptor before a redirect operator.
+    fn descriptor(&mut self) -> Result<Option<u32>, ParseError> {
+        let Token::Word(word) = self.peek()? else {
+            return Ok(None);
+        };
+        let digits = word.bytes().all(|b| b.is_ascii_digit());
+        let (fd, short) = (word.parse().unwrap_or(u32::MAX), word.len() == 1);
+        let name = word
+            .strip_prefix('{')
+            .and_then(|word| word.strip_suffix('}'));
+        let named = name.is_some_and(is_name);
+        if !matches!(self.char(0), Some('<' | '>')) || !digits && !named {
+            return Ok(None);
+        }
+        if !short {
+            self.doubts.push(ParseError(
+                "a file descriptor of more than one digit is not known to every shell",
+            ));
+        }
+        self.take()?;
+        Ok(Some(fd))
+    }
+
+    /// Parses the word after a redirect operator.
+    fn target(&mut self) -> Result<String, ParseError> {
+        // It is the descriptor of another redirect.
+        if self.descriptor()?.is_some() {
+            return Err(NOT_A_PROGRAM);
+        }
+        self.any_word()
+    }
+}
+
+/// Whether a word in command position ends a list.
+fn closes(word: &str) -> bool {
+    matches!(
+        word,
+        "then" | "elif" | "else" | "fi" | "do" | "done" | "esac" | "}"
+    )
+}
