@@ -24,16 +24,7 @@ pub(crate) use write_input::WriteInputTool;
 use backend_core::ops::{Command, ShellId, Streams};
 use backend_core::{Error, Quoted, Sandbox};
 
-use crate::tool::Annotations;
-use crate::{Class, Context, Options, ToolError};
-
-/// Annotations of a tool that can run any command.
-const RUNS_COMMANDS: Annotations = Annotations {
-    read_only: false,
-    destructive: true,
-    idempotent: false,
-    open_world: true,
-};
+use crate::{Context, Options, ToolError};
 
 /// Returns `true` if a command that times out continues as a background shell. This
 /// requires the tools that read and kill such a shell.
@@ -99,12 +90,7 @@ async fn shell_error(
         Quoted::new(id.as_str()),
         error.message()
     );
-    let told = ToolError::from(error);
-    // Refusals and failures of the environment keep the text of their source.
-    match told.class() {
-        Class::Fixable => ToolError::fixable(message),
-        _ => told,
-    }
+    ToolError::from(error).reworded_if_fixable(message)
 }
 
 async fn no_such_shell(context: &Context, sandbox: &dyn Sandbox, id: &ShellId) -> ToolError {

@@ -1,14 +1,9 @@
 //! [`Definitions`]: descriptions of the tools for a model, in the formats of clients.
 
-mod schema;
-
 use std::ops::Deref;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-
-pub use schema::schema_for;
-pub(crate) use schema::schema_of_data;
 
 use crate::Definition;
 

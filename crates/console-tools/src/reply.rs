@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use backend_core::{Error, ErrorKind, Quoted};
 use bytes::Bytes;
 use permissions::Refusal;
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::Profile;
@@ -40,6 +41,12 @@ impl Reply {
     pub fn structured(mut self, value: Value) -> Self {
         self.structured = Some(value);
         self
+    }
+
+    /// Adds structured data of a type that has a JSON form.
+    #[must_use]
+    pub(crate) fn data(self, data: &impl Serialize) -> Self {
+        self.structured(serde_json::to_value(data).unwrap_or_default())
     }
 
     /// Adds a picture or a document.
@@ -181,11 +188,26 @@ impl ToolError {
             }
             Profile::Coding | Profile::Lean => None,
         };
-        let mut own = Self::from(error);
-        if let Some(text) = text {
-            own.message = text;
+        let own = Self::from(error);
+        match text {
+            Some(text) => own.reworded(text),
+            None => own,
         }
-        own
+    }
+
+    /// Replaces the message.
+    pub(crate) fn reworded(self, message: String) -> Self {
+        Self { message, ..self }
+    }
+
+    /// Replaces the message of a failure that other arguments can fix. Refusals and
+    /// failures of the environment keep the text of their source.
+    pub(crate) fn reworded_if_fixable(self, message: String) -> Self {
+        if self.class == Class::Fixable {
+            self.reworded(message)
+        } else {
+            self
+        }
     }
 
     /// Returns the class of the failure.

@@ -16,16 +16,7 @@ use backend_core::search::is_generated;
 use backend_core::{Error, ErrorKind, VPath};
 
 use crate::terminal::visible;
-use crate::tool::Annotations;
 use crate::{Context, ToolError};
-
-/// Annotations of these tools, which only read.
-const READS_ONLY: Annotations = Annotations {
-    read_only: true,
-    destructive: false,
-    idempotent: true,
-    open_world: false,
-};
 
 /// Bytes reserved in a reply for the text after a list.
 const CLOSING_BYTES: usize = 1_000;
@@ -131,19 +122,4 @@ fn about_pattern(field: &str, error: Error) -> ToolError {
         }
     }
     ToolError::fixable(format!("{field}: {shown}"))
-}
-
-/// Checks a count from JSON against its range.
-fn within(
-    field: &str,
-    value: i64,
-    range: std::ops::RangeInclusive<usize>,
-) -> Result<usize, ToolError> {
-    let count = usize::try_from(value)
-        .ok()
-        .filter(|count| range.contains(count));
-    count.ok_or_else(|| {
-        let (from, to) = range.into_inner();
-        ToolError::fixable(format!("{field} must be from {from} to {to}, not {value}"))
-    })
 }

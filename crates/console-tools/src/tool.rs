@@ -14,6 +14,7 @@ use serde_json::Value;
 
 pub(crate) use preview::Preview;
 
+use crate::schema::schema_of_data;
 use crate::{Context, ToolError, ToolResult};
 
 /// Hints about a tool that a client may show to its user, as in MCP.
@@ -195,6 +196,8 @@ pub(crate) enum UpFront {
 pub(crate) trait Builtin: Send + Sync + 'static {
     /// The arguments. The model reads their documentation.
     type Args: DeserializeOwned + JsonSchema + Send + Sync;
+    /// The structured data of a success, or `()` if there is none.
+    type Output: JsonSchema;
     /// The name by which a model calls it, which is that of a
     /// [`Tool`](permissions::tool::Tool).
     const NAME: &'static str;
@@ -202,7 +205,11 @@ pub(crate) trait Builtin: Send + Sync + 'static {
     const ANNOTATIONS: Annotations;
 
     /// Returns the schema of [`Reply::structured`](crate::Reply::structured).
-    fn output_schema() -> Option<Value>;
+    fn output_schema() -> Option<Value> {
+        let schema = schema_of_data::<Self::Output>();
+        let is_object = schema.get("type").and_then(Value::as_str) == Some("object");
+        is_object.then_some(schema)
+    }
 
     /// Which calls are authorized up front, before the tool runs.
     const UP_FRONT: UpFront = UpFront::Always;

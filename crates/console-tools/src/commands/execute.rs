@@ -7,17 +7,16 @@ use backend_core::limits::OUTPUT_HARD_BYTES;
 use backend_core::ops::{Command, CommandStatus, Event, ShellId, ShellInfo, ShellState};
 use backend_core::{Error, Sandbox};
 use futures_util::StreamExt as _;
+use permissions::Op;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 
 use super::conversation_shells::ForegroundShell;
 use super::status::{exit_code, signal};
-use super::{RUNS_COMMANDS, command, continues_in_background, sandbox};
+use super::{command, continues_in_background, sandbox};
 use crate::args::commands::ExecuteArgs;
 use crate::counted::counted;
 use crate::kept_outputs::{Collector, Shown};
-use crate::structured::{schema_of, to_value};
 use crate::tool::{Annotations, Builtin};
 use crate::{Class, Context, Reply, ToolError, ToolResult};
 
@@ -33,7 +32,7 @@ pub(crate) struct ExecuteTool;
 
 /// The result of `execute`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-struct Executed {
+pub(crate) struct Executed {
     /// The output of both streams, as far as the reply shows it.
     output: String,
     /// Its exit code, if it ended by itself.
@@ -70,12 +69,9 @@ enum Outcome {
 #[async_trait]
 impl Builtin for ExecuteTool {
     type Args = ExecuteArgs;
+    type Output = Executed;
     const NAME: &'static str = "execute";
-    const ANNOTATIONS: Annotations = RUNS_COMMANDS;
-
-    fn output_schema() -> Option<Value> {
-        schema_of::<Executed>()
-    }
+    const ANNOTATIONS: Annotations = Annotations::of(&[Op::Execute]);
 
     async fn run(context: &Context, args: ExecuteArgs) -> ToolResult {
         let sandbox = sandbox(context)?;
@@ -283,7 +279,7 @@ fn reply(context: &Context, outcome: &Outcome, shown: Shown, timeout: Option<Dur
         text.push_str(&format!("({left}; {instead})"));
     }
     executed.output = shown.text;
-    Reply::text(text).structured(to_value(&executed))
+    Reply::text(text).data(&executed)
 }
 
 #[cfg(test)]

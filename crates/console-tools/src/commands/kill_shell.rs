@@ -4,11 +4,9 @@ use async_trait::async_trait;
 use backend_core::ops::ShellId;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 
 use super::{check_own, shell_error, shells};
 use crate::args::commands::KillShellArgs;
-use crate::structured::{schema_of, to_value};
 use crate::terminal::on_one_line;
 use crate::tool::{Annotations, Builtin};
 use crate::{Context, Reply, ToolResult};
@@ -19,7 +17,7 @@ pub(crate) struct KillShellTool;
 
 /// The result of `kill_shell`.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Killed {
+pub(crate) struct Killed {
     /// The shell's id.
     shell_id: String,
     /// Whether it still ran.
@@ -29,6 +27,7 @@ struct Killed {
 #[async_trait]
 impl Builtin for KillShellTool {
     type Args = KillShellArgs;
+    type Output = Killed;
     const NAME: &'static str = "kill_shell";
     const ANNOTATIONS: Annotations = Annotations {
         read_only: false,
@@ -36,10 +35,6 @@ impl Builtin for KillShellTool {
         idempotent: true,
         open_world: false,
     };
-
-    fn output_schema() -> Option<Value> {
-        schema_of::<Killed>()
-    }
 
     fn call_description(args: &KillShellArgs) -> String {
         format!("End background shell {}", on_one_line(&args.shell_id))
@@ -58,6 +53,6 @@ impl Builtin for KillShellTool {
             false => format!("Background shell {id} was already finished."),
         };
         let shell_id = id.to_string();
-        Ok(Reply::text(text).structured(to_value(&Killed { shell_id, killed })))
+        Ok(Reply::text(text).data(&Killed { shell_id, killed }))
     }
 }

@@ -2,14 +2,13 @@
 
 use async_trait::async_trait;
 use backend_core::ops::{ShellInfo, ShellState};
+use permissions::Op;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 
 use super::shells;
 use super::status::{exit_code, short_state};
 use crate::args::commands::ListShellsArgs;
-use crate::structured::{schema_of, to_value};
 use crate::terminal::on_one_line;
 use crate::tool::{Annotations, Builtin};
 use crate::{Context, Reply, ToolResult};
@@ -20,7 +19,7 @@ pub(crate) struct ListShellsTool;
 
 /// The result of `list_shells`.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Shells {
+pub(crate) struct Shells {
     /// In the order in which they were started.
     shells: Vec<ListedShell>,
 }
@@ -40,17 +39,9 @@ struct ListedShell {
 #[async_trait]
 impl Builtin for ListShellsTool {
     type Args = ListShellsArgs;
+    type Output = Shells;
     const NAME: &'static str = "list_shells";
-    const ANNOTATIONS: Annotations = Annotations {
-        read_only: true,
-        destructive: false,
-        idempotent: true,
-        open_world: false,
-    };
-
-    fn output_schema() -> Option<Value> {
-        schema_of::<Shells>()
-    }
+    const ANNOTATIONS: Annotations = Annotations::of(&[Op::Read]);
 
     fn call_description(_: &ListShellsArgs) -> String {
         "List background shells".to_owned()
@@ -75,7 +66,7 @@ impl Builtin for ListShellsTool {
             },
         });
         let shells = shells.collect();
-        Ok(Reply::text(text).structured(to_value(&Shells { shells })))
+        Ok(Reply::text(text).data(&Shells { shells }))
     }
 }
 

@@ -6,19 +6,18 @@ use async_trait::async_trait;
 use backend_core::ops::{ShellId, ShellState};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 
 use super::status::{exit_code, signal, state};
 use super::{check_own, shell_error, shells};
 use crate::args::commands::ReadOutputArgs;
+use crate::bounds::within;
 use crate::kept_outputs::Collector;
-use crate::structured::{schema_of, to_value};
 use crate::terminal::on_one_line;
 use crate::tool::{Annotations, Builtin};
-use crate::{Context, Reply, ToolError, ToolResult};
+use crate::{Context, Reply, ToolResult};
 
 /// Maximum time that a read may wait, in seconds.
-const MAX_WAIT_SECONDS: u64 = 600;
+const MAX_WAIT_SECONDS: usize = 600;
 
 /// Returns the output of a background shell since the last read.
 #[derive(Debug)]
@@ -26,7 +25,7 @@ pub(crate) struct ReadOutputTool;
 
 /// The result of `read_output`.
 #[derive(Debug, Serialize, JsonSchema)]
-struct ReadOutputResult {
+pub(crate) struct ReadOutputResult {
     /// The shell's id.
     shell_id: String,
     /// Whether it still runs.
@@ -50,6 +49,7 @@ struct ReadOutputResult {
 #[async_trait]
 impl Builtin for ReadOutputTool {
     type Args = ReadOutputArgs;
+    type Output = ReadOutputResult;
     const NAME: &'static str = "read_output";
     const ANNOTATIONS: Annotations = Annotations {
         read_only: true,
@@ -59,10 +59,6 @@ impl Builtin for ReadOutputTool {
         open_world: false,
     };
 
-    fn output_schema() -> Option<Value> {
-        schema_of::<ReadOutputResult>()
-    }
-
     fn call_description(args: &ReadOutputArgs) -> String {
         let id = on_one_line(&args.shell_id);
         format!("Read the output of background shell {id}")
@@ -70,7 +66,9 @@ impl Builtin for ReadOutputTool {
 
     async fn run(context: &Context, args: ReadOutputArgs) -> ToolResult {
         let sandbox = shells(context)?;
-        let wait = wait(args.wait_seconds.unwrap_or(0))?;
+        let wait = args.wait_seconds.unwrap_or(0);
+        let wait = within("wait_seconds", wait, 0..=MAX_WAIT_SECONDS)?;
+        let wait = Duration::from_secs(wait as u64);
         let id = ShellId::new(args.shell_id);
         check_own(context, sandbox, &id).await?;
         let output = match sandbox.shell_read(&id, wait).await {
@@ -108,18 +106,6 @@ impl Builtin for ReadOutputTool {
             truncated: shown.truncated || output.dropped > 0,
             output_file: shown.output_file,
         };
-        Ok(Reply::text(text).structured(to_value(&result)))
+        Ok(Reply::text(text).data(&result))
     }
-}
-
-fn wait(seconds: i64) -> Result<Duration, ToolError> {
-    let allowed = u64::try_from(seconds)
-        .ok()
-        .filter(|seconds| *seconds <= MAX_WAIT_SECONDS);
-    let message = || {
-        ToolError::fixable(format!(
-            "wait_seconds must be from 0 to {MAX_WAIT_SECONDS}, not {seconds}"
-        ))
-    };
-    allowed.map(Duration::from_secs).ok_or_else(message)
 }

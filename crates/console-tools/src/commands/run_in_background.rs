@@ -1,13 +1,12 @@
 //! `run_in_background`.
 
 use async_trait::async_trait;
+use permissions::Op;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 
-use super::{RUNS_COMMANDS, command, shells};
+use super::{command, shells};
 use crate::args::commands::RunInBackgroundArgs;
-use crate::structured::{schema_of, to_value};
 use crate::tool::{Annotations, Builtin};
 use crate::{Context, Reply, ToolResult};
 
@@ -17,7 +16,7 @@ pub(crate) struct RunInBackgroundTool;
 
 /// The result of `run_in_background`.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Started {
+pub(crate) struct Started {
     /// The shell's id.
     shell_id: String,
     /// Its process id inside the sandbox, where there is one.
@@ -27,12 +26,9 @@ struct Started {
 #[async_trait]
 impl Builtin for RunInBackgroundTool {
     type Args = RunInBackgroundArgs;
+    type Output = Started;
     const NAME: &'static str = "run_in_background";
-    const ANNOTATIONS: Annotations = RUNS_COMMANDS;
-
-    fn output_schema() -> Option<Value> {
-        schema_of::<Started>()
-    }
+    const ANNOTATIONS: Annotations = Annotations::of(&[Op::Execute]);
 
     async fn run(context: &Context, args: RunInBackgroundArgs) -> ToolResult {
         let sandbox = shells(context)?;
@@ -53,6 +49,6 @@ impl Builtin for RunInBackgroundTool {
             shell_id: id.to_string(),
             pid: shell.pid,
         };
-        Ok(Reply::text(text).structured(to_value(&started)))
+        Ok(Reply::text(text).data(&started))
     }
 }

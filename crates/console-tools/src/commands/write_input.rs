@@ -2,14 +2,13 @@
 
 use async_trait::async_trait;
 use backend_core::ops::ShellId;
+use permissions::Op;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 
-use super::{RUNS_COMMANDS, check_own, shell_error, shells};
+use super::{check_own, shell_error, shells};
 use crate::args::commands::WriteInputArgs;
 use crate::counted::counted;
-use crate::structured::{schema_of, to_value};
 use crate::terminal::on_one_line;
 use crate::tool::{Annotations, Builtin};
 use crate::{Context, Reply, ToolError, ToolResult};
@@ -20,7 +19,7 @@ pub(crate) struct WriteInputTool;
 
 /// The result of `write_input`.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Written {
+pub(crate) struct Written {
     /// The shell's id.
     shell_id: String,
     /// How many bytes were written.
@@ -32,13 +31,10 @@ struct Written {
 #[async_trait]
 impl Builtin for WriteInputTool {
     type Args = WriteInputArgs;
+    type Output = Written;
     const NAME: &'static str = "write_input";
     // The effect of input on a command is unknown.
-    const ANNOTATIONS: Annotations = RUNS_COMMANDS;
-
-    fn output_schema() -> Option<Value> {
-        schema_of::<Written>()
-    }
+    const ANNOTATIONS: Annotations = Annotations::of(&[Op::Execute]);
 
     fn call_description(args: &WriteInputArgs) -> String {
         let id = on_one_line(&args.shell_id);
@@ -85,6 +81,6 @@ impl Builtin for WriteInputTool {
             bytes,
             closed: args.close,
         };
-        Ok(Reply::text(text).structured(to_value(&written)))
+        Ok(Reply::text(text).data(&written))
     }
 }

@@ -1,38 +1,33 @@
 //! `copy_file`.
 
 use async_trait::async_trait;
-use backend_core::ErrorKind;
-use backend_core::ops::CopyOptions;
-use serde_json::Value;
+use backend_core::ops::{CopyOptions, ResolveOptions};
+use backend_core::{Error, ErrorKind};
+use permissions::access::Intent;
+use permissions::approval::Effect;
+use permissions::{Access, Op};
 
-use super::output::{TransferOutput, schema};
-use super::transfer::Transfer;
-use crate::args::files as args;
-use crate::tool::{Annotations, Builtin};
-use crate::{Context, ToolError, ToolResult};
+use super::output::TransferOutput;
+use super::transfer::{FilesystemTransfer, Transfer};
+use crate::args::{files, filesystem};
+use crate::context::Context;
+use crate::reply::{ToolError, ToolResult};
+use crate::tool::{Annotations, Builtin, Preview};
 
 /// Copies a file, or a directory with its contents.
 #[derive(Debug)]
-pub(crate) struct CopyFileTool;
+pub(crate) struct Console;
 
 #[async_trait]
-impl Builtin for CopyFileTool {
-    type Args = args::CopyFileArgs;
+impl Builtin for Console {
+    type Args = files::CopyFileArgs;
+    type Output = TransferOutput;
     const NAME: &'static str = "copy_file";
-    const ANNOTATIONS: Annotations = Annotations {
-        read_only: false,
-        destructive: true,
-        idempotent: false,
-        open_world: false,
-    };
+    const ANNOTATIONS: Annotations = Annotations::of(&[Op::Copy]);
 
-    fn output_schema() -> Option<Value> {
-        schema::<TransferOutput>()
-    }
-
-    async fn run(context: &Context, args: args::CopyFileArgs) -> ToolResult {
-        let transfer = Transfer::new(context, &args.source, &args.destination)?;
-        let (from, to) = (&transfer.source.path, &transfer.destination.path);
+    async fn run(context: &Context, args: Self::Args) -> ToolResult {
+        let transfer = Transfer::console(context, &args.source, &args.destination)?;
+        let (from, to) = transfer.paths();
         let tracker = &context.conversation.tracker;
         let _locks = tracker.lock_both(from, to).await;
         let options = CopyOptions::default()
@@ -50,6 +45,61 @@ impl Builtin for CopyFileTool {
         }
         // The copy was never shown to the model, and the replaced file is gone.
         tracker.forget(to);
+        Ok(transfer.reply("Copied").data(&transfer.output()))
+    }
+}
+
+/// Copies a file to a path that does not exist.
+#[derive(Debug)]
+pub(crate) struct Filesystem;
+
+const TRANSFER: FilesystemTransfer = FilesystemTransfer {
+    tool: Filesystem::NAME,
+    verb: "copy",
+    intent: Intent::copy,
+    effect: Effect::copy,
+};
+
+#[async_trait]
+impl Builtin for Filesystem {
+    type Args = filesystem::CopyFileArgs;
+    type Output = ();
+    const NAME: &'static str = Console::NAME;
+    // Unlike the console's, it replaces nothing.
+    const ANNOTATIONS: Annotations = Console::ANNOTATIONS.harmless();
+
+    fn accesses(context: &Context, args: &Self::Args) -> Result<Vec<Access>, ToolError> {
+        TRANSFER.accesses(context, &args.source, &args.destination)
+    }
+
+    fn call_description(args: &Self::Args) -> String {
+        format!("Copy {} to {}", args.source, args.destination)
+    }
+
+    async fn preview(context: &Context, args: &Self::Args) -> Preview {
+        let (source, destination) = (&args.source, &args.destination);
+        TRANSFER.preview(context, source, destination).await
+    }
+
+    fn explain_refusal(context: &Context, args: &Self::Args, error: Error) -> ToolError {
+        TRANSFER.explain_refusal(context, &args.source, &args.destination, error)
+    }
+
+    async fn run(context: &Context, args: Self::Args) -> ToolResult {
+        let mut transfer = Transfer::filesystem(context, &args.source, &args.destination)?;
+        let backend = &context.backend;
+        if TRANSFER.check_source(context, &transfer).await?.link {
+            // A link is copied as the file that it points to.
+            let options = ResolveOptions::default();
+            let resolved = backend.resolve(&transfer.source.path, options).await;
+            transfer.source.path = resolved.map_err(|error| TRANSFER.explain(&transfer, error))?;
+        }
+        let (from, to) = transfer.paths();
+        if from == to {
+            return Err(transfer.destination_exists());
+        }
+        let copied = backend.copy(from, to, CopyOptions::default()).await;
+        copied.map_err(|error| TRANSFER.explain(&transfer, error))?;
         Ok(transfer.reply("Copied"))
     }
 }

@@ -3,35 +3,28 @@
 use async_trait::async_trait;
 use backend_core::ErrorKind;
 use backend_core::ops::DeleteOptions;
-use serde_json::Value;
+use permissions::Op;
 
-use super::ModelPath;
-use super::output::{DeleteOutput, schema, value};
-use crate::args::files as args;
+use super::model_path::ModelPath;
+use super::output::DeleteOutput;
+use crate::args::{files, filesystem};
+use crate::context::Context;
+use crate::reply::{Reply, ToolError, ToolResult};
 use crate::tool::{Annotations, Builtin};
-use crate::{Context, Reply, ToolError, ToolResult};
 
 /// Deletes a file, or a directory with its contents.
 #[derive(Debug)]
-pub(crate) struct DeleteFileTool;
+pub(crate) struct Console;
 
 #[async_trait]
-impl Builtin for DeleteFileTool {
-    type Args = args::DeleteFileArgs;
+impl Builtin for Console {
+    type Args = files::DeleteFileArgs;
+    type Output = DeleteOutput;
     const NAME: &'static str = "delete_file";
-    const ANNOTATIONS: Annotations = Annotations {
-        read_only: false,
-        destructive: true,
-        idempotent: true,
-        open_world: false,
-    };
+    const ANNOTATIONS: Annotations = Annotations::of(&[Op::Delete]).idempotent();
 
-    fn output_schema() -> Option<Value> {
-        schema::<DeleteOutput>()
-    }
-
-    async fn run(context: &Context, args: args::DeleteFileArgs) -> ToolResult {
-        let file = ModelPath::new(context, "path", &args.path)?;
+    async fn run(context: &Context, args: Self::Args) -> ToolResult {
+        let file = ModelPath::console(context, "path", &args.path)?;
         let tracker = &context.conversation.tracker;
         let _lock = tracker.lock(&file.path).await;
         let options = DeleteOptions::default().recursive(args.recursive);
@@ -48,6 +41,41 @@ impl Builtin for DeleteFileTool {
         let output = DeleteOutput {
             path: file.path.as_str().to_owned(),
         };
-        Ok(Reply::text(format!("Deleted {}", file.shown)).structured(value(&output)))
+        Ok(Reply::text(format!("Deleted {}", file.shown)).data(&output))
+    }
+}
+
+/// Deletes a file.
+#[derive(Debug)]
+pub(crate) struct Filesystem;
+
+#[async_trait]
+impl Builtin for Filesystem {
+    type Args = filesystem::DeleteFileArgs;
+    type Output = ();
+    const NAME: &'static str = Console::NAME;
+    const ANNOTATIONS: Annotations = Console::ANNOTATIONS;
+
+    fn call_description(args: &Self::Args) -> String {
+        format!("Delete {}", args.path)
+    }
+
+    async fn run(context: &Context, args: Self::Args) -> ToolResult {
+        let file = ModelPath::filesystem(context, &args.path)?;
+        let options = DeleteOptions::default();
+        let deleted = context.backend.delete(&file.path, options).await;
+        deleted.map_err(|error| {
+            file.explain_for((Self::NAME, "delete"), error, |shown, kind| match kind {
+                ErrorKind::NotFound | ErrorKind::NotADirectory => {
+                    Some(format!("File not found: {shown}"))
+                }
+                // The working directory and its parents give `InvalidInput`.
+                ErrorKind::IsADirectory | ErrorKind::InvalidInput => {
+                    Some(format!("Cannot delete directory with delete_file: {shown}"))
+                }
+                _ => None,
+            })
+        })?;
+        Ok(Reply::text(format!("Deleted {}", file.shown)))
     }
 }

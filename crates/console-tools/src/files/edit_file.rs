@@ -1,53 +1,47 @@
 //! `edit_file`: replaces exact text.
 
+mod line_endings;
+mod tracked;
+
 use async_trait::async_trait;
 use backend_core::derived::edit_bytes;
 use backend_core::limits::EDIT_BYTES;
-use backend_core::ops::{ContentHash, EditOptions, EditOutcome, ReadOptions};
-use backend_core::text::{self, Edit};
+use backend_core::ops::{ContentHash, EditOptions, ReadOptions, WriteMode, WriteOptions};
+use backend_core::text::{Candidate, Edit, apply};
 use backend_core::{Error, ErrorKind};
 use bytes::Bytes;
-use permissions::Access;
-use serde_json::Value;
+use permissions::access::Intent;
+use permissions::{Access, Op};
 
-use super::diff::diff;
-use super::hint::failed_edit;
-use super::output::{DIFF_BYTES, EditOutput, schema, value};
-use super::{ModelPath, read_before_edit};
-use crate::args::files as args;
-use crate::counted::counted;
+use self::line_endings::{Step, next_step};
+use super::model_path::ModelPath;
+use super::output::EditOutput;
+use super::python_repr::preview;
+use super::read_before_edit;
+use crate::args::{files, filesystem};
+use crate::context::Context;
+use crate::reply::{Reply, ToolError, ToolResult};
 use crate::tool::{Annotations, Builtin, Preview, UpFront};
-use crate::tracker::{HASHED_BYTES, Seen, Stamp};
-use crate::{Context, Reply, ToolError, ToolResult};
 
-/// Replaces exact text in a file.
+/// Replaces exact text in a file that the conversation has read.
 #[derive(Debug)]
-pub(crate) struct EditFileTool;
+pub(crate) struct Console;
 
 #[async_trait]
-impl Builtin for EditFileTool {
-    type Args = args::EditFileArgs;
+impl Builtin for Console {
+    type Args = files::EditFileArgs;
+    type Output = EditOutput;
     const NAME: &'static str = "edit_file";
-    const ANNOTATIONS: Annotations = Annotations {
-        read_only: false,
-        destructive: true,
-        idempotent: false,
-        open_world: false,
-    };
-
-    fn output_schema() -> Option<Value> {
-        schema::<EditOutput>()
-    }
-
+    const ANNOTATIONS: Annotations = Annotations::of(&[Op::Edit]);
     const UP_FRONT: UpFront = UpFront::IfInDoubt;
 
-    fn accesses(context: &Context, args: &args::EditFileArgs) -> Result<Vec<Access>, ToolError> {
-        let file = ModelPath::new(context, "path", &args.path)?;
+    fn accesses(context: &Context, args: &Self::Args) -> Result<Vec<Access>, ToolError> {
+        let file = ModelPath::console(context, "path", &args.path)?;
         Ok(read_before_edit::edit_accesses(&file, args.dry_run))
     }
 
-    async fn preview(context: &Context, args: &args::EditFileArgs) -> Preview {
-        let Ok(file) = ModelPath::new(context, "path", &args.path) else {
+    async fn preview(context: &Context, args: &Self::Args) -> Preview {
+        let Ok(file) = ModelPath::console(context, "path", &args.path) else {
             return Preview::default();
         };
         let edits = replacements(args.clone()).map(|(edits, _)| edits);
@@ -58,13 +52,13 @@ impl Builtin for EditFileTool {
         read_before_edit::edit_preview(context, &file, args.dry_run, edited).await
     }
 
-    async fn run(context: &Context, args: args::EditFileArgs) -> ToolResult {
-        let file = ModelPath::new(context, "path", &args.path)?;
+    async fn run(context: &Context, args: Self::Args) -> ToolResult {
+        let file = ModelPath::console(context, "path", &args.path)?;
         let dry_run = args.dry_run;
         let (edits, listed) = replacements(args)?;
         let _lock = context.lock_path(&file.path).await;
         let seen = read_before_edit::last_seen_or_unread(context, &file).await?;
-        let call = Call {
+        let call = tracked::Call {
             context,
             file,
             edits,
@@ -80,7 +74,7 @@ impl Builtin for EditFileTool {
 }
 
 /// Returns the requested edits, and whether they were given as a list.
-fn replacements(args: args::EditFileArgs) -> Result<(Vec<Edit>, bool), ToolError> {
+fn replacements(args: files::EditFileArgs) -> Result<(Vec<Edit>, bool), ToolError> {
     let edit = |old, new, replace_all| Edit {
         replace_all,
         ..Edit::new(old, new)
@@ -119,140 +113,138 @@ fn replacements(args: args::EditFileArgs) -> Result<(Vec<Edit>, bool), ToolError
     }
 }
 
-/// A single call.
-struct Call<'a> {
-    context: &'a Context,
-    file: ModelPath,
-    edits: Vec<Edit>,
-    listed: bool,
-    seen: Option<Seen>,
-}
+/// Replaces one exact text, whether or not the file was read.
+#[derive(Debug)]
+pub(crate) struct Filesystem;
 
-impl Call<'_> {
-    async fn edit(&self) -> ToolResult {
-        let options = read_before_edit::edit_options(self.seen.as_ref());
-        let edited = self
-            .context
-            .backend
-            .edit(&self.file.path, &self.edits, options);
-        let outcome = match edited.await {
-            Ok(outcome) => outcome,
-            Err(error) => return Err(self.failure(error).await),
-        };
-        let (after, diff) = self.after(&outcome).unzip();
-        let seen = match &after {
-            Some(after) => Seen::whole(after),
-            None => Seen::stamped(Stamp::Hash(outcome.hash)),
-        };
-        self.context
-            .conversation
-            .tracker
-            .wrote(&self.file.path, seen);
-        let count: usize = outcome.replacements.iter().sum();
-        let shown = &self.file.shown;
-        let output = self.output(&outcome.replacements, outcome.first_line, diff, false);
-        let replaced = counted(count as u64, "occurrence");
-        let text = format!("Edited {shown}: replaced {replaced}");
-        Ok(Reply::text(text).structured(output))
+#[async_trait]
+impl Builtin for Filesystem {
+    type Args = filesystem::EditFileArgs;
+    type Output = ();
+    const NAME: &'static str = Console::NAME;
+    const ANNOTATIONS: Annotations = Console::ANNOTATIONS;
+
+    fn accesses(context: &Context, args: &Self::Args) -> Result<Vec<Access>, ToolError> {
+        let file = ModelPath::filesystem(context, &args.path)?;
+        Ok(Intent::edit(file.path).accesses().collect())
     }
 
-    /// Returns the text after the edit and the diff, if the text before is known. The
-    /// hash proves that the text matches the file.
-    fn after(&self, outcome: &EditOutcome) -> Option<(Bytes, String)> {
-        let before = self.seen.as_ref()?.text()?;
-        if outcome.size > HASHED_BYTES {
-            return None;
-        }
-        let after = text::apply(before, &self.edits).ok()?.text;
-        let shown = diff(before, &after, DIFF_BYTES).text;
-        let after = Bytes::from(after);
-        (ContentHash::of(&after) == outcome.hash).then_some((after, shown))
+    fn call_description(args: &Self::Args) -> String {
+        format!("Edit {}: replace {}", args.path, replaced(args))
     }
 
-    /// Returns the diff of the edit without applying it.
-    async fn preview(&self) -> ToolResult {
-        let options = ReadOptions::default().max_bytes(EDIT_BYTES);
-        let read = self.context.backend.read(&self.file.path, options).await;
-        let now = read.map_err(|error| self.file.explain(error))?.data;
-        read_before_edit::check_unchanged(&self.file, self.seen.as_ref(), &now)?;
-        let before = str::from_utf8(&now).map_err(|_| not_utf8(&self.file))?;
-        let applied = match text::apply(before, &self.edits) {
-            Ok(applied) => applied,
-            Err(error) => {
-                let told = failed_edit(&self.file, before, &self.edits, self.listed);
-                return Err(told.unwrap_or_else(|| ToolError::fixable(error.to_string())));
-            }
-        };
-        let room = self.context.options.limits.reply_bytes / 2;
-        let shown = diff(before, &applied.text, DIFF_BYTES.min(room)).text;
-        let text = preview_text(&self.file, &shown);
-        let output = self.output(&applied.replacements, applied.first_line, Some(shown), true);
-        Ok(Reply::text(text).structured(output))
-    }
-
-    fn output(
-        &self,
-        replacements: &[usize],
-        first_line: u64,
-        diff: Option<String>,
-        dry_run: bool,
-    ) -> Value {
-        value(&EditOutput {
-            path: self.file.path.as_str().to_owned(),
-            replacements: replacements.iter().map(|count| *count as u64).collect(),
-            first_line: Some(first_line),
-            diff,
-            dry_run,
-        })
-    }
-
-    /// Explains an error: it shows what changed, or which lines were probably meant.
-    async fn failure(&self, error: Error) -> ToolError {
-        match (error.kind(), &self.seen) {
-            (ErrorKind::Conflict, Some(seen)) => {
-                read_before_edit::changed_error(self.context, &self.file, seen).await
-            }
-            (ErrorKind::Conflict, None) => read_before_edit::raced_error(&self.file),
-            (ErrorKind::InvalidInput | ErrorKind::NoMatch | ErrorKind::MultipleMatches, _) => {
-                match self.hint().await {
-                    Some(hint) => hint,
-                    None => self.file.explain(error),
-                }
-            }
-            (ErrorKind::NotText, _) => not_utf8(&self.file),
-            _ => self.file.explain(error),
+    async fn preview(context: &Context, args: &Self::Args) -> Preview {
+        match ModelPath::filesystem(context, &args.path) {
+            Ok(file) => Preview::editing(context, &file.path, |now| edited(now, args)).await,
+            Err(_) => Preview::default(),
         }
     }
 
-    /// Finds the lines that were probably meant. The kept text equals the file, since
-    /// the backend would otherwise have reported a conflict.
-    async fn hint(&self) -> Option<ToolError> {
-        if let Some(text) = self.seen.as_ref().and_then(Seen::text) {
-            return failed_edit(&self.file, text, &self.edits, self.listed);
-        }
-        let options = ReadOptions::default().max_bytes(HASHED_BYTES);
-        let read = self
-            .context
-            .non_interactive
-            .read(&self.file.path, options)
-            .await;
-        let data = read.ok()?.data;
-        let text = str::from_utf8(&data).ok()?;
-        failed_edit(&self.file, text, &self.edits, self.listed)
+    fn explain_refusal(context: &Context, args: &Self::Args, error: Error) -> ToolError {
+        ModelPath::filesystem(context, &args.path)
+            .map_or_else(|other| other, |file| explain(&file, error))
+    }
+
+    async fn run(context: &Context, args: Self::Args) -> ToolResult {
+        let file = ModelPath::filesystem(context, &args.path)?;
+        edit(context, &file, &args).await?;
+        let text = format!("Edited {}: replaced {}", file.shown, replaced(&args));
+        Ok(Reply::text(text))
     }
 }
 
-/// Returns the text of a dry run.
-pub(super) fn preview_text(file: &ModelPath, diff: &str) -> String {
+/// Describes the size of a replacement.
+fn replaced(args: &filesystem::EditFileArgs) -> String {
+    let (old, new) = (args.old_text.chars(), args.new_text.chars());
+    format!("{} chars with {} chars", old.count(), new.count())
+}
+
+/// Lets the backend apply the edit. If that fails, the file is read to explain the
+/// failure, or to find the text with different line endings than the model was shown.
+async fn edit(
+    context: &Context,
+    file: &ModelPath,
+    args: &filesystem::EditFileArgs,
+) -> Result<(), ToolError> {
+    let (old, new) = (&args.old_text, &args.new_text);
+    // Also if there is nothing to change: the backend decides whether the file may be
+    // edited.
+    match replace(context, file, &[Edit::new(old, new)]).await {
+        Ok(()) => return Ok(()),
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::InvalidInput | ErrorKind::NoMatch | ErrorKind::MultipleMatches
+            ) => {}
+        Err(error) => return Err(explain(file, error)),
+    }
+    let text = read(context, file).await?;
+    match next_step(&text, old, new) {
+        Step::Done => Ok(()),
+        // There is no text to search for. Only an empty file has a unique position.
+        Step::Fill => fill(context, file, new).await,
+        Step::Retry(edit) => replace(context, file, &[edit])
+            .await
+            .map_err(|error| explain(file, error)),
+        Step::Fail(reason, nearest) => Err(failed(file, old, &reason, &nearest)),
+    }
+}
+
+/// Returns the content after the edit, or `None` if it fails.
+fn edited(now: &Bytes, args: &filesystem::EditFileArgs) -> Option<Bytes> {
+    let (old, new) = (&*args.old_text, &*args.new_text);
+    let plain = [Edit::new(old, new)];
+    if let Ok((after, _)) = edit_bytes(now, &plain, &EditOptions::default()) {
+        return Some(after);
+    }
+    let text = str::from_utf8(now).ok()?;
+    match next_step(text, old, new) {
+        Step::Fill => Some(new.to_owned().into()),
+        Step::Retry(edit) => Some(apply(text, &[edit]).ok()?.text.into()),
+        Step::Done | Step::Fail(..) => None,
+    }
+}
+
+async fn replace(context: &Context, file: &ModelPath, edits: &[Edit]) -> Result<(), Error> {
+    let options = EditOptions::default();
+    context.backend.edit(&file.path, edits, options).await?;
+    Ok(())
+}
+
+async fn read(context: &Context, file: &ModelPath) -> Result<String, ToolError> {
+    let options = ReadOptions::default().max_bytes(EDIT_BYTES);
+    let read = context.backend.read(&file.path, options).await;
+    let bytes = read.map_err(|error| explain(file, error))?.data;
+    String::from_utf8(bytes.into()).map_err(|_| file.not_text("edit"))
+}
+
+/// Writes `new` to an empty file, provided that it is still empty.
+async fn fill(context: &Context, file: &ModelPath, new: &str) -> Result<(), ToolError> {
+    let mode = WriteMode::IfUnchanged(ContentHash::of(b""));
+    let options = WriteOptions::default().mode(mode);
+    let written = context.backend.write(&file.path, new.into(), options);
+    written.await.map_err(|error| explain(file, error))?;
+    Ok(())
+}
+
+fn failed(file: &ModelPath, old: &str, reason: &str, nearest: &[Candidate]) -> ToolError {
     let shown = &file.shown;
-    format!("Dry run, nothing was written. {shown} would change like this:\n{diff}")
+    let searched = preview(old);
+    let mut text = format!("Cannot edit '{shown}': {reason}.\nSearched for: {searched}");
+    if !nearest.is_empty() {
+        let nearest: Vec<_> = nearest.iter().map(Candidate::to_string).collect();
+        text.push_str("\nNearest: ");
+        text.push_str(&nearest.join("; "));
+    }
+    ToolError::fixable(text)
 }
 
-/// Returns the error for a file that cannot be edited as text.
-pub(super) fn not_utf8(file: &ModelPath) -> ToolError {
-    let shown = &file.shown;
-    ToolError::fixable(format!(
-        "'{shown}' is not valid UTF-8 text and cannot be edited; nothing was changed. Replace \
-         it with write_file, or change it with a command."
-    ))
+fn explain(file: &ModelPath, error: Error) -> ToolError {
+    let tool = (Filesystem::NAME, "edit");
+    file.explain_for(tool, error, |shown, kind| match kind {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => Some(format!("File not found: {shown}")),
+        ErrorKind::IsADirectory => Some(format!("Not a file: {shown}")),
+        ErrorKind::NotText => Some(file.not_text("edit").to_string()),
+        _ => None,
+    })
 }

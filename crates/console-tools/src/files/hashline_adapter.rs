@@ -8,8 +8,9 @@ use hashline::{
     ViewOptions,
 };
 
-use super::text::{Budget, Shown};
+use super::numbered_lines::{Budget, Shown};
 use crate::args::files::LineEdit;
+use crate::bounds::at_least;
 use crate::counted::counted;
 use crate::tracker::count_lines;
 
@@ -87,9 +88,12 @@ pub(super) fn apply(text: &str, edits: &[LineEdit], listed: bool) -> Result<Appl
     }
     let mut parsed = Vec::with_capacity(edits.len());
     for (index, edit) in edits.iter().enumerate() {
-        let edit = parse(edit).map_err(|error| match listed {
-            true => format!("edits[{index}]: {error}"),
-            false => error,
+        let edit = parse(edit).map_err(|error| {
+            if listed {
+                format!("edits[{index}]: {error}")
+            } else {
+                error
+            }
         })?;
         parsed.push(edit);
     }
@@ -115,9 +119,12 @@ pub(super) fn apply(text: &str, edits: &[LineEdit], listed: bool) -> Result<Appl
 
 /// Explains why edits are refused, in terms of the tool's fields.
 fn explained(error: &EditError, listed: bool) -> String {
-    let name = |edit: usize| match listed {
-        true => format!("edits[{edit}]: "),
-        false => String::new(),
+    let name = |edit: usize| {
+        if listed {
+            format!("edits[{edit}]: ")
+        } else {
+            String::new()
+        }
     };
     match error {
         EditError::Stale(stale) => stale_text(stale, &name),
@@ -180,7 +187,7 @@ fn stale_text(stale: &Stale, name: &dyn Fn(usize) -> String) -> String {
 
 fn parse(edit: &LineEdit) -> Result<Edit, String> {
     let line = |field: &str, number: i64, least: i64| {
-        super::at_least(field, number, least)
+        at_least(field, number, least)
             .map_err(|error| error.to_string())
             .map(|number| usize::try_from(number).unwrap_or(usize::MAX))
     };

@@ -6,17 +6,17 @@ use backend_core::ops::{ContentHash, EditOptions, ReadOptions, WriteMode, WriteO
 use backend_core::text::Edit;
 use backend_core::{Error, ErrorKind};
 use bytes::Bytes;
-use permissions::Access;
-use serde_json::Value;
+use permissions::{Access, Op};
 
 use super::diff::diff;
-use super::edit_file::{not_utf8, preview_text};
-use super::output::{DIFF_BYTES, EditOutput, schema, value};
-use super::{ModelPath, hashline_adapter, read_before_edit};
-use crate::args::files::{self as args, LineEdit};
+use super::model_path::ModelPath;
+use super::output::{DIFF_BYTES, EditOutput};
+use super::{hashline_adapter, read_before_edit};
+use crate::args::files::{HashlineEditArgs, LineEdit};
+use crate::context::Context;
+use crate::reply::{Reply, ToolError, ToolResult};
 use crate::tool::{Annotations, Builtin, Preview};
 use crate::tracker::Seen;
-use crate::{Context, Reply, ToolError, ToolResult};
 
 /// Changes lines of a file, named by number and hash.
 #[derive(Debug)]
@@ -24,29 +24,18 @@ pub(crate) struct HashlineEditTool;
 
 #[async_trait]
 impl Builtin for HashlineEditTool {
-    type Args = args::HashlineEditArgs;
+    type Args = HashlineEditArgs;
+    type Output = EditOutput;
     const NAME: &'static str = "hashline_edit";
-    const ANNOTATIONS: Annotations = Annotations {
-        read_only: false,
-        destructive: true,
-        idempotent: false,
-        open_world: false,
-    };
+    const ANNOTATIONS: Annotations = Annotations::of(&[Op::Edit]);
 
-    fn output_schema() -> Option<Value> {
-        schema::<EditOutput>()
-    }
-
-    fn accesses(
-        context: &Context,
-        args: &args::HashlineEditArgs,
-    ) -> Result<Vec<Access>, ToolError> {
-        let file = ModelPath::new(context, "path", &args.path)?;
+    fn accesses(context: &Context, args: &HashlineEditArgs) -> Result<Vec<Access>, ToolError> {
+        let file = ModelPath::console(context, "path", &args.path)?;
         Ok(read_before_edit::edit_accesses(&file, args.dry_run))
     }
 
-    async fn preview(context: &Context, args: &args::HashlineEditArgs) -> Preview {
-        let Ok(file) = ModelPath::new(context, "path", &args.path) else {
+    async fn preview(context: &Context, args: &HashlineEditArgs) -> Preview {
+        let Ok(file) = ModelPath::console(context, "path", &args.path) else {
             return Preview::default();
         };
         let edits = line_edits(args.clone());
@@ -59,8 +48,8 @@ impl Builtin for HashlineEditTool {
         read_before_edit::edit_preview(context, &file, args.dry_run, edited).await
     }
 
-    async fn run(context: &Context, args: args::HashlineEditArgs) -> ToolResult {
-        let file = ModelPath::new(context, "path", &args.path)?;
+    async fn run(context: &Context, args: HashlineEditArgs) -> ToolResult {
+        let file = ModelPath::console(context, "path", &args.path)?;
         let dry_run = args.dry_run;
         let (edits, listed) = line_edits(args)?;
         let _lock = context.lock_path(&file.path).await;
@@ -69,7 +58,7 @@ impl Builtin for HashlineEditTool {
         let read = context.backend.read(&file.path, options).await;
         let before = read.map_err(|error| file.explain(error))?.data;
         read_before_edit::check_unchanged(&file, seen.as_ref(), &before)?;
-        let text = str::from_utf8(&before).map_err(|_| not_utf8(&file))?;
+        let text = str::from_utf8(&before).map_err(|_| file.not_utf8())?;
         let applied = hashline_adapter::apply(text, &edits, listed).map_err(ToolError::fixable)?;
         if applied.text == text {
             return Err(ToolError::fixable(
@@ -79,7 +68,7 @@ impl Builtin for HashlineEditTool {
         let room = DIFF_BYTES.min(context.options.limits.reply_bytes / 2);
         let shown = diff(text, &applied.text, room).text;
         let reply = if dry_run {
-            preview_text(&file, &shown)
+            read_before_edit::dry_run_text(&file, &shown)
         } else {
             let after = Bytes::from(applied.text);
             replace(context, &file, &before, text, &after).await?;
@@ -94,7 +83,7 @@ impl Builtin for HashlineEditTool {
             diff: Some(shown),
             dry_run,
         };
-        Ok(Reply::text(reply).structured(value(&output)))
+        Ok(Reply::text(reply).data(&output))
     }
 }
 
@@ -108,7 +97,7 @@ async fn replace(
     after: &Bytes,
 ) -> Result<(), ToolError> {
     let expected = ContentHash::of(before);
-    let new = str::from_utf8(after).map_err(|_| not_utf8(file))?;
+    let new = str::from_utf8(after).map_err(|_| file.not_utf8())?;
     let backend = &context.backend;
     let done = if text.is_empty() {
         // There is no text to replace in an empty file.
@@ -137,7 +126,7 @@ async fn failure(context: &Context, file: &ModelPath, before: &Bytes, error: Err
 }
 
 /// Returns the requested edits, and whether they were given as a list.
-fn line_edits(args: args::HashlineEditArgs) -> Result<(Vec<LineEdit>, bool), ToolError> {
+fn line_edits(args: HashlineEditArgs) -> Result<(Vec<LineEdit>, bool), ToolError> {
     let given = [
         ("start_line", args.start_line.is_some()),
         ("start_hash", args.start_hash.is_some()),

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use backend_core::Edit;
 use backend_core::text::{Candidate, EditError, apply};
 
-use super::ModelPath;
-use super::text::push_line;
-use crate::ToolError;
+use super::model_path::ModelPath;
+use super::numbered_lines::push_line;
+use crate::reply::ToolError;
 
 /// Maximum number of lines shown of one match.
 const MATCH_LINES: usize = 20;
@@ -28,9 +28,12 @@ pub(super) fn failed_edit(
 ) -> Option<ToolError> {
     let error = apply(text, edits).err()?;
     let shown = &file.shown;
-    let field = |index: usize, name: &str| match listed {
-        true => format!("edits[{index}].{name}"),
-        false => name.to_owned(),
+    let field = |index: usize, name: &str| {
+        if listed {
+            format!("edits[{index}].{name}")
+        } else {
+            name.to_owned()
+        }
     };
     let message = match &error {
         EditError::EmptyOld { index, .. } => format!(

@@ -1,37 +1,33 @@
 //! `move_file`.
 
 use async_trait::async_trait;
+use backend_core::Error;
 use backend_core::ops::RenameOptions;
-use serde_json::Value;
+use permissions::access::Intent;
+use permissions::approval::Effect;
+use permissions::{Access, Op};
 
-use super::output::{TransferOutput, schema};
-use super::transfer::Transfer;
-use crate::args::files as args;
-use crate::tool::{Annotations, Builtin};
-use crate::{Context, ToolResult};
+use super::output::TransferOutput;
+use super::transfer::{FilesystemTransfer, Transfer};
+use crate::args::{files, filesystem};
+use crate::context::Context;
+use crate::reply::{ToolError, ToolResult};
+use crate::tool::{Annotations, Builtin, Preview};
 
 /// Moves a file or a directory.
 #[derive(Debug)]
-pub(crate) struct MoveFileTool;
+pub(crate) struct Console;
 
 #[async_trait]
-impl Builtin for MoveFileTool {
-    type Args = args::MoveFileArgs;
+impl Builtin for Console {
+    type Args = files::MoveFileArgs;
+    type Output = TransferOutput;
     const NAME: &'static str = "move_file";
-    const ANNOTATIONS: Annotations = Annotations {
-        read_only: false,
-        destructive: true,
-        idempotent: false,
-        open_world: false,
-    };
+    const ANNOTATIONS: Annotations = Annotations::of(&[Op::Move]);
 
-    fn output_schema() -> Option<Value> {
-        schema::<TransferOutput>()
-    }
-
-    async fn run(context: &Context, args: args::MoveFileArgs) -> ToolResult {
-        let transfer = Transfer::new(context, &args.source, &args.destination)?;
-        let (from, to) = (&transfer.source.path, &transfer.destination.path);
+    async fn run(context: &Context, args: Self::Args) -> ToolResult {
+        let transfer = Transfer::console(context, &args.source, &args.destination)?;
+        let (from, to) = transfer.paths();
         let tracker = &context.conversation.tracker;
         let _locks = tracker.lock_both(from, to).await;
         let options = RenameOptions::default().overwrite(args.overwrite);
@@ -40,6 +36,55 @@ impl Builtin for MoveFileTool {
             return Err(transfer.explain(context, error).await);
         }
         tracker.moved(from, to);
+        Ok(transfer.reply("Moved").data(&transfer.output()))
+    }
+}
+
+/// Moves a file to a path that does not exist.
+#[derive(Debug)]
+pub(crate) struct Filesystem;
+
+const TRANSFER: FilesystemTransfer = FilesystemTransfer {
+    tool: Filesystem::NAME,
+    verb: "move",
+    intent: Intent::rename,
+    effect: Effect::rename,
+};
+
+#[async_trait]
+impl Builtin for Filesystem {
+    type Args = filesystem::MoveFileArgs;
+    type Output = ();
+    const NAME: &'static str = Console::NAME;
+    const ANNOTATIONS: Annotations = Console::ANNOTATIONS;
+
+    fn accesses(context: &Context, args: &Self::Args) -> Result<Vec<Access>, ToolError> {
+        TRANSFER.accesses(context, &args.source, &args.destination)
+    }
+
+    fn call_description(args: &Self::Args) -> String {
+        format!("Move {} to {}", args.source, args.destination)
+    }
+
+    async fn preview(context: &Context, args: &Self::Args) -> Preview {
+        let (source, destination) = (&args.source, &args.destination);
+        TRANSFER.preview(context, source, destination).await
+    }
+
+    fn explain_refusal(context: &Context, args: &Self::Args, error: Error) -> ToolError {
+        TRANSFER.explain_refusal(context, &args.source, &args.destination, error)
+    }
+
+    async fn run(context: &Context, args: Self::Args) -> ToolResult {
+        let transfer = Transfer::filesystem(context, &args.source, &args.destination)?;
+        TRANSFER.check_source(context, &transfer).await?;
+        let (from, to) = transfer.paths();
+        if from == to {
+            return Err(transfer.destination_exists());
+        }
+        let options = RenameOptions::default();
+        let moved = context.backend.rename(from, to, options).await;
+        moved.map_err(|error| TRANSFER.explain(&transfer, error))?;
         Ok(transfer.reply("Moved"))
     }
 }

@@ -3,7 +3,13 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub(crate) use crate::structured::{schema_of as schema, to_value as value};
+use crate::reply::ToolError;
+
+/// Returns data as JSON, for a reply whose text is the data.
+pub(super) fn json_text(data: &impl Serialize) -> Result<String, ToolError> {
+    serde_json::to_string(data)
+        .map_err(|error| ToolError::environment(format!("the reply cannot be written: {error}")))
+}
 
 /// The result of `read_file`.
 #[derive(Debug, Default, Serialize, JsonSchema)]

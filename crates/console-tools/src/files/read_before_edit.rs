@@ -6,12 +6,13 @@ use bytes::Bytes;
 use permissions::Access;
 use permissions::access::Intent;
 
-use super::ModelPath;
 use super::diff::diff;
+use super::model_path::ModelPath;
+use crate::context::Context;
 use crate::counted::counted;
+use crate::reply::ToolError;
 use crate::tool::Preview;
 use crate::tracker::{HASHED_BYTES, Seen, Stamp, count_lines};
-use crate::{Context, ToolError};
 
 /// Maximum size of the diff in a refusal, in bytes.
 const CHANGE_BYTES: usize = 4 * 1024;
@@ -65,9 +66,10 @@ pub(super) fn unread_error(file: &ModelPath) -> ToolError {
 /// Returns the accesses of an edit, or of its dry run.
 pub(super) fn edit_accesses(file: &ModelPath, dry_run: bool) -> Vec<Access> {
     let path = file.path.clone();
-    match dry_run {
-        true => Intent::read(path).accesses().collect(),
-        false => Intent::edit(path).accesses().collect(),
+    if dry_run {
+        Intent::read(path).accesses().collect()
+    } else {
+        Intent::edit(path).accesses().collect()
     }
 }
 
@@ -92,6 +94,12 @@ pub(super) async fn edit_preview(
         edited(before)
     };
     Preview::editing(unguarded, &file.path, edited).await
+}
+
+/// Returns the text of a dry run.
+pub(super) fn dry_run_text(file: &ModelPath, diff: &str) -> String {
+    let shown = &file.shown;
+    format!("Dry run, nothing was written. {shown} would change like this:\n{diff}")
 }
 
 /// Returns edit options that detect a concurrent change.

@@ -1,11 +1,16 @@
-//! [`Transfer`]: what `move_file` and `copy_file` share.
+//! [`Transfer`]: the common part of `move_file` and `copy_file`, in both dialects.
 
-use backend_core::ops::StatOptions;
-use backend_core::{Error, ErrorKind};
+use backend_core::ops::{Entry, FileKind, StatOptions};
+use backend_core::{Error, ErrorKind, VPath};
+use permissions::access::Intent;
+use permissions::approval::Effect;
+use permissions::{Access, Kind};
 
-use super::ModelPath;
-use super::output::{TransferOutput, value};
-use crate::{Context, Reply, ToolError};
+use super::model_path::{ModelPath, refusal};
+use super::output::TransferOutput;
+use crate::context::Context;
+use crate::reply::{Reply, ToolError};
+use crate::tool::Preview;
 
 /// The source and destination of a move or copy.
 pub(super) struct Transfer {
@@ -14,17 +19,45 @@ pub(super) struct Transfer {
 }
 
 impl Transfer {
-    pub(super) fn new(
+    pub(super) fn console(
         context: &Context,
         source: &str,
         destination: &str,
     ) -> Result<Self, ToolError> {
         Ok(Self {
-            source: ModelPath::new(context, "source", source)?,
-            destination: ModelPath::new(context, "destination", destination)?,
+            source: ModelPath::console(context, "source", source)?,
+            destination: ModelPath::console(context, "destination", destination)?,
         })
     }
 
+    pub(super) fn filesystem(
+        context: &Context,
+        source: &str,
+        destination: &str,
+    ) -> Result<Self, ToolError> {
+        Ok(Self {
+            source: ModelPath::filesystem(context, source)?,
+            destination: ModelPath::filesystem(context, destination)?,
+        })
+    }
+
+    pub(super) fn paths(&self) -> (&VPath, &VPath) {
+        (&self.source.path, &self.destination.path)
+    }
+
+    pub(super) fn reply(&self, verb: &str) -> Reply {
+        let (from, to) = (&self.source.shown, &self.destination.shown);
+        Reply::text(format!("{verb} {from} to {to}"))
+    }
+
+    pub(super) fn output(&self) -> TransferOutput {
+        TransferOutput {
+            source: self.source.path.as_str().to_owned(),
+            destination: self.destination.path.as_str().to_owned(),
+        }
+    }
+
+    /// Converts an error, in the words of the console tools.
     pub(super) async fn explain(&self, context: &Context, error: Error) -> ToolError {
         let (from, to) = (&self.source, &self.destination);
         match error.kind() {
@@ -51,13 +84,10 @@ impl Transfer {
         }
     }
 
-    pub(super) fn reply(&self, verb: &str) -> Reply {
-        let (from, to) = (&self.source, &self.destination);
-        let output = TransferOutput {
-            source: from.path.as_str().to_owned(),
-            destination: to.path.as_str().to_owned(),
-        };
-        Reply::text(format!("{verb} {} to {}", from.shown, to.shown)).structured(value(&output))
+    /// Returns the error of the `filesystem` profile, which replaces nothing.
+    pub(super) fn destination_exists(&self) -> ToolError {
+        let shown = &self.destination.shown;
+        ToolError::fixable(format!("Destination already exists: {shown}"))
     }
 }
 
@@ -66,4 +96,110 @@ async fn is_directory(context: &Context, target: &ModelPath) -> bool {
         .non_interactive
         .stat(&target.path, StatOptions::default());
     found.await.is_ok_and(|entry| entry.is_dir())
+}
+
+/// A tool of the `filesystem` profile that moves or copies. Unlike the console's, it
+/// accepts only files, and therefore looks at the source first.
+pub(super) struct FilesystemTransfer {
+    pub(super) tool: &'static str,
+    pub(super) verb: &'static str,
+    pub(super) intent: fn(VPath, VPath) -> Intent,
+    pub(super) effect: fn(String, String) -> Effect,
+}
+
+impl FilesystemTransfer {
+    /// Returns the accesses of the call: a look at the source, then the operation.
+    pub(super) fn accesses(
+        &self,
+        context: &Context,
+        source: &str,
+        destination: &str,
+    ) -> Result<Vec<Access>, ToolError> {
+        let transfer = Transfer::filesystem(context, source, destination)?;
+        Ok(self.accesses_of(&transfer, Kind::Directory, None))
+    }
+
+    fn accesses_of(&self, transfer: &Transfer, kind: Kind, bytes: Option<u64>) -> Vec<Access> {
+        let (from, to) = transfer.paths();
+        let intent = (self.intent)(from.clone(), to.clone());
+        let intent = intent.kind(kind).bytes(bytes);
+        let look = Intent::ls(from.clone()).accesses();
+        look.chain(intent.accesses()).collect()
+    }
+
+    /// Builds the preview for the approver. If the source is not a file, the call only
+    /// stats it.
+    pub(super) async fn preview(
+        &self,
+        unguarded: &Context,
+        source: &str,
+        destination: &str,
+    ) -> Preview {
+        let Ok(transfer) = Transfer::filesystem(unguarded, source, destination) else {
+            return Preview::default();
+        };
+        let (from, to) = transfer.paths();
+        match unguarded.backend.stat(from, StatOptions::default()).await {
+            Ok(entry) if entry.is_file() => {
+                let accesses = self.accesses_of(&transfer, Kind::File, entry.size);
+                let effect = (self.effect)(from.to_string(), to.to_string());
+                Preview::new(effect).with_accesses(accesses)
+            }
+            _ => Preview::default().with_accesses(Intent::ls(from.clone()).accesses()),
+        }
+    }
+
+    /// Returns the file at the source. Anything else is not moved or copied.
+    pub(super) async fn check_source(
+        &self,
+        context: &Context,
+        transfer: &Transfer,
+    ) -> Result<Entry, ToolError> {
+        let options = StatOptions::default();
+        let stat = context.backend.stat(&transfer.source.path, options).await;
+        let entry = stat.map_err(|error| self.explain(transfer, error))?;
+        match entry.kind {
+            FileKind::File => Ok(entry),
+            FileKind::Directory => Err(self.is_a_directory(transfer)),
+            _ => {
+                let shown = &transfer.source.shown;
+                Err(ToolError::fixable(format!("Not a file: {shown}")))
+            }
+        }
+    }
+
+    fn is_a_directory(&self, transfer: &Transfer) -> ToolError {
+        let (verb, shown) = (self.verb, &transfer.source.shown);
+        ToolError::fixable(format!("Cannot {verb} directory: {shown}"))
+    }
+
+    pub(super) fn explain(&self, transfer: &Transfer, error: Error) -> ToolError {
+        let (source, destination) = (&transfer.source, &transfer.destination);
+        if let Some(refused) = refusal(self.tool, &error, &[source, destination]) {
+            return refused;
+        }
+        let (verb, source, destination) = (self.verb, &source.shown, &destination.shown);
+        match error.kind() {
+            ErrorKind::NotFound => ToolError::fixable(format!("Source file not found: {source}")),
+            ErrorKind::AlreadyExists => transfer.destination_exists(),
+            ErrorKind::IsADirectory => self.is_a_directory(transfer),
+            _ => {
+                let message = error.message();
+                let text = format!("Cannot {verb} '{source}' to '{destination}': {message}");
+                ToolError::from(error).reworded(text)
+            }
+        }
+    }
+
+    /// Converts an error of the gate for the model.
+    pub(super) fn explain_refusal(
+        &self,
+        context: &Context,
+        source: &str,
+        destination: &str,
+        error: Error,
+    ) -> ToolError {
+        Transfer::filesystem(context, source, destination)
+            .map_or_else(|other| other, |transfer| self.explain(&transfer, error))
+    }
 }

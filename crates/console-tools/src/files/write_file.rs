@@ -4,37 +4,31 @@ use async_trait::async_trait;
 use backend_core::ops::{Content, StatOptions, WriteMode, WriteOptions, WriteOutcome};
 use backend_core::{Error, ErrorKind};
 use bytes::Bytes;
-use serde_json::Value;
+use permissions::Op;
 
-use super::output::{WriteOutput, schema, value};
-use super::{ModelPath, read_before_edit};
-use crate::args::files as args;
+use super::model_path::ModelPath;
+use super::output::WriteOutput;
+use super::read_before_edit;
+use crate::args::{files, filesystem};
+use crate::context::Context;
 use crate::counted::counted;
+use crate::reply::{Reply, ToolError, ToolResult};
 use crate::tool::{Annotations, Builtin};
 use crate::tracker::{Seen, count_lines};
-use crate::{Context, Reply, ToolError, ToolResult};
 
-/// Writes a whole file.
+/// Writes a whole file, unless it differs from what the conversation last saw.
 #[derive(Debug)]
-pub(crate) struct WriteFileTool;
+pub(crate) struct Console;
 
 #[async_trait]
-impl Builtin for WriteFileTool {
-    type Args = args::WriteFileArgs;
+impl Builtin for Console {
+    type Args = files::WriteFileArgs;
+    type Output = WriteOutput;
     const NAME: &'static str = "write_file";
-    const ANNOTATIONS: Annotations = Annotations {
-        read_only: false,
-        destructive: true,
-        idempotent: true,
-        open_world: false,
-    };
+    const ANNOTATIONS: Annotations = Annotations::of(&[Op::Write]).idempotent();
 
-    fn output_schema() -> Option<Value> {
-        schema::<WriteOutput>()
-    }
-
-    async fn run(context: &Context, args: args::WriteFileArgs) -> ToolResult {
-        let file = ModelPath::new(context, "path", &args.path)?;
+    async fn run(context: &Context, args: Self::Args) -> ToolResult {
+        let file = ModelPath::console(context, "path", &args.path)?;
         let max = context.options.limits.argument_bytes;
         if args.content.len() > max {
             return Err(ToolError::fixable(format!(
@@ -57,7 +51,38 @@ impl Builtin for WriteFileTool {
             created: outcome.created,
         };
         let text = format!("Wrote {} to {}", counted(lines, "line"), file.shown);
-        Ok(Reply::text(text).structured(value(&output)))
+        Ok(Reply::text(text).data(&output))
+    }
+}
+
+/// Writes a whole file, whatever it holds.
+#[derive(Debug)]
+pub(crate) struct Filesystem;
+
+#[async_trait]
+impl Builtin for Filesystem {
+    type Args = filesystem::WriteFileArgs;
+    type Output = ();
+    const NAME: &'static str = Console::NAME;
+    const ANNOTATIONS: Annotations = Console::ANNOTATIONS;
+
+    fn call_description(args: &Self::Args) -> String {
+        let count = args.content.chars().count();
+        format!("Write {count} chars to {}", args.path)
+    }
+
+    async fn run(context: &Context, args: Self::Args) -> ToolResult {
+        let file = ModelPath::filesystem(context, &args.path)?;
+        let count = args.content.chars().count();
+        let (content, options) = (args.content.into(), WriteOptions::default());
+        let written = context.backend.write(&file.path, content, options).await;
+        written.map_err(|error| {
+            file.explain_for((Self::NAME, "write to"), error, |shown, kind| {
+                (kind == ErrorKind::IsADirectory).then(|| format!("Not a file: {shown}"))
+            })
+        })?;
+        let text = format!("Written {count} characters to {}", file.shown);
+        Ok(Reply::text(text))
     }
 }
 

@@ -3,14 +3,13 @@
 use async_trait::async_trait;
 use backend_core::limits::GLOB_FILES;
 use backend_core::ops::{GlobOrder, GlobQuery};
+use permissions::Op;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 
-use super::{Lines, READS_ONLY, SearchRoot, about_pattern, skipped};
+use super::{Lines, SearchRoot, about_pattern, skipped};
 use crate::args::search::{GlobArgs, Order};
 use crate::counted::counted_at_least;
-use crate::structured::{schema_of, to_value};
 use crate::terminal::on_one_line;
 use crate::tool::{Annotations, Builtin};
 use crate::{Context, Reply, ToolResult};
@@ -21,7 +20,7 @@ pub(crate) struct GlobTool;
 
 /// The result of `glob`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-struct Globbed {
+pub(crate) struct Globbed {
     /// The files shown; from the working directory or absolute, as the searched
     /// path was given.
     files: Vec<String>,
@@ -36,12 +35,9 @@ struct Globbed {
 #[async_trait]
 impl Builtin for GlobTool {
     type Args = GlobArgs;
+    type Output = Globbed;
     const NAME: &'static str = "glob";
-    const ANNOTATIONS: Annotations = READS_ONLY;
-
-    fn output_schema() -> Option<Value> {
-        schema_of::<Globbed>()
-    }
+    const ANNOTATIONS: Annotations = Annotations::of(&[Op::Read]);
 
     fn call_description(args: &GlobArgs) -> String {
         let (path, pattern) = (on_one_line(&args.path), on_one_line(&args.pattern));
@@ -70,7 +66,7 @@ impl Builtin for GlobTool {
             let skipped = skipped::note(&found.skipped, &names, "hidden=true");
             let root = on_one_line(root.typed);
             let text = format!("No files matching '{pattern}' in {root}{skipped}");
-            return Ok(Reply::text(text).structured(to_value(&Globbed::default())));
+            return Ok(Reply::text(text).data(&Globbed::default()));
         }
         let total = found.files.len();
         let plus = if found.truncated { "+" } else { "" };
@@ -101,6 +97,6 @@ impl Builtin for GlobTool {
             truncated: more > 0 || found.truncated,
             total_is_minimum: found.truncated,
         };
-        Ok(Reply::text(lines.text).structured(to_value(&globbed)))
+        Ok(Reply::text(lines.text).data(&globbed))
     }
 }

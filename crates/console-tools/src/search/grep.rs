@@ -5,17 +5,16 @@ use backend_core::Error;
 use backend_core::limits::{GREP_CONTEXT_LINES, GREP_MATCHES};
 use backend_core::ops::{Case, FileMatches, GrepQuery, GrepResult, LineKind};
 use backend_core::search::Glob;
-use permissions::Access;
 use permissions::access::Intent;
+use permissions::{Access, Op};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 
 use super::line_cutter::LineCutter;
-use super::{Lines, READS_ONLY, SearchRoot, about_pattern, skipped, within};
+use super::{Lines, SearchRoot, about_pattern, skipped};
 use crate::args::search::{CaseRule, GrepArgs, OutputMode};
+use crate::bounds::within;
 use crate::counted::counted_at_least;
-use crate::structured::{schema_of, to_value};
 use crate::terminal::on_one_line;
 use crate::tool::{Annotations, Builtin, UpFront};
 use crate::{Context, Reply, ToolError, ToolResult};
@@ -38,7 +37,7 @@ const CONTENT_BYTES: usize = 8 * 1024 * 1024;
 
 /// The result of `grep`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-struct Grepped {
+pub(crate) struct Grepped {
     /// The files shown, in order.
     files: Vec<GreppedFile>,
     /// How many lines match, as far as was counted.
@@ -73,12 +72,9 @@ struct GreppedLine {
 #[async_trait]
 impl Builtin for GrepTool {
     type Args = GrepArgs;
+    type Output = Grepped;
     const NAME: &'static str = "grep";
-    const ANNOTATIONS: Annotations = READS_ONLY;
-
-    fn output_schema() -> Option<Value> {
-        schema_of::<Grepped>()
-    }
+    const ANNOTATIONS: Annotations = Annotations::of(&[Op::Read]);
 
     // To count, a search may run twice.
     const UP_FRONT: UpFront = UpFront::IfInDoubt;
@@ -189,7 +185,7 @@ impl Search<'_> {
         let names = self.generated_names(found).await;
         let skipped = skipped::note(&found.skipped, &names, "ignore_hidden=false");
         let text = format!("No matches for '{}'{skipped}", self.pattern);
-        Reply::text(text).structured(to_value(&Grepped::default()))
+        Reply::text(text).data(&Grepped::default())
     }
 
     fn file(&self, file: &FileMatches) -> GreppedFile {
@@ -244,7 +240,7 @@ impl Search<'_> {
             truncated: more > 0 || found.truncated,
             matches_is_minimum: found.truncated,
         };
-        Ok(Reply::text(lines.text).structured(to_value(&grepped)))
+        Ok(Reply::text(lines.text).data(&grepped))
     }
 
     async fn count(&self, query: GrepQuery) -> ToolResult {
@@ -268,7 +264,7 @@ impl Search<'_> {
             truncated: found.truncated || found.files.len() > self.shown,
             matches_is_minimum: found.truncated,
         };
-        Ok(Reply::text(text).structured(to_value(&grepped)))
+        Ok(Reply::text(text).data(&grepped))
     }
 
     async fn content(&self, query: GrepQuery) -> ToolResult {
@@ -319,7 +315,7 @@ impl Search<'_> {
             truncated: more > 0 || is_minimum,
             matches_is_minimum: is_minimum,
         };
-        Ok(Reply::text(text.text).structured(to_value(&grepped)))
+        Ok(Reply::text(text.text).data(&grepped))
     }
 
     /// Adds the lines of a file, with `--` in place of omitted lines. Returns `true` if

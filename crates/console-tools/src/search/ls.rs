@@ -2,13 +2,12 @@
 
 use async_trait::async_trait;
 use backend_core::ops::{Entry, FileKind, LsOptions};
+use permissions::Op;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 
-use super::{Lines, READS_ONLY, SearchRoot};
+use super::{Lines, SearchRoot};
 use crate::args::search::LsArgs;
-use crate::structured::{schema_of, to_value};
 use crate::terminal::on_one_line;
 use crate::tool::{Annotations, Builtin};
 use crate::{Context, Reply, ToolResult};
@@ -19,7 +18,7 @@ pub(crate) struct LsTool;
 
 /// The result of `ls`.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Listed {
+pub(crate) struct Listed {
     /// The entries shown, directories first.
     entries: Vec<ListedEntry>,
     /// How many entries there are.
@@ -44,12 +43,9 @@ struct ListedEntry {
 #[async_trait]
 impl Builtin for LsTool {
     type Args = LsArgs;
+    type Output = Listed;
     const NAME: &'static str = "ls";
-    const ANNOTATIONS: Annotations = READS_ONLY;
-
-    fn output_schema() -> Option<Value> {
-        schema_of::<Listed>()
-    }
+    const ANNOTATIONS: Annotations = Annotations::of(&[Op::Read]);
 
     fn call_description(args: &LsArgs) -> String {
         format!("List {}", on_one_line(&args.path))
@@ -72,7 +68,7 @@ impl Builtin for LsTool {
                 total: 0,
                 truncated: false,
             };
-            return Ok(Reply::text(text).structured(to_value(&listed)));
+            return Ok(Reply::text(text).data(&listed));
         }
         let mut lines = Lines::new(context, &format!("Contents of {typed}:"));
         let mut entries = Vec::new();
@@ -104,7 +100,7 @@ impl Builtin for LsTool {
             total: listing.total,
             truncated: more > 0,
         };
-        Ok(Reply::text(lines.text).structured(to_value(&listed)))
+        Ok(Reply::text(lines.text).data(&listed))
     }
 }
 

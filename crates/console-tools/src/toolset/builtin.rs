@@ -4,7 +4,7 @@ use permissions::tool::Tool;
 
 use super::registered_tool::RegisteredTool;
 use crate::tool::Builtin;
-use crate::{EditFormat, Options, Profile, commands, files, filesystem, search};
+use crate::{EditFormat, Options, Profile, commands, files, search};
 
 /// Returns the tools of this crate that the options enable, in the order in which the
 /// model sees them.
@@ -34,15 +34,15 @@ const fn tool<T: Builtin>() -> (&'static str, Make) {
 
 const CONSOLE: &[(&str, Make)] = &[
     tool::<search::LsTool>(),
-    tool::<files::ReadFileTool>(),
-    tool::<files::WriteFileTool>(),
-    tool::<files::EditFileTool>(),
-    tool::<files::HashlineEditTool>(),
+    tool::<files::read_file::Console>(),
+    tool::<files::write_file::Console>(),
+    tool::<files::edit_file::Console>(),
+    tool::<files::hashline_edit::HashlineEditTool>(),
     tool::<search::GlobTool>(),
     tool::<search::GrepTool>(),
-    tool::<files::DeleteFileTool>(),
-    tool::<files::MoveFileTool>(),
-    tool::<files::CopyFileTool>(),
+    tool::<files::delete_file::Console>(),
+    tool::<files::move_file::Console>(),
+    tool::<files::copy_file::Console>(),
     tool::<commands::ExecuteTool>(),
     tool::<commands::RunInBackgroundTool>(),
     tool::<commands::ReadOutputTool>(),
@@ -52,13 +52,13 @@ const CONSOLE: &[(&str, Make)] = &[
 ];
 
 const FILESYSTEM: &[(&str, Make)] = &[
-    tool::<filesystem::ReadFileTool>(),
-    tool::<filesystem::WriteFileTool>(),
-    tool::<filesystem::ListFilesTool>(),
-    tool::<filesystem::EditFileTool>(),
-    tool::<filesystem::DeleteFileTool>(),
-    tool::<filesystem::MoveFileTool>(),
-    tool::<filesystem::CopyFileTool>(),
+    tool::<files::read_file::Filesystem>(),
+    tool::<files::write_file::Filesystem>(),
+    tool::<files::list_files::ListFilesTool>(),
+    tool::<files::edit_file::Filesystem>(),
+    tool::<files::delete_file::Filesystem>(),
+    tool::<files::move_file::Filesystem>(),
+    tool::<files::copy_file::Filesystem>(),
 ];
 
 /// Returns the names that a profile knows, whether or not the options enable them.

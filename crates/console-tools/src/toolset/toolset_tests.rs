@@ -11,7 +11,7 @@ use permissions::approval::{ApproverError, Effect};
 use permissions::{Access, Answer, Approver, Op, Preset, Question};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::*;
 use crate::tool::{Builtin, Preview};
@@ -28,12 +28,9 @@ struct ReadFile;
 #[async_trait]
 impl Builtin for ReadFile {
     type Args = PathArgs;
+    type Output = ();
     const NAME: &'static str = "read_file";
     const ANNOTATIONS: Annotations = Annotations::of(&[Op::Read]);
-
-    fn output_schema() -> Option<Value> {
-        None
-    }
 
     async fn run(context: &Context, args: PathArgs) -> ToolResult {
         let path = context.path(&args.path)?;
@@ -55,12 +52,9 @@ struct Edit;
 #[async_trait]
 impl Builtin for Edit {
     type Args = EditArgs;
+    type Output = ();
     const NAME: &'static str = "hashline_edit";
     const ANNOTATIONS: Annotations = Annotations::of(&[Op::Edit]);
-
-    fn output_schema() -> Option<Value> {
-        None
-    }
 
     fn accesses(context: &Context, args: &EditArgs) -> Result<Vec<Access>, ToolError> {
         Ok(Intent::edit(context.path(&args.path)?).accesses().collect())

@@ -40,7 +40,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    pub(super) fn of(limits: &crate::Limits) -> Self {
+    pub(super) fn of(limits: &crate::options::Limits) -> Self {
         let bytes = limits.reply_bytes.saturating_sub(NOTE_BYTES).max(1);
         Self {
             bytes,

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::ListFilesTool;
-use super::support::{call, files, fixable, mounted, ok};
+use super::{ListFilesTool, call, files, fixable, mounted, ok};
 use crate::Options;
 
 fn tree() -> crate::Context {

@@ -1,50 +1,46 @@
 //! `list_files`: files by name.
 
+mod pattern;
+
 use async_trait::async_trait;
 use backend_core::limits::GLOB_FILES;
 use backend_core::ops::{GlobQuery, GlobResult};
 use backend_core::search::Glob;
 use backend_core::{ErrorKind, VPath};
+use permissions::Op;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 
+use super::char_window::json_bytes;
 use super::model_path::ModelPath;
-use super::pattern;
-use super::read_file::other_error;
-use super::window::json_bytes;
-use crate::args::filesystem as args;
+use super::output::json_text;
+use crate::args::filesystem::ListFilesArgs;
+use crate::context::Context;
+use crate::reply::{Reply, ToolError, ToolResult};
 use crate::tool::{Annotations, Builtin};
-use crate::{Context, Reply, ToolError, ToolResult};
 
 /// Bytes of the reply reserved for everything but the list.
 const FRAME_BYTES: usize = 120;
 
 /// The structured result of `list_files`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-struct FileList {
+pub(crate) struct FileList {
     /// The files, sorted.
     files: Vec<String>,
     /// Whether there are more.
     truncated: bool,
 }
 
+/// Lists files by name.
+#[derive(Debug)]
 pub(crate) struct ListFilesTool;
 
 #[async_trait]
 impl Builtin for ListFilesTool {
-    type Args = args::ListFilesArgs;
+    type Args = ListFilesArgs;
+    type Output = FileList;
     const NAME: &'static str = "list_files";
-    const ANNOTATIONS: Annotations = Annotations {
-        read_only: true,
-        destructive: false,
-        idempotent: true,
-        open_world: false,
-    };
-
-    fn output_schema() -> Option<Value> {
-        Some(crate::definition::schema_of_data::<FileList>())
-    }
+    const ANNOTATIONS: Annotations = Annotations::of(&[Op::Glob]);
 
     fn call_description(args: &Self::Args) -> String {
         format!("List file paths in {} matching {}", args.path, args.pattern)
@@ -52,7 +48,7 @@ impl Builtin for ListFilesTool {
 
     async fn run(context: &Context, args: Self::Args) -> ToolResult {
         let pattern = pattern::check(&args.pattern).map_err(ToolError::fixable)?;
-        let directory = ModelPath::new(context, &args.path)?;
+        let directory = ModelPath::filesystem(context, &args.path)?;
         let start = start(context, &directory.path);
         let absolute = absolute(context, &start, &pattern);
         if let Err(error) = Glob::new(&absolute) {
@@ -66,9 +62,7 @@ impl Builtin for ListFilesTool {
             Ok(result) => reply(result, context.options.limits.reply_bytes),
             // A missing directory has no files.
             Err(error) if is_empty(error.kind()) => reply(GlobResult::default(), usize::MAX),
-            Err(error) => Err(directory
-                .refusal(Self::NAME, &error)
-                .unwrap_or_else(|| other_error("list", &directory, error))),
+            Err(error) => Err(directory.explain_for((Self::NAME, "list"), error, |_, _| None)),
         }
     }
 }
@@ -114,14 +108,12 @@ fn reply(result: GlobResult, budget: usize) -> ToolResult {
         files.push(path.to_owned());
     }
     let truncated = result.truncated || files.len() < found;
-    let cannot = |error| ToolError::environment(format!("the reply cannot be written: {error}"));
-    let mut text = serde_json::to_string(&files).map_err(cannot)?;
+    let mut text = json_text(&files)?;
     if truncated {
         let shown = files.len();
         text.push_str(&format!(
             "\nOnly the first {shown} files are shown; give a deeper path or a narrower pattern."
         ));
     }
-    let data = serde_json::to_value(FileList { files, truncated }).map_err(cannot)?;
-    Ok(Reply::text(text).structured(data))
+    Ok(Reply::text(text).data(&FileList { files, truncated }))
 }

@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::EditFileTool;
-use super::support::{content, files, fixable, ok};
+use super::{EditFileTool, content, files, fixable, ok};
 
 fn edit(old: &str, new: &str) -> Value {
     json!({"path": "/a", "old_text": old, "new_text": new})

@@ -1,4 +1,10 @@
-//! Test support: a context, a call, and mounts over files in memory.
+//! Tests of the `filesystem` profile, and mounts over files in memory to run them on.
+
+mod delete_move_copy;
+mod edit_file;
+mod list_files;
+mod read_file;
+mod refusal;
 
 use std::sync::{Arc, Mutex};
 
@@ -13,17 +19,24 @@ use permissions::mounts::{MountConfig, Scope};
 use permissions::{Kind, Op, Reason, Refusal};
 use serde_json::Value;
 
+use crate::files::copy_file::Filesystem as CopyFileTool;
+use crate::files::delete_file::Filesystem as DeleteFileTool;
+use crate::files::edit_file::Filesystem as EditFileTool;
+use crate::files::list_files::ListFilesTool;
+use crate::files::move_file::Filesystem as MoveFileTool;
+use crate::files::read_file::Filesystem as ReadFileTool;
+use crate::files::write_file::Filesystem as WriteFileTool;
 use crate::tool::Builtin;
 use crate::{Class, Context, Conversation, Options, Profile, Reply};
 
 /// Creates a context over `backend` with the default options.
-pub(super) fn context(backend: impl Backend) -> Context {
+fn context(backend: impl Backend) -> Context {
     let options = Arc::new(Options::default());
     Context::new(Arc::new(backend), options, Arc::new(Conversation::new()))
 }
 
 /// Creates a context over files in memory.
-pub(super) fn files(files: &[(&str, &[u8])]) -> Context {
+fn files(files: &[(&str, &[u8])]) -> Context {
     let state = StateBackend::new();
     for (path, content) in files {
         block_on(state.write_file(path, *content)).unwrap();
@@ -32,39 +45,39 @@ pub(super) fn files(files: &[(&str, &[u8])]) -> Context {
 }
 
 /// Calls a tool with JSON, as a model does.
-pub(super) fn call<T: Builtin>(context: &Context, arguments: Value) -> Reply {
+fn call<T: Builtin>(context: &Context, arguments: Value) -> Reply {
     let arguments = serde_json::from_value(arguments).expect("arguments of the right shape");
     Reply::for_profile(Profile::Filesystem, block_on(T::run(context, arguments)))
 }
 
 /// Calls a tool and returns the text of its success.
-pub(super) fn ok<T: Builtin>(context: &Context, arguments: Value) -> String {
+fn ok<T: Builtin>(context: &Context, arguments: Value) -> String {
     let reply = call::<T>(context, arguments);
     assert_eq!(reply.failure, None, "{}", reply.text);
     reply.text
 }
 
 /// Calls a tool and returns the text of its fixable failure.
-pub(super) fn fixable<T: Builtin>(context: &Context, arguments: Value) -> String {
+fn fixable<T: Builtin>(context: &Context, arguments: Value) -> String {
     failed::<T>(context, arguments, Class::Fixable)
 }
 
 /// Calls a tool and returns the text of its failure of `class`.
-pub(super) fn failed<T: Builtin>(context: &Context, arguments: Value, class: Class) -> String {
+fn failed<T: Builtin>(context: &Context, arguments: Value, class: Class) -> String {
     let reply = call::<T>(context, arguments);
     assert_eq!(reply.failure, Some(class), "{}", reply.text);
     reply.text
 }
 
 /// Returns the content of a file.
-pub(super) fn content(context: &Context, path: &str) -> String {
+fn content(context: &Context, path: &str) -> String {
     block_on(context.backend.read_to_string(path)).unwrap()
 }
 
 /// Files in memory behind mounts: enough of a guard to see its refusals. A given
 /// refusal is returned once.
 #[derive(Debug)]
-pub(super) struct Mounted {
+struct Mounted {
     files: StateBackend,
     scope: Scope,
     declined: Mutex<Option<Refusal>>,
@@ -120,12 +133,12 @@ backend_core::derived_backend! {
 
 /// Creates a context with the mounts `/docs`, of which only small `.md` files can be
 /// read, and `/user`.
-pub(super) fn mounted() -> Context {
+fn mounted() -> Context {
     declining(None)
 }
 
 /// Creates the context of [`mounted`], whose first check fails with `refusal`.
-pub(super) fn declining(refusal: Option<Refusal>) -> Context {
+fn declining(refusal: Option<Refusal>) -> Context {
     let config = r#"
         [[mounts]]
         host_path = "/srv/docs"

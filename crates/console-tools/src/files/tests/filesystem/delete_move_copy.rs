@@ -5,8 +5,7 @@ use backend_local::LocalBackend;
 use futures::executor::block_on;
 use serde_json::{Value, json};
 
-use super::support::{content, context, files, fixable, ok};
-use super::{CopyFileTool, DeleteFileTool, MoveFileTool};
+use super::{CopyFileTool, DeleteFileTool, MoveFileTool, content, context, files, fixable, ok};
 
 fn from_to(source: &str, destination: &str) -> Value {
     json!({"source": source, "destination": destination})

@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::support::Bench;
-use super::{EditFileTool, ReadFileTool, WriteFileTool};
+use super::{Bench, EditFileTool, ReadFileTool, WriteFileTool};
 use crate::args::files as args;
 use crate::{Limits, Options};
 

@@ -3,10 +3,9 @@
 use permissions::{Op, Refusal};
 use serde_json::{Value, json};
 
-use super::support::{declining, failed, fixable, mounted, ok};
 use super::{
     CopyFileTool, DeleteFileTool, EditFileTool, ListFilesTool, MoveFileTool, ReadFileTool,
-    WriteFileTool,
+    WriteFileTool, declining, failed, fixable, mounted, ok,
 };
 use crate::Class;
 use crate::tool::Builtin;

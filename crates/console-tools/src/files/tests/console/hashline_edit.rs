@@ -2,8 +2,7 @@
 
 use serde_json::json;
 
-use super::support::Bench;
-use super::{HashlineEditTool, ReadFileTool};
+use super::{Bench, HashlineEditTool, ReadFileTool};
 
 async fn abc() -> Bench {
     let bench = Bench::hashline();

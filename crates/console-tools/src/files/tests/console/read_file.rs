@@ -3,8 +3,7 @@
 use backend_core::BackendExt as _;
 use serde_json::{Value, json};
 
-use super::ReadFileTool;
-use super::support::{Bench, call, context};
+use super::{Bench, ReadFileTool, call, context};
 use crate::args::files as args;
 use crate::tool::Builtin as _;
 use crate::{Block, Class, EditFormat, Limits, Options};

@@ -2,8 +2,7 @@
 
 use serde_json::json;
 
-use super::support::Bench;
-use super::{CopyFileTool, DeleteFileTool, EditFileTool, MoveFileTool, ReadFileTool};
+use super::{Bench, CopyFileTool, DeleteFileTool, EditFileTool, MoveFileTool, ReadFileTool};
 
 async fn tree() -> Bench {
     let bench = Bench::new();

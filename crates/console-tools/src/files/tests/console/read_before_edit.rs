@@ -10,9 +10,9 @@ use futures::executor::block_on;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::support::{Bench, call, context};
 use super::{
-    DeleteFileTool, EditFileTool, HashlineEditTool, MoveFileTool, ReadFileTool, WriteFileTool,
+    Bench, DeleteFileTool, EditFileTool, HashlineEditTool, MoveFileTool, ReadFileTool,
+    WriteFileTool, call, context,
 };
 use crate::{Class, Options};
 

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::support::{call, content, context, files, fixable, ok};
-use super::{ReadFileTool, WriteFileTool};
+use super::{ReadFileTool, WriteFileTool, call, content, context, files, fixable, ok};
 use crate::Options;
 
 fn read(context: &crate::Context, arguments: Value) -> Value {

@@ -1,0 +1,4 @@
+//! Tests of the file tools, by dialect.
+
+mod console;
+mod filesystem;
