@@ -21,18 +21,17 @@
     reason = "a benchmark that cannot run should stop, and it prints what it found"
 )]
 
-#[path = "../../backend-local/benches/support/measure.rs"]
-mod measure;
-#[path = "mcp/server.rs"]
-mod server;
+mod support {
+    pub(crate) mod server;
+}
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use backend_testkit::measure::{self, Effort, Sample};
 use serde_json::{Value, json};
 
-use crate::measure::{Effort, Sample};
-use crate::server::Server;
+use crate::support::server::Server;
 
 /// Number of directories in the tree that is searched, and of files of each kind per
 /// directory.

@@ -11,24 +11,22 @@
     reason = "a benchmark that cannot run should stop, and it prints what it found"
 )]
 
-#[path = "../../backend-local/benches/support/measure.rs"]
-mod measure;
-#[path = "support/ours.rs"]
-mod ours;
-#[path = "support/peers.rs"]
-mod peers;
+mod support {
+    pub(crate) mod ours;
+    pub(crate) mod peers;
+}
 
 use std::path::PathBuf;
 use std::time::Instant;
 
 use backend_core::{Backend as _, VPath};
 use backend_local::LocalBackend;
+use backend_testkit::measure::{self, Effort, PeerProcess, Sample};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-use crate::measure::{Effort, Sample};
-use crate::ours::Ours;
-use crate::peers::{Exec, Python, cli};
+use crate::support::ours::{self, Ours};
+use crate::support::peers::{Exec, cli, python};
 
 /// The arguments passed by `cargo xtask bench`.
 #[derive(Debug, Default)]
@@ -88,7 +86,7 @@ fn main() {
 /// The other implementations of the same work.
 struct Peers<'r> {
     exec: Option<Exec>,
-    python: Option<Python>,
+    python: Option<PeerProcess>,
     local: Option<LocalBackend>,
     runtime: &'r Runtime,
 }
@@ -101,7 +99,7 @@ impl<'r> Peers<'r> {
             exec: args
                 .peers
                 .then(|| runtime.block_on(Exec::start(&args.image))),
-            python: python.map(|program| Python::start(program, &args.script, &args.image)),
+            python: python.map(|program| python(program, &args.script, &args.image)),
             local: (args.peers && has_tree)
                 .then(|| LocalBackend::builder(&args.tree).open().unwrap()),
             runtime,
@@ -163,7 +161,8 @@ impl<'r> Peers<'r> {
             "docker_read_py" | "docker_write_py" => {
                 let python = self.python.as_mut().ok_or_else(missing)?;
                 let operation = if id.contains("read") { "read" } else { "write" };
-                Box::new(move |_| python.call(operation))
+                let request = json!({ "op": operation, "calls": 1 });
+                Box::new(move |_| python.call(&request))
             }
             _ => return Err("there is no such peer".to_owned()),
         })
@@ -173,11 +172,5 @@ impl<'r> Peers<'r> {
 /// Returns one row's line of the output.
 fn row(id: &str, args: &Args, ours: &Ours<'_>, peers: &mut Peers<'_>) -> Value {
     let our_call = |_| ours.turn(id);
-    match peers.caller(id) {
-        Ok(their_call) => measure::by_turns(args.effort, our_call, their_call).to_json(id),
-        Err(error) => {
-            let alone = measure::alone(args.effort, our_call);
-            json!({ "id": id, "ours": alone, "error": error })
-        }
-    }
+    measure::row(id, args.effort, our_call, peers.caller(id))
 }

@@ -1,9 +1,7 @@
 //! Compares a local directory with ripgrep, the Python package and plain tokio.
 //!
 //! `cargo xtask bench local` prepares the files and the peers, runs this, and
-//! reads the lines of JSON that it prints, one for each row. Our calls and the
-//! peer's alternate, because in separate blocks the same code differs from
-//! itself by a third.
+//! reads the lines of JSON that it prints, one for each row.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -11,26 +9,23 @@
     reason = "a benchmark that cannot run should stop, and it prints what it found"
 )]
 
-#[path = "support/args.rs"]
-mod args;
-#[path = "support/job.rs"]
-mod job;
-#[path = "support/measure.rs"]
-mod measure;
-#[path = "support/memory.rs"]
-mod memory;
-#[path = "support/ours.rs"]
-mod ours;
-#[path = "support/peers.rs"]
-mod peers;
+mod support {
+    pub(crate) mod args;
+    pub(crate) mod job;
+    pub(crate) mod memory;
+    pub(crate) mod ours;
+    pub(crate) mod peers;
+}
 
+use backend_testkit::measure;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-use crate::args::{Args, Task};
-use crate::job::Job;
-use crate::ours::Ours;
-use crate::peers::Peers;
+use crate::support::args::{Args, Task};
+use crate::support::job::Job;
+use crate::support::memory;
+use crate::support::ours::Ours;
+use crate::support::peers::Peers;
 
 fn main() {
     // Commands run under a supervisor, and this program can be its own.
@@ -66,11 +61,5 @@ fn measure_row(args: &Args, ours: &Ours<'_>, peers: &mut Peers<'_>, id: &str) ->
         return json!({ "id": id, "error": "there is no such row" });
     };
     let our_call = |round| ours.turn(&job, round);
-    match peers.caller(peer, &job) {
-        Ok(their_call) => measure::by_turns(args.effort, our_call, their_call).to_json(id),
-        Err(error) => {
-            let alone = measure::alone(args.effort, our_call);
-            json!({ "id": id, "ours": alone, "error": error })
-        }
-    }
+    measure::row(id, args.effort, our_call, peers.caller(peer, &job))
 }

@@ -3,14 +3,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
-#[path = "it/support/commands.rs"]
-#[allow(dead_code, reason = "a part of it is used here")]
-mod commands;
-#[path = "it/support/own_supervisor.rs"]
-mod own_supervisor;
+mod support {
+    pub(crate) mod own_supervisor;
+}
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
     backend_local::supervisor::run_if_asked();
-    own_supervisor::works().await;
+    support::own_supervisor::works().await;
 }

@@ -7,6 +7,10 @@ pub mod fake;
 mod fixture;
 mod list;
 mod list_filesystem;
+#[cfg(feature = "measure")]
+pub mod measure;
+#[cfg(target_os = "linux")]
+pub mod processes;
 mod run;
 
 pub use case::{Case, CaseResult, Failure, Need};

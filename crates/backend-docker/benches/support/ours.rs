@@ -6,10 +6,9 @@ use std::time::Instant;
 use backend_core::ops::{Command, GrepQuery, StopMode};
 use backend_core::{Backend as _, BackendExt as _, Sandbox as _, VPath};
 use backend_docker::{Daemon, DockerBuilder, DockerSandbox, Volume};
+use backend_testkit::measure::Sample;
 use sandbox_wire::agent::AgentBinary;
 use tokio::runtime::Runtime;
-
-use crate::measure::Sample;
 
 /// The content that is read and written.
 pub(crate) const KIB: [u8; 1_024] = [b'x'; 1_024];

@@ -1,10 +1,10 @@
 //! The other ways into a container.
 
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::path::Path;
+use std::process::Command;
 use std::time::Instant;
 
+use backend_testkit::measure::{PeerProcess, Sample};
 use bollard::Docker;
 use bollard::exec::{StartExecOptions, StartExecResults};
 use bollard::models::{ContainerCreateBody, ExecConfig, HostConfig};
@@ -12,10 +12,7 @@ use bollard::query_parameters::{
     CreateContainerOptions, RemoveContainerOptionsBuilder, StartContainerOptions,
 };
 use futures::StreamExt as _;
-use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
-
-use crate::measure::Sample;
 
 /// Label of benchmark containers, so that a leftover one can be identified.
 const LABEL: &str = "bench.agentbox";
@@ -147,47 +144,7 @@ pub(crate) fn cli(container: &str) -> Sample {
     sample.with_size(1)
 }
 
-/// The Python package, in a long-lived process that times itself.
-pub(crate) struct Python {
-    child: Child,
-    requests: Option<ChildStdin>,
-    replies: BufReader<ChildStdout>,
-}
-
-impl Python {
-    pub(crate) fn start(program: &Path, script: &PathBuf, image: &str) -> Self {
-        let mut child = Command::new(program)
-            .arg(script)
-            .arg(image)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        Self {
-            requests: child.stdin.take(),
-            replies: BufReader::new(child.stdout.take().unwrap()),
-            child,
-        }
-    }
-
-    pub(crate) fn call(&mut self, operation: &str) -> Sample {
-        let request = json!({ "op": operation, "calls": 1 });
-        writeln!(self.requests.as_mut().unwrap(), "{request}").unwrap();
-        let mut reply = String::new();
-        self.replies.read_line(&mut reply).unwrap();
-        let reply: Value = serde_json::from_str(&reply).unwrap();
-        let number = |key| reply.get(key).and_then(Value::as_u64).unwrap();
-        Sample {
-            nanos: number("nanos"),
-            size: number("size"),
-        }
-    }
-}
-
-impl Drop for Python {
-    fn drop(&mut self) {
-        // The process and its container end when its input is closed.
-        self.requests = None;
-        let _ = self.child.wait();
-    }
+/// Starts the Python package. Its container ends with it.
+pub(crate) fn python(program: &Path, script: &Path, image: &str) -> PeerProcess {
+    PeerProcess::start(Command::new(program).arg(script).arg(image))
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::measure::Effort;
+use backend_testkit::measure::Effort;
 
 /// The task of this process.
 #[derive(Debug)]
@@ -66,9 +66,10 @@ impl Args {
                 _ => eprintln!("ignored: {word}"),
             }
         }
-        match args.rows.is_empty() {
-            true => Task::Nothing,
-            false => Task::Rows(args),
+        if args.rows.is_empty() {
+            Task::Nothing
+        } else {
+            Task::Rows(args)
         }
     }
 }

@@ -29,15 +29,12 @@ pub(crate) fn measure(id: &str, path: &Path) -> Value {
 
 /// In the child: searches a file or a directory with the default limits.
 pub(crate) fn child(path: &Path, pattern: &str) -> Value {
-    let (root, target) = match path.is_file() {
-        true => {
-            let name = path.file_name().unwrap().to_str().unwrap();
-            (
-                path.parent().unwrap(),
-                VPath::parse(&format!("/{name}")).unwrap(),
-            )
-        }
-        false => (path, VPath::root()),
+    let (root, target) = if path.is_file() {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let target = VPath::root().join(name).unwrap();
+        (path.parent().unwrap(), target)
+    } else {
+        (path, VPath::root())
     };
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let backend = LocalBackend::builder(root).open().unwrap();

@@ -6,12 +6,12 @@ use std::time::Instant;
 use backend_core::ops::{Command, EditOptions, GlobQuery, GrepQuery, TextOptions, WriteOptions};
 use backend_core::{Backend as _, Edit, Result, VPath};
 use backend_local::LocalBackend;
+use backend_testkit::measure::Sample;
 use bytes::Bytes;
 use tokio::runtime::Runtime;
 
-use crate::args::Args;
-use crate::job::{self, Job, OUR_FILES, READ_FILE, THEIR_FILES};
-use crate::measure::Sample;
+use super::args::Args;
+use super::job::{self, Job, OUR_FILES, READ_FILE, THEIR_FILES};
 
 /// The backends that are measured, and the runtime they are called from.
 #[derive(Debug)]

@@ -1,16 +1,16 @@
 //! The peers' side of every workload.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use serde_json::{Value, json};
+use backend_testkit::measure::{PeerProcess, Sample};
+use serde_json::json;
 use tokio::runtime::Runtime;
 
-use crate::args::Args;
-use crate::job::{self, Job, READ_FILE, THEIR_FILES};
-use crate::measure::Sample;
+use super::args::Args;
+use super::job::{self, Job, READ_FILE, THEIR_FILES};
 
 /// A call to a peer, which gets the number of its round.
 type Call<'a> = Box<dyn FnMut(usize) -> Sample + 'a>;
@@ -124,28 +124,18 @@ fn is_binary_note(line: &[u8]) -> bool {
     line.ends_with(b")") && line.windows(note.len()).any(|window| window == note)
 }
 
-/// The Python package, in a long-running process that times itself.
+/// The Python package.
 #[derive(Debug)]
 struct Python {
-    child: Child,
-    requests: Option<ChildStdin>,
-    replies: BufReader<ChildStdout>,
+    process: PeerProcess,
     tree: PathBuf,
     scratch: PathBuf,
 }
 
 impl Python {
     fn start(program: &Path, args: &Args) -> Self {
-        let mut child = Command::new(program)
-            .arg(&args.script)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
         Self {
-            requests: child.stdin.take(),
-            replies: BufReader::new(child.stdout.take().unwrap()),
-            child,
+            process: PeerProcess::start(Command::new(program).arg(&args.script)),
             tree: args.tree.clone(),
             scratch: args.scratch.clone(),
         }
@@ -169,24 +159,11 @@ impl Python {
             Job::Execute => unreachable!("commands are compared with tokio"),
         };
         request["calls"] = json!(job.calls_per_turn());
-        let requests = self.requests.as_mut().unwrap();
-        writeln!(requests, "{request}").unwrap();
-        let mut reply = String::new();
-        self.replies.read_line(&mut reply).unwrap();
-        let reply: Value = serde_json::from_str(&reply).unwrap();
-        let number = |key| reply.get(key).and_then(Value::as_u64).unwrap();
+        let sample = self.process.call(&request);
         Sample {
-            nanos: number("nanos"),
-            size: job.asked_for(number("size")),
+            size: job.asked_for(sample.size),
+            ..sample
         }
-    }
-}
-
-impl Drop for Python {
-    fn drop(&mut self) {
-        // It exits at the end of its input.
-        self.requests = None;
-        let _ = self.child.wait();
     }
 }
 

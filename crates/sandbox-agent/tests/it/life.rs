@@ -1,9 +1,5 @@
 //! The program's lifecycle: its start, its service, and what it leaves behind.
 
-#[path = "../../../backend-local/tests/it/support/processes.rs"]
-#[allow(dead_code, reason = "a part of it is used here")]
-mod processes;
-
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
@@ -11,7 +7,7 @@ use std::process::{Command as HostCommand, Output, Stdio};
 
 use backend_core::ops::{Command, StopMode};
 use backend_core::{Backend as _, BackendExt as _, ErrorKind, Sandbox as _};
-use processes::{PATIENCE, gone, handle, survivors, token};
+use backend_testkit::processes::{PATIENCE, gone, handle, survivors, token};
 use rustix::process::Signal;
 use sandbox_wire::AgentSandbox;
 

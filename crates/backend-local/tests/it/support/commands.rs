@@ -11,10 +11,7 @@ use backend_core::{Backend, Sandbox};
 use backend_local::{Commands, LocalBackend, Supervisor};
 use tempfile::TempDir;
 
-#[path = "processes.rs"]
-mod processes;
-
-pub(crate) use processes::*;
+pub(crate) use backend_testkit::processes::*;
 
 /// A directory with a backend on it.
 pub(crate) struct Place {

@@ -1,5 +1,7 @@
 //! Tokens that identify a test's processes, and a search for survivors.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot look has failed")]
+
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -8,16 +10,16 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, PidfdFlags};
 
 /// The time that a test waits for an event that must happen.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Returns an identifier for the processes of a test: a number of seconds that
 /// no other test sleeps.
-pub(crate) fn token() -> String {
+pub fn token() -> String {
     format!("9{:012}", fastrand::u64(0..1_000_000_000_000))
 }
 
 /// Returns the processes that have `token` in their arguments.
-pub(crate) fn survivors(token: &str) -> Vec<i32> {
+pub fn survivors(token: &str) -> Vec<i32> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
         let Some(pid) = entry
@@ -36,25 +38,29 @@ pub(crate) fn survivors(token: &str) -> Vec<i32> {
 }
 
 /// Describes a process for messages.
-pub(crate) fn describe(pid: i32) -> String {
+pub fn describe(pid: i32) -> String {
     let read = |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
     format!("{} | {}", read("cmdline").replace('\0', " "), read("stat"))
 }
 
 /// Opens a handle to a process.
-pub(crate) fn handle(pid: i32) -> Option<OwnedFd> {
+pub fn handle(pid: i32) -> Option<OwnedFd> {
     rustix::process::pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()
 }
 
 /// Waits for a process to end. Returns whether it did.
-pub(crate) fn wait(handle: &OwnedFd, limit: Duration) -> bool {
+pub fn wait(handle: &OwnedFd, limit: Duration) -> bool {
     let limit = Timespec::try_from(limit).unwrap();
     let mut polled = [PollFd::new(handle, PollFlags::IN)];
     rustix::event::poll(&mut polled, Some(&limit)).unwrap() == 1
 }
 
-/// Waits until no process has `token`. Panics with the processes that are left.
-pub(crate) fn gone(token: &str) {
+/// Waits until no process has `token`.
+///
+/// # Panics
+///
+/// If some are left after [`PATIENCE`].
+pub fn gone(token: &str) {
     let until = Instant::now() + PATIENCE;
     loop {
         let left = survivors(token);
@@ -70,8 +76,12 @@ pub(crate) fn gone(token: &str) {
     }
 }
 
-/// Panics if a process has `token` now.
-pub(crate) fn none(token: &str) {
+/// Checks that no process has `token` now.
+///
+/// # Panics
+///
+/// If one has.
+pub fn none(token: &str) {
     let left = survivors(token);
     let shown: Vec<String> = left.iter().map(|&pid| describe(pid)).collect();
     if !left.is_empty() {
@@ -81,7 +91,7 @@ pub(crate) fn none(token: &str) {
 }
 
 /// Kills all processes that have `token`.
-pub(crate) fn kill(token: &str) {
+pub fn kill(token: &str) {
     for pid in survivors(token) {
         if let Some(handle) = handle(pid) {
             let _ = rustix::process::pidfd_send_signal(handle, rustix::process::Signal::KILL);

@@ -1,13 +1,4 @@
 //! The example's loop against a scripted endpoint on loopback.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "a test that cannot set up has failed"
-)]
-
-#[allow(dead_code, reason = "it is a program of its own, with a `main`")]
-#[path = "../openai_loop.rs"]
-mod openai_loop;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,12 +11,13 @@ use base64::engine::general_purpose::STANDARD;
 use console_tools::{
     Annotations, Chat, Context, Definition, Options, Reply, ToolHandler, ToolResult, Toolset,
 };
-use openai_loop::answer::{Answer, Sse};
-use openai_loop::scripted::{BodyEnd, ScriptedResponse, Server, call, delta, demo};
-use openai_loop::{Error, begin, client, converse};
 use permissions::Op;
 use serde_json::{Value, json};
 use tokio::sync::{Barrier, Notify};
+
+use crate::answer::{Answer, Sse};
+use crate::scripted::{BodyEnd, ScriptedResponse, Server, call, delta, demo};
+use crate::{Error, begin, client, converse};
 
 /// Longer than anything here takes.
 const LONG: Duration = Duration::from_secs(60);

@@ -17,10 +17,10 @@
     reason = "an example shows what it does, and reads its key from the environment"
 )]
 
-#[path = "openai_loop/answer.rs"]
-pub mod answer;
-#[path = "openai_loop/scripted.rs"]
-pub mod scripted;
+mod answer;
+mod scripted;
+#[cfg(test)]
+mod tests;
 
 use std::io::Write as _;
 use std::sync::Arc;
