@@ -319,80 +319,10 @@ pub trait Backend: std::fmt::Debug + Send + Sync + 'static {
     async fn grep(&self, query: GrepQuery) -> Result<GrepResult>;
 }
 
-#[async_trait]
 #[deny(clippy::missing_trait_methods)]
 impl<B: Backend + ?Sized> Backend for Arc<B> {
-    fn info(&self) -> BackendInfo {
-        (**self).info()
-    }
-
-    fn working_dir(&self) -> VPath {
-        (**self).working_dir()
-    }
-
-    fn as_sandbox(&self) -> Option<&dyn Sandbox> {
-        (**self).as_sandbox()
-    }
-
-    async fn resolve(&self, path: &VPath, options: ResolveOptions) -> Result<VPath> {
-        (**self).resolve(path, options).await
-    }
-
-    async fn stat(&self, path: &VPath, options: StatOptions) -> Result<Entry> {
-        (**self).stat(path, options).await
-    }
-
-    async fn ls(&self, path: &VPath, options: LsOptions) -> Result<Listing> {
-        (**self).ls(path, options).await
-    }
-
-    async fn read(&self, path: &VPath, options: ReadOptions) -> Result<FileBytes> {
-        (**self).read(path, options).await
-    }
-
-    async fn read_text(&self, path: &VPath, options: TextOptions) -> Result<TextWindow> {
-        (**self).read_text(path, options).await
-    }
-
-    async fn write(
-        &self,
-        path: &VPath,
-        content: Content,
-        options: WriteOptions,
-    ) -> Result<WriteOutcome> {
-        (**self).write(path, content, options).await
-    }
-
-    async fn edit(
-        &self,
-        path: &VPath,
-        edits: &[Edit],
-        options: EditOptions,
-    ) -> Result<EditOutcome> {
-        (**self).edit(path, edits, options).await
-    }
-
-    async fn create_dir(&self, path: &VPath, options: CreateDirOptions) -> Result<()> {
-        (**self).create_dir(path, options).await
-    }
-
-    async fn delete(&self, path: &VPath, options: DeleteOptions) -> Result<()> {
-        (**self).delete(path, options).await
-    }
-
-    async fn rename(&self, from: &VPath, to: &VPath, options: RenameOptions) -> Result<()> {
-        (**self).rename(from, to, options).await
-    }
-
-    async fn copy(&self, from: &VPath, to: &VPath, options: CopyOptions) -> Result<()> {
-        (**self).copy(from, to, options).await
-    }
-
-    async fn glob(&self, query: GlobQuery) -> Result<GlobResult> {
-        (**self).glob(query).await
-    }
-
-    async fn grep(&self, query: GrepQuery) -> Result<GrepResult> {
-        (**self).grep(query).await
+    crate::delegate! {
+        |self| **self => info, working_dir, as_sandbox, resolve, stat, ls, read, read_text,
+        write, edit, create_dir, delete, rename, copy, glob, grep
     }
 }

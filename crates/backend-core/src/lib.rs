@@ -2,6 +2,7 @@
 
 mod backend;
 mod capability;
+mod delegate;
 pub mod derived;
 mod error;
 mod ext;
@@ -24,8 +25,10 @@ pub use path::{PathError, Quoted, VPath};
 pub use sandbox::{CommandPaths, EventStream, Sandbox, TracedPath};
 pub use text::Edit;
 
-/// Support code for the expansion of [`derived_backend!`].
+/// Support code for the expansion of [`derived_backend!`] and [`delegate!`].
 #[doc(hidden)]
 pub mod __private {
     pub use async_trait::async_trait;
+    pub use bytes::Bytes;
+    pub use futures_core::future::BoxFuture;
 }

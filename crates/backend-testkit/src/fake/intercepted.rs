@@ -3,14 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use async_trait::async_trait;
-use backend_core::ops::{
-    Content, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions, EditOutcome, Entry,
-    FileBytes, GlobQuery, GlobResult, GrepQuery, GrepResult, Listing, LsOptions, ReadOptions,
-    RenameOptions, ResolveOptions, StatOptions, TextOptions, WriteOptions, WriteOutcome,
-};
-use backend_core::text::TextWindow;
-use backend_core::{Backend, BackendInfo, Edit, Error, Operation, Result, Sandbox, VPath};
+use backend_core::{Backend, Error, Operation, Result, VPath};
 
 /// A call that is about to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,12 +97,14 @@ impl<B: Backend> Intercepted<B> {
         &self.inner
     }
 
-    fn intercept(&self, operation: Operation, path: &VPath) -> Result<()> {
+    /// Passes a call to the hook, and returns the backend that makes it.
+    fn intercept(&self, operation: Operation, path: &VPath) -> Result<&B> {
         let call = Call {
             operation,
             path: path.clone(),
         };
-        (self.hook)(&call).map_err(|error| error.at(operation, path).on(self.inner.info().name))
+        let passed = (self.hook)(&call).map(|()| &self.inner);
+        passed.map_err(|error| error.at(operation, path).on(self.inner.info().name))
     }
 }
 
@@ -119,93 +114,12 @@ impl<B: fmt::Debug> fmt::Debug for Intercepted<B> {
     }
 }
 
-#[async_trait]
 #[deny(clippy::missing_trait_methods)]
 impl<B: Backend> Backend for Intercepted<B> {
-    fn info(&self) -> BackendInfo {
-        self.inner.info()
-    }
+    backend_core::delegate!(|self| self.inner => info, working_dir, as_sandbox);
 
-    fn working_dir(&self) -> VPath {
-        self.inner.working_dir()
-    }
-
-    fn as_sandbox(&self) -> Option<&dyn Sandbox> {
-        self.inner.as_sandbox()
-    }
-
-    async fn resolve(&self, path: &VPath, options: ResolveOptions) -> Result<VPath> {
-        self.intercept(Operation::Resolve, path)?;
-        self.inner.resolve(path, options).await
-    }
-
-    async fn stat(&self, path: &VPath, options: StatOptions) -> Result<Entry> {
-        self.intercept(Operation::Stat, path)?;
-        self.inner.stat(path, options).await
-    }
-
-    async fn ls(&self, path: &VPath, options: LsOptions) -> Result<Listing> {
-        self.intercept(Operation::Ls, path)?;
-        self.inner.ls(path, options).await
-    }
-
-    async fn read(&self, path: &VPath, options: ReadOptions) -> Result<FileBytes> {
-        self.intercept(Operation::Read, path)?;
-        self.inner.read(path, options).await
-    }
-
-    async fn read_text(&self, path: &VPath, options: TextOptions) -> Result<TextWindow> {
-        self.intercept(Operation::ReadText, path)?;
-        self.inner.read_text(path, options).await
-    }
-
-    async fn write(
-        &self,
-        path: &VPath,
-        content: Content,
-        options: WriteOptions,
-    ) -> Result<WriteOutcome> {
-        self.intercept(Operation::Write, path)?;
-        self.inner.write(path, content, options).await
-    }
-
-    async fn edit(
-        &self,
-        path: &VPath,
-        edits: &[Edit],
-        options: EditOptions,
-    ) -> Result<EditOutcome> {
-        self.intercept(Operation::Edit, path)?;
-        self.inner.edit(path, edits, options).await
-    }
-
-    async fn create_dir(&self, path: &VPath, options: CreateDirOptions) -> Result<()> {
-        self.intercept(Operation::CreateDir, path)?;
-        self.inner.create_dir(path, options).await
-    }
-
-    async fn delete(&self, path: &VPath, options: DeleteOptions) -> Result<()> {
-        self.intercept(Operation::Delete, path)?;
-        self.inner.delete(path, options).await
-    }
-
-    async fn rename(&self, from: &VPath, to: &VPath, options: RenameOptions) -> Result<()> {
-        self.intercept(Operation::Rename, from)?;
-        self.inner.rename(from, to, options).await
-    }
-
-    async fn copy(&self, from: &VPath, to: &VPath, options: CopyOptions) -> Result<()> {
-        self.intercept(Operation::Copy, from)?;
-        self.inner.copy(from, to, options).await
-    }
-
-    async fn glob(&self, query: GlobQuery) -> Result<GlobResult> {
-        self.intercept(Operation::Glob, &query.path)?;
-        self.inner.glob(query).await
-    }
-
-    async fn grep(&self, query: GrepQuery) -> Result<GrepResult> {
-        self.intercept(Operation::Grep, &query.path)?;
-        self.inner.grep(query).await
+    backend_core::delegate! {
+        |self, path, operation| self.intercept(operation, path)? => resolve, stat, ls, read,
+        read_text, write, edit, create_dir, delete, rename, copy, glob, grep
     }
 }
