@@ -18,7 +18,7 @@ mod sources;
 mod weight;
 
 pub(crate) use files::{TextFile, read as read_files};
-pub(crate) use sources::is_test_source;
+pub(crate) use sources::{is_test_source, lines_before_tests};
 
 use std::fs;
 

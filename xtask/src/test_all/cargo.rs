@@ -70,16 +70,16 @@ pub(super) fn deny(ctx: &Ctx) -> Result<Outcome> {
 pub(super) fn test(ctx: &Ctx) -> Result<Outcome> {
     let args = ["--no-fail-fast", "--lib", "--bins", "--tests"];
     let mut command = cargo(ctx, "test", &args)?;
-    // Many tests wait for processes and deadlines: one for each processor leaves them idle.
-    let threads = thread::available_parallelism().map_or(1, usize::from) * 2;
-    command.env("RUST_TEST_THREADS", threads.to_string());
-    seed(ctx, &mut command);
+    steady(ctx, &mut command);
     Ok(run_tests(&mut command)?.outcome())
 }
 
 /// Makes property tests use the same cases each time, so that they fail because of a
 /// change and not by chance. `--random` lets them try new ones.
-pub(super) fn seed(ctx: &Ctx, command: &mut Command) {
+pub(super) fn steady(ctx: &Ctx, command: &mut Command) {
+    // Many tests wait for processes and deadlines: one for each processor leaves them idle.
+    let threads = thread::available_parallelism().map_or(1, usize::from) * 2;
+    command.env("RUST_TEST_THREADS", threads.to_string());
     if !ctx.is_random {
         command.env("PROPTEST_RNG_SEED", "1");
     }

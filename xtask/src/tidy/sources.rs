@@ -87,7 +87,7 @@ fn check_leftovers(path: &str, lines: &[&str]) -> Vec<Finding> {
 /// Returns the lines before the file's test module.
 ///
 /// Only a module with a body counts: `#[cfg(test)] mod tests;` may be at the top.
-fn lines_before_tests(code: &str) -> Vec<&str> {
+pub(crate) fn lines_before_tests(code: &str) -> Vec<&str> {
     let mut lines: Vec<_> = code.lines().collect();
     let is_test_module = |pair: &[&str]| matches!(pair, ["#[cfg(test)]", item] if item.contains("mod ") && item.ends_with('{'));
     let end = lines.windows(2).position(is_test_module);
