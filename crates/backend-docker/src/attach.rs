@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use backend_core::{Error, ErrorKind, Result};
+use sandbox_runtime::WORK_DIR;
 use sandbox_wire::agent::AgentBinary;
 use sandbox_wire::engine;
 
@@ -11,7 +12,7 @@ use crate::daemon::Daemon;
 use crate::machine::{DockerMachine, MachineConfig};
 use crate::options::{Delivery, Mode};
 use crate::sandbox::DockerSandbox;
-use crate::settings::{AgentSettings, DEFAULT_WORKING_DIR};
+use crate::settings::AgentSettings;
 
 /// Options for attaching to a container, from [`DockerSandbox::attach`].
 #[derive(Debug, Clone)]
@@ -141,8 +142,8 @@ impl Attach {
             .on("docker"));
         }
         let theirs = match found.working_dir.as_str() {
-            "" => DEFAULT_WORKING_DIR,
-            "/" if !self.foreign => DEFAULT_WORKING_DIR,
+            "" => WORK_DIR,
+            "/" if !self.foreign => WORK_DIR,
             directory => directory,
         };
         let working_dir = self.working_dir.as_deref().unwrap_or(theirs);

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use backend_core::Result;
+use sandbox_runtime::Runtime;
 use sandbox_wire::agent::AgentBinary;
 
 use crate::daemon::Daemon;
 use crate::image::BuildOptions;
 use crate::options::{Delivery, Mode, Network, Relaxation, Volume};
-use crate::runtime::Runtime;
 use crate::sandbox::DockerSandbox;
 use crate::settings::Settings;
 

@@ -16,48 +16,17 @@ mod progress;
 mod store;
 
 use backend_core::Result;
+use sandbox_runtime::Runtime;
+use sandbox_runtime::dockerfile::Style;
 use sandbox_wire::engine;
-use sha2::{Digest, Sha256};
 
 use crate::daemon::Daemon;
-use crate::dockerfile::{self, Style};
-use crate::runtime::{Runtime, config};
 
 pub use build::Build;
 pub use ca::CaBundle;
 pub use event::BuildEvent;
 pub use logins::Logins;
 pub use options::{BuildOptions, Builder};
-
-/// Returns the name of a runtime's image: the one it specifies, or one made of the
-/// runtime's name and a hash of everything that determines the content of the build.
-///
-/// Neither the description, nor the builder, nor a [`CaBundle`] changes it.
-///
-/// ```
-/// use backend_docker::{Runtime, image};
-///
-/// let web = Runtime::builtin("python-web")?;
-/// assert!(image::name(&web)?.starts_with("agentbox-runtime:python-web-"));
-/// assert_eq!(image::name(&Runtime::builtin("rust")?)?, "rust:1-slim");
-/// # Ok::<(), backend_core::Error>(())
-/// ```
-///
-/// # Errors
-///
-/// `Config` if the runtime is not valid.
-pub fn name(runtime: &Runtime) -> Result<String> {
-    let Some(text) = dockerfile::generate(runtime, Style::default())? else {
-        return runtime.image.clone().ok_or_else(|| {
-            config("a runtime has neither image nor base_image; write one of them".to_owned())
-        });
-    };
-    let mut hex = String::with_capacity(12);
-    for byte in Sha256::digest(text.as_bytes()).iter().take(6) {
-        hex.push_str(&format!("{byte:02x}"));
-    }
-    Ok(format!("{}:{}-{hex}", store::REPOSITORY, runtime.name))
-}
 
 /// Returns the Dockerfile that a runtime's image is built from, or `None` if its image
 /// is used as it is. [`Builder::Auto`] shows BuildKit's.
@@ -66,13 +35,12 @@ pub fn name(runtime: &Runtime) -> Result<String> {
 ///
 /// `Config` if the runtime is not valid.
 pub fn dockerfile(runtime: &Runtime, builder: Builder) -> Result<Option<String>> {
-    dockerfile::generate(
-        runtime,
-        Style {
-            cache_mounts: builder != Builder::Classic,
-            tools: false,
-        },
-    )
+    let style = Style {
+        cache_mounts: builder != Builder::Classic,
+        tools: false,
+    };
+    let text = runtime.dockerfile(style);
+    text.map_err(|error| error.on("docker"))
 }
 
 /// Ensures that the daemon has this runtime's image and returns its name.
@@ -114,8 +82,7 @@ pub async fn ensure(daemon: &Daemon, runtime: &Runtime, options: &BuildOptions) 
 /// `Config` if the runtime is not valid; `Unavailable` if no thread can be started.
 /// All others come from [`Build::finish`].
 pub fn build(daemon: &Daemon, runtime: &Runtime, options: &BuildOptions) -> Result<Build> {
-    let name = name(runtime)?;
-    build::begin(daemon, runtime, options, name)
+    build::begin(daemon, runtime, options, name(runtime)?)
 }
 
 /// Removes the images that were built for this runtime's name and are superseded, and
@@ -129,4 +96,8 @@ pub async fn prune(daemon: &Daemon, runtime: &Runtime) -> Result<Vec<String>> {
     let current = name(runtime)?;
     let (daemon, label) = (daemon.clone(), runtime.name.clone());
     engine::run(async move { store::prune(&daemon, &label, Some(&current)).await }).await
+}
+
+fn name(runtime: &Runtime) -> Result<String> {
+    runtime.image_name().map_err(|error| error.on("docker"))
 }

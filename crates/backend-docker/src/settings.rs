@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use backend_core::{Result, VPath};
+use sandbox_runtime::{Runtime, WORK_DIR};
 use sandbox_wire::agent::AgentBinary;
 
 use crate::check;
@@ -12,16 +13,12 @@ use crate::daemon::Daemon;
 use crate::image::BuildOptions;
 use crate::labels::Disposal;
 use crate::options::{Delivery, Mode, Network, Relaxation, Source, Volume};
-use crate::runtime::Runtime;
 
 /// Default memory limit of a sandbox, in bytes.
 pub const DEFAULT_MEMORY: u64 = 2 * 1024 * 1024 * 1024;
 
 /// Default limit on the number of processes in a sandbox.
 pub const DEFAULT_PIDS: u32 = 512;
-
-/// Default working directory.
-pub const DEFAULT_WORKING_DIR: &str = "/workspace";
 
 /// The option values of a sandbox.
 #[derive(Debug, Clone)]
@@ -140,7 +137,7 @@ impl Settings {
         let runtime = self.runtime.as_ref().map(|runtime| &*runtime.work_dir);
         let working_dir = given
             .or(runtime.filter(|directory| !directory.is_empty()))
-            .unwrap_or(DEFAULT_WORKING_DIR);
+            .unwrap_or(WORK_DIR);
         let working_dir = check::absolute_path("work", working_dir)?;
         match (&self.image, &self.runtime) {
             (Some(image), None) => check::image(image)?,

@@ -14,6 +14,10 @@ enum Allowed {
     Anything,
 }
 
+/// The crates for backends that create sandboxes.
+const SANDBOXES: Allowed =
+    Allowed::Only(&["agentbox-sandbox-runtime", "backend-core", "sandbox-wire"]);
+
 /// The workspace crates that each crate may use, including in its build script.
 const RULES: &[(&str, Allowed)] = &[
     ("agentbox-cli", Allowed::Anything),
@@ -27,24 +31,16 @@ const RULES: &[(&str, Allowed)] = &[
         "agentbox-sandbox-agent",
         Allowed::Only(&["backend-core", "backend-local", "sandbox-wire"]),
     ),
+    ("agentbox-sandbox-runtime", Allowed::Only(&["backend-core"])),
     (
         "agentbox-sessions",
         Allowed::Only(&["backend-core", "backend-local"]),
     ),
     ("backend-composite", Allowed::Only(&["backend-core"])),
     ("backend-core", Allowed::Only(&[])),
-    (
-        "backend-daytona",
-        Allowed::Only(&["backend-core", "sandbox-wire"]),
-    ),
-    (
-        "backend-docker",
-        Allowed::Only(&["backend-core", "sandbox-wire"]),
-    ),
-    (
-        "backend-k8s",
-        Allowed::Only(&["backend-core", "sandbox-wire"]),
-    ),
+    ("backend-daytona", SANDBOXES),
+    ("backend-docker", SANDBOXES),
+    ("backend-k8s", SANDBOXES),
     ("backend-local", Allowed::Only(&["backend-core"])),
     ("backend-state", Allowed::Only(&["backend-core"])),
     (
@@ -100,12 +96,14 @@ const FOR_TESTS_OF_WRAPPERS: &[(&str, &str)] = &[
     ("sandbox-wire", "backend-local"),
 ];
 
-/// External crates that a crate must not depend on: the core requires no runtime and no
-/// transport.
-const FORBIDDEN: &[(&str, &[&str])] = &[(
-    "backend-core",
-    &["axum", "bollard", "hyper", "kube", "reqwest", "tokio"],
-)];
+/// External crates that a crate must not depend on: the core and the runtimes require no
+/// async runtime and no transport.
+const FORBIDDEN: &[(&str, &[&str])] = &[
+    ("agentbox-sandbox-runtime", TRANSPORTS),
+    ("backend-core", TRANSPORTS),
+];
+
+const TRANSPORTS: &[&str] = &["axum", "bollard", "hyper", "kube", "reqwest", "tokio"];
 
 /// Checks every dependency of every member against the tables above.
 pub(super) fn check(packages: &[Package]) -> Vec<Finding> {

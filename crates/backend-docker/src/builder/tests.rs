@@ -31,10 +31,7 @@ fn the_working_directory() {
     assert_eq!(new().build().unwrap().working_dir().as_str(), "/workspace");
     let given = new().working_dir("/srv//x/").build().unwrap();
     assert_eq!(given.working_dir().as_str(), "/srv/x");
-    let runtime = Runtime {
-        work_dir: "/app".into(),
-        ..Runtime::default()
-    };
+    let runtime = Runtime::default().with_work_dir("/app");
     let daemon = Daemon::at("tcp://127.0.0.1:1").unwrap();
     let builder = DockerSandbox::builder().daemon(daemon).mode(Mode::Portable);
     let sandbox = builder.runtime(runtime).build().unwrap();

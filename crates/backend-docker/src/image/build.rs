@@ -9,6 +9,8 @@ use std::task::{Context, Poll};
 use backend_core::{Error, ErrorKind, Result};
 use futures::Stream;
 use futures::stream::{self, BoxStream};
+use sandbox_runtime::Runtime;
+use sandbox_runtime::dockerfile::{Style, buildkit_steps};
 use sandbox_wire::engine;
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::watch;
@@ -20,8 +22,6 @@ use super::options::{BuildOptions, Builder};
 use super::progress::ProgressReader;
 use super::{context, http, store};
 use crate::daemon::Daemon;
-use crate::dockerfile::{self, Style};
-use crate::runtime::Runtime;
 
 /// Maximum number of events that a slow listener may lag behind.
 const EVENTS: usize = 256;
@@ -288,12 +288,14 @@ impl BuildTask {
             cache_mounts: buildkit,
             tools: bundle.is_some(),
         };
-        let text = dockerfile::generate(&self.runtime, style)?
+        let text = self
+            .runtime
+            .dockerfile(style)?
             .ok_or_else(|| Error::internal("an image without a base was to be built"))?;
         let context = context::tar(&text, bundle)?;
         let query = self.query(buildkit)?;
         let mut answer = http::build(&self.daemon, &query, context).await?;
-        let mut reader = ProgressReader::new(buildkit.then(|| dockerfile::buildkit_steps(&text)));
+        let mut reader = ProgressReader::new(buildkit.then(|| buildkit_steps(&text)));
         while let Some(line) = answer.next_line().await? {
             reader.line(&line, &mut |event| self.event(event));
         }

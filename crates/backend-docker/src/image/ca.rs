@@ -7,7 +7,7 @@ use std::path::Path;
 use backend_core::{Quoted, Result};
 use bytes::Bytes;
 
-use crate::runtime::config;
+use crate::check;
 
 /// Larger than any list of public authorities.
 const LARGEST: usize = 8 << 20;
@@ -49,19 +49,19 @@ impl CaBundle {
     pub fn from_pem(pem: impl Into<Bytes>) -> Result<Self> {
         let pem = pem.into();
         if pem.len() > LARGEST {
-            return Err(config(format!(
+            return Err(check::wrong(format!(
                 "the CA bundle is larger than {LARGEST} bytes; give certificates only"
             )));
         }
         let text = String::from_utf8_lossy(&pem);
         if text.contains("PRIVATE KEY-----") {
-            return Err(config(
-                "the CA bundle holds a private key; give certificates only".to_owned(),
+            return Err(check::wrong(
+                "the CA bundle holds a private key; give certificates only",
             ));
         }
         if !text.contains("-----BEGIN CERTIFICATE-----") {
-            return Err(config(
-                "the CA bundle holds no certificate; give certificates in PEM".to_owned(),
+            return Err(check::wrong(
+                "the CA bundle holds no certificate; give certificates in PEM",
             ));
         }
         Ok(Self(pem))
@@ -76,7 +76,7 @@ impl CaBundle {
         let path = path.as_ref();
         let wrong = |what: &str| {
             let shown = path.to_string_lossy();
-            config(format!("the CA bundle {} {what}", Quoted::new(&shown)))
+            check::wrong(format!("the CA bundle {} {what}", Quoted::new(&shown)))
         };
         match std::fs::metadata(path) {
             Ok(found) if !found.is_file() => {

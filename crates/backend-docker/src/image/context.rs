@@ -3,9 +3,9 @@
 
 use backend_core::{Error, Result};
 use bytes::Bytes;
+use sandbox_runtime::dockerfile::{TOOLS_DIR, TOOLS_SOURCE};
 
 use super::ca::CaBundle;
-use crate::dockerfile::{TOOLS_DIR, TOOLS_SOURCE};
 
 /// Returns the build context as a tar archive.
 pub(super) fn tar(dockerfile: &str, bundle: Option<&CaBundle>) -> Result<Bytes> {

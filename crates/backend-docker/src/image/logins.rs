@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use bollard::auth::DockerCredentials;
 use serde::Deserialize;
 
-use crate::runtime::config;
+use crate::check;
 
 /// The registry of image names that do not start with one.
 const DEFAULT: &str = "docker.io";
@@ -85,7 +85,7 @@ impl Logins {
         let file: File = serde_json::from_str(text).map_err(|error| {
             // The parser's message could quote credentials.
             let (line, column) = (error.line(), error.column());
-            config(format!(
+            check::wrong(format!(
                 "this is not a configuration file of docker (line {line}, column {column}); \
                  log in again with 'docker login'"
             ))
@@ -165,7 +165,7 @@ impl Entry {
     /// Returns `None` if a helper program keeps the credentials.
     fn login(self, registry: &str) -> Result<Option<Login>> {
         let wrong = || {
-            config(format!(
+            check::wrong(format!(
                 "the login for {} cannot be read; log in again with 'docker login'",
                 Quoted::new(registry)
             ))

@@ -10,15 +10,12 @@ use bollard::query_parameters::{
     CreateImageOptionsBuilder, ListImagesOptionsBuilder, RemoveImageOptions,
 };
 use futures::StreamExt;
+use sandbox_runtime::dockerfile::{LABEL, REPOSITORY};
 
 use super::event::BuildEvent;
 use super::progress::clean;
+use crate::check;
 use crate::daemon::Daemon;
-use crate::dockerfile::LABEL;
-use crate::runtime::config;
-
-/// The repository of images built by this crate.
-pub(super) const REPOSITORY: &str = "agentbox-runtime";
 
 /// Whether the daemon has an image.
 pub(super) async fn is_present(daemon: &Daemon, image: &str) -> Result<bool> {
@@ -84,7 +81,7 @@ fn pull_error(daemon: &Daemon, image: &str, error: Theirs) -> Error {
     // The next step comes last, where it is seen.
     let said = Quoted::new(said);
     if absent {
-        return config(format!(
+        return check::wrong(format!(
             "no registry provides the image {quoted} ({said}); check its name, log in with \
              'docker login', or load it with 'docker load'"
         ));

@@ -1,9 +1,10 @@
 //! The requests sent to the daemon.
 
+use sandbox_runtime::Runtime;
+
 use super::*;
 use crate::builder::DockerBuilder;
 use crate::options::Volume;
-use crate::runtime::Runtime;
 use crate::sandbox::DockerSandbox;
 
 fn facts() -> ImageFacts {
@@ -189,10 +190,7 @@ fn who_works_there() {
         user: Some("node".into()),
         ..facts()
     };
-    let runtime = Runtime {
-        run_as_uid: Some(1234),
-        ..Runtime::default()
-    };
+    let runtime = Runtime::default().with_run_as_uid(1234);
     assert_eq!(user(new(), &plain, None), "1000:1000");
     assert_eq!(
         user(new(), &plain, Some((0, 0))),

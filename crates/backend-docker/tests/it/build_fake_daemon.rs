@@ -199,7 +199,7 @@ async fn a_slow_listener_is_told_what_it_missed() {
     assert_eq!(logs as u64 + skipped, 5000);
     assert!(logs < 500, "{logs} were kept");
     let done = BuildEvent::Done {
-        image: image::name(&on_base()).unwrap(),
+        image: on_base().image_name().unwrap(),
         built: true,
     };
     assert_eq!(events.last(), Some(&done));
@@ -345,7 +345,7 @@ async fn a_pull_that_fails_says_what_to_do() {
 
 #[tokio::test]
 async fn cached_images_are_used_unless_the_runtime_says_no() {
-    let present = image::name(&on_base()).unwrap();
+    let present = on_base().image_name().unwrap();
     let script = Script {
         present: vec!["base:1", present.leak()].leak(),
         ..Script::default()

@@ -27,7 +27,7 @@ async fn an_image_is_built_once_and_found_afterwards() {
         .with_work_dir("/desk/dir");
     let (events, built) = watch(&runtime, &options()).await;
     let name = built.unwrap();
-    assert_eq!(name, image::name(&runtime).unwrap());
+    assert_eq!(name, runtime.image_name().unwrap());
     let steps: Vec<_> = events
         .iter()
         .filter_map(|event| match event {
@@ -98,7 +98,7 @@ async fn two_at_once_are_one_build() {
     assert_eq!(one.0, two.0, "both see the same events");
     assert_eq!(
         labelled(&runtime.name).await,
-        [image::name(&runtime).unwrap()]
+        [runtime.image_name().unwrap()]
     );
 
     watch(&runtime, &anew).await.1.unwrap();
@@ -171,7 +171,7 @@ async fn a_failing_build_shows_the_end_of_its_log() {
         let error = ended.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable);
         let text = error.to_string();
-        assert!(text.contains(&image::name(&runtime).unwrap()), "{text}");
+        assert!(text.contains(&runtime.image_name().unwrap()), "{text}");
         assert!(
             text.contains('7') && text.contains("correct the runtime"),
             "{text}"

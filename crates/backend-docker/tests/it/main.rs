@@ -21,7 +21,6 @@ mod docker_leftovers;
 mod docker_lifecycle;
 mod docker_volumes;
 mod leftovers_fake_daemon;
-mod runtimes;
 mod support {
     pub(crate) mod build;
     pub(crate) mod docker;

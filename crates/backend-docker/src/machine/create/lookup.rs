@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use backend_core::{Error, ErrorKind, Quoted, Result};
 use bollard::query_parameters::DownloadFromContainerOptionsBuilder;
 use futures::StreamExt as _;
+use sandbox_runtime::Runtime;
 
 use crate::archive;
 use crate::check;
@@ -12,7 +13,6 @@ use crate::daemon;
 use crate::image;
 use crate::machine::{Core, deliver};
 use crate::options::{Delivery, Source};
-use crate::runtime::Runtime;
 use crate::settings::Settings;
 use crate::spec::{ImageFacts, User};
 
@@ -66,19 +66,11 @@ impl Core {
     }
 
     async fn image_facts(&self, settings: &Settings) -> Result<ImageFacts> {
-        let plain;
-        let runtime = match &settings.runtime {
-            Some(runtime) => runtime,
-            None => {
-                plain = Runtime {
-                    name: "image".to_owned(),
-                    image: settings.image.clone(),
-                    ..Runtime::default()
-                };
-                &plain
-            }
-        };
-        let reference = image::ensure(&self.daemon, runtime, &settings.build).await?;
+        // One of both is given.
+        let image = || settings.image.clone().unwrap_or_default();
+        let runtime = settings.runtime.clone();
+        let runtime = runtime.unwrap_or_else(|| Runtime::from_image("image", image()));
+        let reference = image::ensure(&self.daemon, &runtime, &settings.build).await?;
         let client = self.daemon.client();
         let answer = match client.inspect_image(&reference).await {
             Ok(answer) => answer,

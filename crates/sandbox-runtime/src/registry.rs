@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use backend_core::{Quoted, Result};
+use backend_core::Result;
 use serde::{Deserialize, Deserializer};
 
-use super::check::{self, config};
-use super::read::{self, RawFile};
-use super::{Runtime, builtin, unknown};
+use crate::read::{self, RawFile};
+use crate::runtime::Runtime;
+use crate::{builtin, error, validate};
 
 /// Runtimes by name: the built-in ones, custom ones, and a map of images that replace
 /// others.
@@ -16,7 +16,7 @@ use super::{Runtime, builtin, unknown};
 /// `image` and `base_image` of every runtime, by exact match.
 ///
 /// ```
-/// use backend_docker::Runtimes;
+/// use sandbox_runtime::Runtimes;
 ///
 /// let runtimes = Runtimes::from_toml(
 ///     r#"
@@ -81,7 +81,7 @@ impl Runtimes {
     /// `Config` if one of them is not a valid image name.
     pub fn with_image(mut self, image: &str, instead: &str) -> Result<Self> {
         for name in [image, instead] {
-            check::reference(name).map_err(|wrong| config(format!("images: {wrong}")))?;
+            validate::reference(name).map_err(|wrong| error::config(format!("images: {wrong}")))?;
         }
         self.images.insert(image.to_owned(), instead.to_owned());
         Ok(self)
@@ -96,7 +96,7 @@ impl Runtimes {
         let known = self.custom.get(name).cloned();
         let mut runtime = known
             .or_else(|| builtin::get(name))
-            .ok_or_else(|| unknown(name, self.names().iter().copied()))?;
+            .ok_or_else(|| error::unknown(name, self.names()))?;
         for image in [&mut runtime.image, &mut runtime.base_image] {
             if let Some(instead) = image.as_ref().and_then(|name| self.images.get(name)) {
                 *image = Some(instead.clone());
@@ -107,10 +107,7 @@ impl Runtimes {
 
     /// Returns all names, sorted.
     pub fn names(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = Vec::new();
-        for name in builtin::names() {
-            names.push(name);
-        }
+        let mut names: Vec<&str> = builtin::names().collect();
         names.extend(self.custom.keys().map(String::as_str));
         names.sort_unstable();
         names.dedup();
@@ -134,7 +131,7 @@ impl RawFile {
         for (name, written) in self.runtimes {
             let runtime = written
                 .named(&name)
-                .map_err(|wrong| config(format!("runtime {}: {wrong}", Quoted::new(&name))))?;
+                .map_err(|wrong| error::of_runtime(&name, &wrong))?;
             runtimes = runtimes.with(runtime)?;
         }
         Ok(runtimes)

@@ -1,4 +1,4 @@
-//! The Dockerfile of a runtime.
+//! The Dockerfile of a runtime, and the name of the image that it builds.
 //!
 //! Commands are written in the JSON form only: no shell and no Dockerfile parser ever
 //! looks into an argument, so a field cannot introduce quotes, line continuations,
@@ -8,29 +8,34 @@
 
 use std::fmt;
 
-use backend_core::{Quoted, Result};
+use backend_core::Result;
+use backend_core::ops::ContentHash;
 
-use crate::runtime::{PackageManager, Runtime, config};
+use crate::error;
+use crate::runtime::{PackageManager, Runtime};
+
+/// The repository of the images that are built for runtimes.
+pub const REPOSITORY: &str = "agentbox-runtime";
 
 /// The label that names the runtime an image was built for.
-pub(crate) const LABEL: &str = "agentbox.runtime";
+pub const LABEL: &str = "agentbox.runtime";
 
 /// Mount point of the build's own files. `/dev` is in memory during a build, so not
 /// even an empty mount point is left in a layer.
-pub(crate) const TOOLS_DIR: &str = "/dev/agentbox";
+pub const TOOLS_DIR: &str = "/dev/agentbox";
 /// The directory of the build context that is mounted at [`TOOLS_DIR`].
-pub(crate) const TOOLS_SOURCE: &str = "agentbox";
+pub const TOOLS_SOURCE: &str = "agentbox";
 
 /// The longest line that every daemon accepts.
 const LONGEST_LINE: usize = 60_000;
 
 /// Options for generating a Dockerfile.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Style {
+pub struct Style {
     /// Downloads are kept in BuildKit's cache mounts instead of being discarded.
-    pub(crate) cache_mounts: bool,
+    pub cache_mounts: bool,
     /// Commands run with the files in [`TOOLS_DIR`].
-    pub(crate) tools: bool,
+    pub tools: bool,
 }
 
 /// The pip command, with its variables. pip refuses to touch a Python that is managed
@@ -72,7 +77,7 @@ const USER: &str = "set -e; \
 
 /// One line of a Dockerfile. Values are unescaped.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Instruction {
+enum Instruction {
     From(String),
     Run {
         mounts: Vec<String>,
@@ -124,37 +129,65 @@ impl fmt::Display for Instruction {
     }
 }
 
-/// Generates the Dockerfile of a runtime with a base image. Returns `None` for one
-/// whose image is used as it is.
-///
-/// # Errors
-///
-/// `Config` if the runtime is not valid.
-pub(crate) fn generate(runtime: &Runtime, style: Style) -> Result<Option<String>> {
-    let Some(instructions) = instructions(runtime, style)? else {
-        return Ok(None);
-    };
-    let mut text = String::new();
-    for instruction in instructions {
-        let line = instruction.to_string();
-        if line.len() > LONGEST_LINE {
-            return Err(config(format!(
-                "runtime {}: one instruction would take {} bytes; \
-                 make a base image of your own",
-                Quoted::new(&runtime.name),
-                line.len()
-            )));
+impl Runtime {
+    /// Returns the Dockerfile that this runtime's image is built from, or `None` if its
+    /// image is used as it is.
+    ///
+    /// # Errors
+    ///
+    /// `Config` if the runtime is not valid.
+    pub fn dockerfile(&self, style: Style) -> Result<Option<String>> {
+        let Some(instructions) = instructions(self, style)? else {
+            return Ok(None);
+        };
+        let mut text = String::new();
+        for instruction in instructions {
+            let line = instruction.to_string();
+            if line.len() > LONGEST_LINE {
+                let problem = format!(
+                    "one instruction would take {} bytes; make a base image of your own",
+                    line.len()
+                );
+                return Err(error::of_runtime(&self.name, &problem));
+            }
+            text.push_str(&line);
+            text.push('\n');
         }
-        text.push_str(&line);
-        text.push('\n');
+        Ok(Some(text))
     }
-    Ok(Some(text))
+
+    /// Returns the name of this runtime's image: the one it specifies, or one made of
+    /// the runtime's name and a hash of everything that determines the content of the
+    /// build. Neither the description nor the [`Style`] changes it.
+    ///
+    /// ```
+    /// use sandbox_runtime::Runtime;
+    ///
+    /// let web = Runtime::builtin("python-web")?;
+    /// assert!(web.image_name()?.starts_with("agentbox-runtime:python-web-"));
+    /// assert_eq!(Runtime::builtin("rust")?.image_name()?, "rust:1-slim");
+    /// # Ok::<(), backend_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `Config` if the runtime is not valid.
+    pub fn image_name(&self) -> Result<String> {
+        let Some(text) = self.dockerfile(Style::default())? else {
+            return self.image.clone().ok_or_else(|| {
+                error::config("a runtime has neither image nor base_image; write one of them")
+            });
+        };
+        let mut hash = ContentHash::of(text.as_bytes()).to_string();
+        hash.truncate(12);
+        Ok(format!("{REPOSITORY}:{}-{hash}", self.name))
+    }
 }
 
 /// Counts the steps that BuildKit makes of a file; the other instructions change only
 /// the configuration. BuildKit reports a total too, but with the numbers of any build
 /// that shares the step.
-pub(crate) fn buildkit_steps(text: &str) -> u32 {
+pub fn buildkit_steps(text: &str) -> u32 {
     let steps = text.lines().filter(|line| {
         let keyword = line.split(' ').next();
         matches!(keyword, Some("FROM" | "RUN" | "WORKDIR"))
@@ -163,7 +196,7 @@ pub(crate) fn buildkit_steps(text: &str) -> u32 {
 }
 
 /// Returns the instructions for a runtime, in order.
-pub(crate) fn instructions(runtime: &Runtime, style: Style) -> Result<Option<Vec<Instruction>>> {
+fn instructions(runtime: &Runtime, style: Style) -> Result<Option<Vec<Instruction>>> {
     runtime.validate()?;
     let Some(base) = &runtime.base_image else {
         return Ok(None);
@@ -308,5 +341,4 @@ fn user(uid: u32, runtime: &Runtime, style: Style, all: &mut Vec<Instruction>) {
 }
 
 #[cfg(test)]
-#[path = "dockerfile_tests.rs"]
 mod tests;

@@ -6,10 +6,11 @@
 
 use std::sync::LazyLock;
 
-use backend_core::{Error, ErrorKind, Quoted, Result};
+use backend_core::{Quoted, Result};
 use regex::Regex;
 
-use super::{PackageManager, Runtime};
+use crate::error;
+use crate::runtime::{PackageManager, Runtime};
 
 /// A grammar that is compiled on first use.
 type Grammar = LazyLock<Option<Regex>>;
@@ -107,15 +108,16 @@ fn fits(grammar: &Grammar, text: &str) -> bool {
             .is_some_and(|grammar| grammar.is_match(text))
 }
 
-/// The error for an invalid configuration.
-pub(crate) fn config(message: String) -> Error {
-    Error::new(ErrorKind::Config, message).on("docker")
-}
-
-/// Checks every field.
-pub(super) fn runtime(runtime: &Runtime) -> Result<()> {
-    fields(runtime)
-        .map_err(|wrong| config(format!("runtime {}: {wrong}", Quoted::new(&runtime.name))))
+impl Runtime {
+    /// Checks every field. Valid fields cannot add an instruction, a flag or a shell
+    /// command to the build.
+    ///
+    /// # Errors
+    ///
+    /// `Config`, with the runtime, the field and its valid values.
+    pub fn validate(&self) -> Result<()> {
+        fields(self).map_err(|wrong| error::of_runtime(&self.name, &wrong))
+    }
 }
 
 fn fields(runtime: &Runtime) -> Result<(), String> {
@@ -195,7 +197,7 @@ fn start(runtime: &Runtime) -> Result<(), String> {
 }
 
 /// Checks an image reference.
-pub(super) fn reference(text: &str) -> Result<(), String> {
+pub(crate) fn reference(text: &str) -> Result<(), String> {
     if text == "scratch" {
         return Err(
             "'scratch' holds nothing that could run; name an image with a shell".to_owned(),
@@ -287,5 +289,4 @@ fn at_most(field: &str, count: usize, most: usize) -> Result<(), String> {
 }
 
 #[cfg(test)]
-#[path = "check_tests.rs"]
 mod tests;

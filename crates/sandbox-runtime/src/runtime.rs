@@ -1,18 +1,9 @@
 //! [`Runtime`]: a named description of an image's content.
 
-mod builtin;
-mod check;
-mod read;
-mod registry;
-
 use std::collections::BTreeMap;
 use std::fmt;
 
-use backend_core::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
-
-pub(crate) use check::config;
-pub use registry::Runtimes;
 
 /// The working directory in an image whose runtime does not set one.
 pub const WORK_DIR: &str = "/workspace";
@@ -20,7 +11,7 @@ pub const WORK_DIR: &str = "/workspace";
 /// A named environment: an image used as it is, or a base image with additions.
 ///
 /// ```
-/// use backend_docker::{PackageManager, Runtime};
+/// use sandbox_runtime::{PackageManager, Runtime};
 ///
 /// let ready = Runtime::builtin("python-datascience")?;
 /// assert_eq!(ready.base_image.as_deref(), Some("python:3.12-slim"));
@@ -35,7 +26,7 @@ pub const WORK_DIR: &str = "/workspace";
 /// ```
 ///
 /// In TOML every field is a key of the same name, and unknown keys are rejected; see
-/// [`Runtimes::from_toml`].
+/// [`Runtimes::from_toml`](crate::Runtimes::from_toml).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Runtime {
@@ -163,15 +154,6 @@ impl Packages {
 }
 
 impl Runtime {
-    /// Returns one of [the built-in runtimes](Runtimes::builtin_names).
-    ///
-    /// # Errors
-    ///
-    /// `Config`, listing the known names, if there is no runtime of this name.
-    pub fn builtin(name: &str) -> Result<Self> {
-        builtin::get(name).ok_or_else(|| unknown(name, builtin::names()))
-    }
-
     /// Creates a runtime that uses an image as it is.
     #[must_use]
     pub fn from_image(name: impl Into<String>, image: impl Into<String>) -> Self {
@@ -252,27 +234,4 @@ impl Runtime {
         self.run_as_uid = Some(uid);
         self
     }
-
-    /// Checks every field. Valid fields cannot add an instruction, a flag or a shell
-    /// command to the build.
-    ///
-    /// # Errors
-    ///
-    /// `Config`, with the runtime, the field and its valid values.
-    pub fn validate(&self) -> Result<()> {
-        check::runtime(self)
-    }
-}
-
-/// The error for an unknown runtime name.
-fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Error {
-    let known: Vec<&str> = known.collect();
-    Error::new(
-        ErrorKind::Config,
-        format!(
-            "no runtime is called {}; choose one of {}",
-            backend_core::Quoted::new(name),
-            known.join(", ")
-        ),
-    )
 }

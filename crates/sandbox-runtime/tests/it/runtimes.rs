@@ -1,6 +1,6 @@
 //! Runtimes from code and from TOML, and replacements for images.
 use backend_core::ErrorKind;
-use backend_docker::{PackageManager, Runtime, Runtimes};
+use sandbox_runtime::{PackageManager, Runtime, Runtimes};
 
 const NAMES: [&str; 15] = [
     "bun",

@@ -1,5 +1,7 @@
 //! Fields that pass validation and fields that do not.
 
+use backend_core::ErrorKind;
+
 use super::*;
 
 fn base() -> Runtime {

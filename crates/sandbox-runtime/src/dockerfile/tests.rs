@@ -16,7 +16,7 @@ const BUILDKIT: Style = Style {
 };
 
 fn text(runtime: &Runtime, style: Style) -> String {
-    generate(runtime, style).unwrap().unwrap()
+    runtime.dockerfile(style).unwrap().unwrap()
 }
 
 /// `FROM`, the packages in BuildKit's form, and the work directory.
@@ -111,7 +111,7 @@ WORKDIR /workspace
 fn builtins_that_are_images_have_no_dockerfile() {
     let images: Vec<_> = Runtimes::new()
         .iter()
-        .filter(|runtime| generate(runtime, BUILDKIT).unwrap().is_none())
+        .filter(|runtime| runtime.dockerfile(BUILDKIT).unwrap().is_none())
         .map(|runtime| (runtime.name, runtime.image.unwrap(), runtime.work_dir))
         .collect();
     let expected = [
@@ -211,7 +211,7 @@ fn steps_are_counted_as_buildkit_does() {
 fn nothing_is_fetched_to_be_run() {
     for runtime in Runtimes::new().iter() {
         for style in [CLASSIC, BUILDKIT] {
-            let Some(text) = generate(&runtime, style).unwrap() else {
+            let Some(text) = runtime.dockerfile(style).unwrap() else {
                 continue;
             };
             assert!(text.starts_with("FROM "), "{text}");
@@ -228,7 +228,7 @@ fn a_line_too_long_for_a_daemon_is_refused() {
         .map(|n| format!("{}{n}", "x".repeat(300)))
         .collect();
     let runtime = Runtime::on_base("t", "python").with_packages(PackageManager::Pip, packages);
-    let error = generate(&runtime, CLASSIC).unwrap_err();
+    let error = runtime.dockerfile(CLASSIC).unwrap_err();
     assert!(
         error.to_string().contains("one instruction would take"),
         "{error}"
@@ -296,12 +296,13 @@ fn read_env(rest: &str) -> Option<Instruction> {
     if chars.next().is_some() {
         return None;
     }
-    Some(match path {
-        true => Instruction::Path(value.strip_suffix(":$PATH")?.to_owned()),
-        false => Instruction::Env {
+    Some(if path {
+        Instruction::Path(value.strip_suffix(":$PATH")?.to_owned())
+    } else {
+        Instruction::Env {
             name: one_word(name)?,
             value,
-        },
+        }
     })
 }
 
@@ -383,7 +384,7 @@ proptest! {
             .with_work_dir(dir);
         runtime.run_as_uid = uid;
         let style = Style { cache_mounts: style.0, tools: style.1 };
-        if let Ok(Some(text)) = generate(&runtime, style) {
+        if let Ok(Some(text)) = runtime.dockerfile(style) {
             let meant = instructions(&runtime, style).unwrap().unwrap();
             prop_assert_eq!(text.lines().count(), meant.len());
             prop_assert_eq!(read_back(&text), Some(meant));

@@ -7,8 +7,8 @@ use backend_core::Result;
 use serde::de::{Error as _, MapAccess, SeqAccess, Visitor, value};
 use serde::{Deserialize, Deserializer};
 
-use super::check::config;
-use super::{PackageManager, Packages, Runtime, WORK_DIR};
+use crate::error::config;
+use crate::runtime::{PackageManager, Packages, Runtime, WORK_DIR};
 
 /// The longest text that is read.
 const LONGEST: usize = 1 << 20;
@@ -16,15 +16,15 @@ const LONGEST: usize = 1 << 20;
 /// A file of runtimes.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct RawFile {
-    pub(super) images: BTreeMap<String, String>,
-    pub(super) runtimes: BTreeMap<String, RawRuntime>,
+pub(crate) struct RawFile {
+    pub(crate) images: BTreeMap<String, String>,
+    pub(crate) runtimes: BTreeMap<String, RawRuntime>,
 }
 
 /// A runtime without its name, which is its key in the table.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct RawRuntime {
+pub(crate) struct RawRuntime {
     name: Option<String>,
     description: String,
     image: Option<String>,
@@ -33,27 +33,9 @@ pub(super) struct RawRuntime {
     package_manager: Option<PackageManager>,
     setup_commands: Vec<String>,
     env_vars: BTreeMap<String, String>,
-    work_dir: String,
-    cache_image: bool,
+    work_dir: Option<String>,
+    cache_image: Option<bool>,
     run_as_uid: Option<u32>,
-}
-
-impl Default for RawRuntime {
-    fn default() -> Self {
-        Self {
-            name: None,
-            description: String::new(),
-            image: None,
-            base_image: None,
-            packages: RawPackages::default(),
-            package_manager: None,
-            setup_commands: Vec::new(),
-            env_vars: BTreeMap::new(),
-            work_dir: WORK_DIR.to_owned(),
-            cache_image: true,
-            run_as_uid: None,
-        }
-    }
 }
 
 /// Either one list, for the manager in `package_manager`, or a table with a list for
@@ -96,7 +78,7 @@ impl<'de> Deserialize<'de> for RawPackages {
 
 impl RawRuntime {
     /// Returns the runtime with this name.
-    pub(super) fn named(self, name: &str) -> Result<Runtime, String> {
+    pub(crate) fn named(self, name: &str) -> Result<Runtime, String> {
         if let Some(own) = self.name.filter(|own| own != name) {
             return Err(format!(
                 "name: it is {own:?} and is listed under {name:?}; remove it"
@@ -123,8 +105,8 @@ impl RawRuntime {
             packages,
             setup_commands: self.setup_commands,
             env_vars: self.env_vars,
-            work_dir: self.work_dir,
-            cache_image: self.cache_image,
+            work_dir: self.work_dir.unwrap_or_else(|| WORK_DIR.to_owned()),
+            cache_image: self.cache_image.unwrap_or(true),
             run_as_uid: self.run_as_uid,
         })
     }
@@ -147,7 +129,7 @@ impl<'de> Deserialize<'de> for Runtime {
 }
 
 /// Parses TOML. Errors include the key and the line.
-pub(super) fn toml<T: serde::de::DeserializeOwned>(text: &str) -> Result<T> {
+pub(crate) fn toml<T: serde::de::DeserializeOwned>(text: &str) -> Result<T> {
     if text.len() > LONGEST {
         return Err(config(format!(
             "the text of runtimes is longer than {LONGEST} bytes; split it"

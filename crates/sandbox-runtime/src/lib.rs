@@ -1,0 +1,12 @@
+#![doc = include_str!("../README.md")]
+
+mod builtin;
+pub mod dockerfile;
+mod error;
+mod read;
+mod registry;
+mod runtime;
+mod validate;
+
+pub use registry::Runtimes;
+pub use runtime::{PackageManager, Packages, Runtime, WORK_DIR};
