@@ -6,8 +6,7 @@ use crate::danger;
 use crate::named_path::PathUse;
 use crate::options::{self, OptionEffect};
 use crate::sed;
-use crate::tables;
-use crate::walk::base_name;
+use crate::tables::{self, base_name};
 use crate::word::Word;
 
 /// The roles of a program's arguments. All indexes count from the first argument.

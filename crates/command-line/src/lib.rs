@@ -26,8 +26,6 @@ mod location;
 #[cfg(feature = "shell")]
 mod options;
 #[cfg(feature = "shell")]
-mod paths;
-#[cfg(feature = "shell")]
 mod sed;
 #[cfg(feature = "shell")]
 mod shell;
@@ -35,8 +33,6 @@ mod shell;
 mod tables;
 #[cfg(feature = "shell")]
 mod walk;
-#[cfg(feature = "shell")]
-mod writes;
 
 pub use budget::{MAX_STEPS, StepBudget};
 pub use context::CommandContext;

@@ -20,6 +20,11 @@ pub(crate) use programs::*;
 pub(crate) use settings::*;
 pub(crate) use usage::*;
 
+/// Returns the name of a program without its directory.
+pub(crate) fn base_name(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
 /// Rows by the program names in them.
 struct Rows(HashMap<&'static str, &'static Row>);
 

@@ -11,18 +11,20 @@ use crate::findings::{Findings, NoteKind, Role, SimpleCommand};
 use crate::named_path::PathUse;
 use crate::shell;
 use crate::shell::ast::{Command, Compound, Definition, Item, Join, List, Pipeline, Redirect};
-use crate::tables;
+use crate::tables::{self, base_name};
 use crate::word::{self, Mode, Word};
 
 mod builtins;
 mod find;
 mod functions;
 mod git;
+mod paths;
 mod redirect;
 mod rounds;
 mod run;
 mod shells;
 mod wrappers;
+mod writes;
 
 /// The maximum nesting of programs.
 const MAX_DEPTH: usize = 12;
@@ -43,7 +45,7 @@ const CALCULATES: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v"];
 
 /// The source of a command's standard input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stdin {
+enum Stdin {
     /// No input.
     None,
     /// A file. `written` is `true` if the line wrote it before.
@@ -56,21 +58,21 @@ pub(crate) enum Stdin {
 
 /// The state of a walk through one command line.
 pub(crate) struct Walk<'a> {
-    pub(crate) context: CommandContext<'a>,
-    pub(crate) budget: &'a StepBudget<'a>,
-    pub(crate) findings: Findings,
-    pub(crate) dirs: Directories<'a>,
+    context: CommandContext<'a>,
+    budget: &'a StepBudget<'a>,
+    findings: Findings,
+    dirs: Directories<'a>,
     functions: functions::Functions<'a>,
     /// Programs of `trap`, which may run wherever the shell goes.
     traps: Vec<rounds::Trap<'a>>,
     /// Names of files that the line writes. Their contents are not known in advance.
-    pub(crate) written: HashSet<String>,
+    written: HashSet<String>,
     /// Names of links that the line creates.
-    pub(crate) made_links: HashSet<String>,
+    made_links: HashSet<String>,
     /// Values that the line assigns to variables.
-    pub(crate) values: Vec<Word>,
+    values: Vec<Word>,
     /// Whether output is passed on as arguments, to `xargs` for example.
-    pub(crate) feeds: bool,
+    feeds: bool,
     /// The input that `exec` gave the shell itself.
     moved: Stdin,
     depth: usize,
@@ -133,7 +135,7 @@ impl<'a> Walk<'a> {
 
     /// Walks a program: the line itself, the contents of `$(...)`, the argument of
     /// `sh -c` and so on.
-    pub(crate) fn program(&mut self, text: &str, stdin: Stdin) {
+    fn program(&mut self, text: &str, stdin: Stdin) {
         if self.depth >= MAX_DEPTH || self.bytes < text.len() {
             return self
                 .findings
@@ -521,9 +523,4 @@ fn word_of(item: &Item) -> Option<&str> {
         Item::Word(word) => Some(word),
         _ => None,
     }
-}
-
-/// Returns the name of a program without its directory.
-pub(crate) fn base_name(program: &str) -> &str {
-    program.rsplit('/').next().unwrap_or(program)
 }

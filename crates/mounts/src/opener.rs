@@ -8,7 +8,11 @@ use backend_core::{Error, ErrorKind, Quoted, Result, VPath};
 use backend_local::LocalBackend;
 use permissions::mounts::{Mode, Mount, MountConfig, MountError, Mounts, Scope};
 
-use crate::{MountTree, hosts};
+use crate::hosts;
+use crate::tree::MountTree;
+
+/// The mount point used by [`MountTree::create_default`].
+const DEFAULT_POINT: &str = "/data";
 
 /// Opens the directories of a configuration.
 ///
@@ -137,6 +141,20 @@ impl Opener {
     }
 }
 
+impl MountTree {
+    /// Opens one host directory at `/data` with the defaults of a mount: files of any
+    /// name and size, reading without approval, and writing with approval if the mode
+    /// allows it.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`Opener::open`].
+    pub fn create_default(directory: impl Into<PathBuf>, mode: Mode) -> Result<Self> {
+        let mount = Mount::new(directory, DEFAULT_POINT).map_err(config)?;
+        Opener::new(MountConfig::new(vec![mount.mode(mode)])).open()
+    }
+}
+
 /// Opens one mount. Where it can, the local backend enforces the same limits as the
 /// guard.
 fn open(mount: &Mount) -> Result<LocalBackend> {
@@ -151,6 +169,6 @@ fn open(mount: &Mount) -> Result<LocalBackend> {
     })
 }
 
-pub(crate) fn config(error: MountError) -> Error {
+fn config(error: MountError) -> Error {
     Error::new(ErrorKind::Config, error.to_string()).with_source(error)
 }

@@ -1,16 +1,9 @@
 //! [`MountTree`]: the opened mounts and their permissions.
 
-use std::path::PathBuf;
-
 use backend_composite::Composite;
 use backend_core::{Error, Result};
-use permissions::mounts::{Derive, Mode, Mount, MountConfig, Scope};
+use permissions::mounts::{Derive, MountConfig, Scope};
 use permissions::{Guarded, GuardedBuilder, Policy};
-
-use crate::Opener;
-
-/// The mount point used by [`MountTree::create_default`].
-const DEFAULT_POINT: &str = "/data";
 
 /// Named host directories as one tree, with the permissions of each. Clones share the
 /// same directories.
@@ -49,18 +42,6 @@ pub struct MountTree {
 impl MountTree {
     pub(crate) fn new(tree: Composite, scope: Scope) -> Self {
         Self { tree, scope }
-    }
-
-    /// Opens one host directory at `/data` with the defaults of a mount: files of any
-    /// name and size, reading without approval, and writing with approval if the mode
-    /// allows it.
-    ///
-    /// # Errors
-    ///
-    /// Same as [`Opener::open`].
-    pub fn create_default(directory: impl Into<PathBuf>, mode: Mode) -> Result<Self> {
-        let mount = Mount::new(directory, DEFAULT_POINT).map_err(crate::opener::config)?;
-        Opener::new(MountConfig::new(vec![mount.mode(mode)])).open()
     }
 
     /// Returns the files without a guard, for callers that add one, such as a toolset

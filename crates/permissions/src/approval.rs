@@ -44,6 +44,7 @@ mod permit;
 mod question;
 mod service;
 pub(crate) mod text;
+mod unseen;
 
 pub use answer::{Answer, Remember};
 pub use approver::{
@@ -51,8 +52,9 @@ pub use approver::{
 };
 pub use callback::Interactive;
 pub use deferred::Deferred;
-pub use effect::{Amount, Effect, Unseen};
+pub use effect::{Amount, Effect};
 pub use grants::{Grant, GrantId, GrantKey, Grants, GrantsError, NotRemembered, PatternKind};
 pub use permit::{Permit, PermitSource};
 pub use question::{Asked, Fingerprint, Question};
 pub use service::{ApprovalService, Pending};
+pub use unseen::Unseen;

@@ -43,15 +43,18 @@
 mod area;
 mod config;
 mod derive;
+mod error;
 mod exclude;
 mod judge;
 mod mount;
 mod parse;
+mod restriction;
 mod scope;
 mod table;
 
 pub use config::MountConfig;
 pub use derive::{DERIVE_DEPTH, DERIVE_ENTRIES, Derive, DeriveError};
+pub use error::MountError;
 pub use mount::{Mode, Mount};
 pub use scope::{Resolved, Scope};
-pub use table::{MountError, Mounts};
+pub use table::Mounts;

@@ -2,12 +2,12 @@
 //! narrow them down.
 
 use super::wrappers::replace;
-use super::{Stdin, Walk, base_name};
+use super::{Stdin, Walk};
 use crate::danger;
 use crate::findings::{NoteKind, Role};
 use crate::glob::{ANY, escaped};
 use crate::named_path::PathUse;
-use crate::tables;
+use crate::tables::{self, base_name};
 use crate::word::Word;
 
 /// The effects of an expression on the files it finds.

@@ -1,12 +1,12 @@
 //! Redirects and assignments.
 
-use super::{Stdin, Walk, base_name};
+use super::paths::CODE_MARKS;
+use super::{Stdin, Walk};
 use crate::error::ParseError;
 use crate::findings::NoteKind;
 use crate::named_path::PathUse;
-use crate::paths::CODE_MARKS;
 use crate::shell::ast::{Assignment, Kind, Redirect, Target, Value};
-use crate::tables;
+use crate::tables::{self, base_name};
 use crate::word::{self, Mode, Word};
 
 impl Walk<'_> {

@@ -1,13 +1,14 @@
 //! Handles one command, by what is known about its program.
 
-use super::{Stdin, Walk, base_name, wrappers::abbreviates};
+use super::wrappers::abbreviates;
+use super::{Stdin, Walk};
 use crate::danger;
 use crate::error::ParseError;
 use crate::findings::{NoteKind, Role, SimpleCommand};
 use crate::named_path::PathUse;
 use crate::options;
 use crate::sed;
-use crate::tables;
+use crate::tables::{self, base_name};
 use crate::word::{Word, WordPart};
 
 /// The maximum length of a chain of programs that run one another. Each copies the

@@ -1,10 +1,10 @@
 //! Shells and `source`: the strings, scripts and inputs that they run.
 
-use super::{Stdin, Walk, base_name};
+use super::{Stdin, Walk};
 use crate::findings::{NoteKind, Role, SimpleCommand};
 use crate::named_path::PathUse;
 use crate::options::{self, Row};
-use crate::tables;
+use crate::tables::{self, base_name};
 use crate::word::Word;
 
 impl Walk<'_> {

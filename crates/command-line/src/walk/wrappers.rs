@@ -1,12 +1,12 @@
 //! Programs that run the commands in their arguments.
 
-use super::{Stdin, Walk, base_name};
+use super::{Stdin, Walk};
 use crate::danger;
 use crate::error::ParseError;
 use crate::findings::{NoteKind, Role};
 use crate::named_path::PathUse;
 use crate::options::{self, Given, Launch, OptionEffect, Parsed, Row};
-use crate::tables;
+use crate::tables::{self, base_name};
 use crate::word::Word;
 
 impl Walk<'_> {

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use super::Unseen;
+use super::unseen::Unseen;
 
 /// Returns `text` as one line. Invisible characters, including line ends, are escaped,
 /// and the middle is left out if it is longer than `max` bytes.

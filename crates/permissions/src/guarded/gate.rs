@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use backend_core::ops::{ContentHash, StatOptions};
-use backend_core::{Backend, Error, ErrorKind, Operation, Quoted, Result, VPath};
+use backend_core::{Backend, Error, Operation, Quoted, Result, VPath};
 use serde_json::Value;
 
 use super::Guarded;
@@ -450,9 +450,4 @@ impl<'g, B: Backend> Gate<'g, B> {
             description: String::new(),
         })
     }
-}
-
-/// Returns whether an error means that a link is in the way.
-pub(super) fn is_link(error: &Error) -> bool {
-    error.kind() == ErrorKind::IsALink
 }

@@ -3,8 +3,6 @@
 use backend_core::ops::{Links, ResolveOptions};
 use backend_core::{Backend, Error, ErrorKind, Operation, Result, VPath};
 
-use super::gate::is_link;
-
 /// Maximum number of restarts of a call because links change on its way.
 const MAX_RESTARTS: usize = 8;
 
@@ -132,4 +130,9 @@ async fn resolve_parent<B: Backend>(backend: &B, path: &VPath) -> Result<VPath> 
     };
     let parent = backend.resolve(&parent, ResolveOptions::default()).await?;
     Ok(parent.child(name)?)
+}
+
+/// Returns whether an error means that a link is in the way.
+pub(super) fn is_link(error: &Error) -> bool {
+    error.kind() == ErrorKind::IsALink
 }

@@ -7,8 +7,8 @@ use backend_core::ops::{CopyOptions, DeleteOptions, Entry, Links, LsOptions, Ren
 use backend_core::{Backend, Error, Operation, Result, VPath};
 
 use super::Guarded;
-use super::gate::{Gate, QuestionDetails, is_link};
-use super::link_resolution::{LastLink, LinkResolution};
+use super::gate::{Gate, QuestionDetails};
+use super::link_resolution::{LastLink, LinkResolution, is_link};
 use crate::access::Intent;
 use crate::approval::Effect;
 use crate::{Action, Kind, Op, Reason};

@@ -231,7 +231,7 @@ impl<B: Backend> Guarded<B> {
                 let edited = edit_bytes(&found.data, edits, &options);
                 edited.map(|(after, _)| (found.data, after))
             }
-            Err(error) if super::gate::is_link(&error) => return Err(error),
+            Err(error) if super::link_resolution::is_link(&error) => return Err(error),
             Err(error) => Err(error),
         };
         let (before, after) = match edited {

@@ -7,8 +7,9 @@ use backend_core::{Quoted, VPath};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::error::MountError;
 use super::mount::{Mode, Mount, asks_by_default};
-use super::table::{MountError, Mounts};
+use super::table::Mounts;
 
 /// Mounts as listed in a configuration. There are three forms:
 ///

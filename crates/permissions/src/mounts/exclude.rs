@@ -12,7 +12,7 @@ use backend_core::search::{Exclude, ExcludeRule};
 
 use super::area::Area;
 use super::mount::Mount;
-use super::scope::Restriction;
+use super::restriction::Restriction;
 use super::table::Mounts;
 use crate::Op;
 

@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use backend_core::VPath;
 use serde::{Deserialize, Serialize};
 
-use super::table;
-use super::table::MountError;
-use crate::OpClass;
+use super::error::{self, MountError};
+use crate::action::OpClass;
 
 /// The access mode of a mount.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -78,7 +77,7 @@ impl Mount {
     ///
     /// [`MountError::Point`] if `mount_point` is not a valid mount point.
     pub fn new(host_path: impl Into<PathBuf>, mount_point: &str) -> Result<Self, MountError> {
-        Ok(Self::at(host_path, table::point(mount_point)?))
+        Ok(Self::at(host_path, error::point(mount_point)?))
     }
 
     pub(super) fn at(host_path: impl Into<PathBuf>, mount_point: VPath) -> Self {
@@ -173,7 +172,7 @@ mod point_text {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<VPath, D::Error> {
         // Validated here, so that the error names the line.
         let typed = Cow::<'de, str>::deserialize(from)?;
-        super::table::point(&typed).map_err(serde::de::Error::custom)
+        super::error::point(&typed).map_err(serde::de::Error::custom)
     }
 }
 

@@ -12,6 +12,7 @@ use super::derive::{DERIVE_DEPTH, DERIVE_ENTRIES, Derive, DeriveError, entry};
 use super::exclude::Excludes;
 use super::mount::{Mode, Mount, suffix};
 use super::parse;
+use super::restriction::Restriction;
 use super::table::Mounts;
 use crate::{OpClass, Refusal};
 
@@ -33,24 +34,6 @@ pub(super) struct Inner {
     pub(super) restrictions: Vec<Arc<Restriction>>,
     pub(super) excludes: Excludes,
     id: ContentHash,
-}
-
-/// One step of narrowing. `None` does not restrict anything.
-#[derive(Debug)]
-pub(super) struct Restriction {
-    pub(super) read: Option<Area>,
-    pub(super) write: Option<Area>,
-}
-
-impl Restriction {
-    /// Returns the area for reading or writing. Commands are not judged here.
-    pub(super) fn area(&self, class: OpClass) -> Option<&Area> {
-        match class {
-            OpClass::Read => self.read.as_ref(),
-            OpClass::Write => self.write.as_ref(),
-            OpClass::Execute => None,
-        }
-    }
 }
 
 /// The mount and relative path that a path resolves to.

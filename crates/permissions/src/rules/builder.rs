@@ -1,8 +1,9 @@
 //! [`RulesetBuilder`]: builds a ruleset from a few switches and additional rules.
 
+use super::data::{CommandRule, CommandRules, PathRule, PathRules, Ruleset};
+use super::pattern::PatternError;
 use super::preset::secrets;
-use super::{CommandRule, CommandRules, PathRule, PathRules, PatternError, Ruleset};
-use crate::{Action, Op};
+use crate::action::{Action, Op};
 
 /// Builds a [`Ruleset`] from a few switches and additional rules.
 ///
@@ -61,7 +62,14 @@ impl Default for RulesetBuilder {
 
 macro_rules! switches {
     ($($method:ident sets $field:ident: $what:literal, $usually:literal;)+) => {
-        impl RulesetBuilder {
+        impl Ruleset {
+    /// Returns a builder with a few switches and room for additional rules.
+    pub fn builder() -> RulesetBuilder {
+        RulesetBuilder::default()
+    }
+}
+
+impl RulesetBuilder {
             $(
                 #[doc = concat!(
                     "Sets whether ", $what, " is allowed or asked about. By default, it is ",

@@ -7,11 +7,13 @@ use backend_core::search::Exclude;
 use backend_core::{PathError, VPath};
 use command_line::StepBudget;
 
+use super::data::Ruleset;
 use super::denials::Denials;
+use super::hidden;
 use super::section::Section;
-use super::{Ruleset, hidden};
+use crate::action::{Action, Op};
 use crate::command::CommandPolicy;
-use crate::{Action, Layer, Op, Reason, Vote};
+use crate::verdict::{Layer, Reason, Vote};
 
 /// A compiled [`Ruleset`]. Cloning is cheap.
 ///
@@ -60,8 +62,16 @@ struct Compiled {
     questions: Denials,
 }
 
+impl Ruleset {
+    /// Compiles the ruleset into the engine that decides. Relative patterns with more
+    /// than one component start at `working_dir`, unless they begin with `**`.
+    pub fn compile(&self, working_dir: &VPath) -> Rules {
+        Rules::new(self, working_dir)
+    }
+}
+
 impl Rules {
-    pub(super) fn new(ruleset: &Ruleset, working_dir: &VPath) -> Self {
+    fn new(ruleset: &Ruleset, working_dir: &VPath) -> Self {
         let compile = |op: Op| {
             let section = match (ruleset.section(op), op) {
                 (Some(section), _) => Section::new(op, section, working_dir),

@@ -1,14 +1,13 @@
 //! [`Ruleset`]: rules as plain data.
 
+use backend_core::Quoted;
 use backend_core::ops::ContentHash;
-use backend_core::{Quoted, VPath};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::pattern::{CommandPattern, PathPattern, PatternError};
 use super::table::{Checked, tables_only};
-use super::{Rules, RulesetBuilder};
-use crate::{Action, Op};
+use crate::action::{Action, Op};
 
 /// The paths and commands that are allowed, asked about or denied.
 ///
@@ -308,22 +307,11 @@ impl Ruleset {
         }
     }
 
-    /// Returns a builder with a few switches and room for additional rules.
-    pub fn builder() -> RulesetBuilder {
-        RulesetBuilder::default()
-    }
-
     /// Returns an id computed from the ruleset's content, in hexadecimal digits. Equal
     /// rulesets have equal ids, and different ones have different ids.
     pub fn id(&self) -> String {
         // Every field is a plain value, so serialization cannot fail.
         let canonical = serde_json::to_vec(self).unwrap_or_else(|_| format!("{self:?}").into());
         ContentHash::of(&canonical).to_string()
-    }
-
-    /// Compiles the ruleset into the engine that decides. Relative patterns with more
-    /// than one component start at `working_dir`, unless they begin with `**`.
-    pub fn compile(&self, working_dir: &VPath) -> Rules {
-        Rules::new(self, working_dir)
     }
 }

@@ -8,9 +8,10 @@ use backend_core::ops::ContentHash;
 use similar::algorithms::{Capture, Compact, Replace, myers};
 use similar::{DiffOp, group_diff_ops};
 
-use super::{Amount, Unseen};
+use super::Amount;
 use crate::approval::limits::{DIFF_BYTES, DIFF_TIME, EFFECT_BYTES, LINE_BYTES};
 use crate::approval::text;
+use crate::approval::unseen::Unseen;
 
 /// Number of context lines on either side of a change.
 const CONTEXT: usize = 3;

@@ -3,6 +3,7 @@
 use backend_core::VPath;
 use backend_core::limits::PATH_DEPTH;
 
+use super::Walk;
 use crate::arguments::{Arguments, edits, prints};
 use crate::danger;
 use crate::directory::Directories;
@@ -11,8 +12,7 @@ use crate::findings::NoteKind;
 use crate::location::{Location, Root};
 use crate::named_path::{NamedPath, PathUse};
 use crate::options::{self, OptionEffect, Parsed};
-use crate::tables;
-use crate::walk::{Walk, base_name};
+use crate::tables::{self, base_name};
 use crate::word::{Word, WordPart};
 
 /// Placeholder for an unknown home. Rules that match the name of a file or directory
@@ -33,7 +33,7 @@ const MAX_WRITTEN: usize = 1024;
 
 impl Walk<'_> {
     /// Records a path that the command names.
-    pub(crate) fn named(&mut self, word: &Word, usage: PathUse) {
+    pub(super) fn named(&mut self, word: &Word, usage: PathUse) {
         let text = word.shown();
         if text.is_empty() || text == "-" || text.contains('\0') {
             return;
@@ -163,7 +163,7 @@ impl Walk<'_> {
     }
 
     /// Records a file that is written as a whole, for example by a redirect.
-    pub(crate) fn write_target(&mut self, word: &Word) {
+    pub(super) fn write_target(&mut self, word: &Word) {
         if danger::connects(word) {
             let text = format!("'{}' is a connection", word.shown());
             return self.findings.note(NoteKind::Computed, text);
@@ -183,7 +183,7 @@ impl Walk<'_> {
     }
 
     /// Records the files that a program's arguments name.
-    pub(crate) fn operands(&mut self, base: &str, words: &[Word]) {
+    pub(super) fn operands(&mut self, base: &str, words: &[Word]) {
         let args = words.get(1..).unwrap_or_default();
         // It may change directory first: `make -C dir`.
         let dirs = self.dirs.clone();
@@ -287,7 +287,7 @@ impl Walk<'_> {
 
     /// Follows options that change the directory first. The program may also stay where
     /// it is, since the same letter can mean something else.
-    pub(crate) fn goes(&mut self, args: &[Word]) {
+    pub(super) fn goes(&mut self, args: &[Word]) {
         for (at, word) in args.iter().enumerate() {
             let glued = word
                 .strip_prefix("-C")
@@ -307,7 +307,7 @@ impl Walk<'_> {
     }
 
     /// Follows the known options of a program that change the directory first.
-    pub(crate) fn goes_to(&mut self, parsed: &Parsed) {
+    pub(super) fn goes_to(&mut self, parsed: &Parsed) {
         for given in &parsed.options {
             match (given.effect, &given.value) {
                 (OptionEffect::EntersDirectory, Some(value)) => self.may_change_directory(value),
@@ -392,7 +392,7 @@ impl Walk<'_> {
         }
     }
 
-    pub(crate) fn wrote(&mut self, word: &Word) {
+    pub(super) fn wrote(&mut self, word: &Word) {
         if self.written.len() < MAX_WRITTEN {
             self.written.insert(base_name(&word.shown()).to_owned());
         }
@@ -486,7 +486,7 @@ const SPEAKERS: &[&str] = &[
 const PATH_MARKS: &str = "=:,@;";
 
 /// Characters that separate a path from the code around it.
-pub(crate) const CODE_MARKS: &str = "'\"`()[]{}<>|;&,=";
+pub(super) const CODE_MARKS: &str = "'\"`()[]{}<>|;&,=";
 
 /// The maximum number of option letters before a path glued to them.
 const MAX_BUNDLED: usize = 8;

@@ -1,14 +1,14 @@
 //! Finds files that programs change besides their operands: those that options,
 //! sub-commands and variables name, files copied into a directory, and whole trees.
 
+use super::Walk;
 use crate::curl;
 use crate::danger;
 use crate::findings::NoteKind;
 use crate::named_path::{NamedPath, PathUse};
 use crate::options::{self, OptionEffect, Parsed};
 use crate::sed;
-use crate::tables;
-use crate::walk::{Walk, base_name};
+use crate::tables::{self, base_name};
 use crate::word::{Word, WordPart};
 use backend_core::VPath;
 
@@ -17,7 +17,7 @@ const MAX_VALUES: usize = 8;
 
 impl Walk<'_> {
     /// Records a file that a program writes, removes or replaces.
-    pub(crate) fn changed(&mut self, word: &Word) {
+    pub(super) fn changed(&mut self, word: &Word) {
         if let Some(text) = danger::written(word, &self.dirs) {
             self.findings.note(NoteKind::Dangerous, text);
         }
@@ -28,7 +28,7 @@ impl Walk<'_> {
     }
 
     /// Records a tree in which anything may be changed.
-    pub(crate) fn within(&mut self, word: &Word) {
+    pub(super) fn within(&mut self, word: &Word) {
         if !word.is_computed() {
             self.named(word, PathUse::Within);
         }
@@ -36,7 +36,7 @@ impl Walk<'_> {
 
     /// Records that any file named `name` may be changed, in the tree of `directory` or
     /// anywhere.
-    pub(crate) fn within_named(&mut self, directory: Option<&Word>, name: &str, shown: &str) {
+    pub(super) fn within_named(&mut self, directory: Option<&Word>, name: &str, shown: &str) {
         let directories: Vec<String> = match directory {
             None => vec![String::new()],
             Some(word) => {
@@ -67,7 +67,7 @@ impl Walk<'_> {
     }
 
     /// Notes a write to a link that the line itself creates, which goes elsewhere.
-    pub(crate) fn through_link(&mut self, word: &Word) {
+    pub(super) fn through_link(&mut self, word: &Word) {
         let text = word.shown();
         if self
             .made_links
@@ -79,7 +79,7 @@ impl Walk<'_> {
     }
 
     /// Remembers a value that a variable of the line may have.
-    pub(crate) fn value(&mut self, word: &Word) {
+    pub(super) fn value(&mut self, word: &Word) {
         let known = word.is_computed() || word.shown().is_empty() || self.values.contains(word);
         if !known && self.values.len() < MAX_VALUES {
             self.values.push(word.clone());
@@ -88,7 +88,7 @@ impl Walk<'_> {
 
     /// Records the files that a computed word may stand for if it is written: any value
     /// that the line assigns to a variable, or any file.
-    pub(crate) fn stands_for(&mut self, word: &Word) {
+    pub(super) fn stands_for(&mut self, word: &Word) {
         if !word.is_computed() {
             return;
         }
@@ -107,7 +107,7 @@ impl Walk<'_> {
     }
 
     /// Handles a variable whose value is a file that is written.
-    pub(crate) fn variable_writes(&mut self, name: &str, value: &Word) {
+    pub(super) fn variable_writes(&mut self, name: &str, value: &Word) {
         let writes = tables::WRITTEN_VARIABLES
             .iter()
             .any(|known| name == *known || known.ends_with('_') && name.starts_with(known));
@@ -117,7 +117,7 @@ impl Walk<'_> {
     }
 
     /// Records changes by a program that its operands alone do not show.
-    pub(crate) fn changes(&mut self, base: &str, words: &[Word]) {
+    pub(super) fn changes(&mut self, base: &str, words: &[Word]) {
         let args = words.get(1..).unwrap_or_default();
         let operands: Vec<Word> = match tables::program(base) {
             Some(row) => operands_of(&options::parse(row, words), words),
@@ -183,7 +183,7 @@ impl Walk<'_> {
     }
 
     /// Records the files in scripts of `sed`, and in URLs and forms of `curl`.
-    pub(crate) fn within_arguments(&mut self, base: &str, words: &[Word]) {
+    pub(super) fn within_arguments(&mut self, base: &str, words: &[Word]) {
         if matches!(base, "sed" | "gsed") {
             let script = sed::Script::of(words);
             for file in &script.reads {
@@ -274,7 +274,7 @@ impl Walk<'_> {
 
     /// Records the files that a sub-command of git writes or may change in the working
     /// tree. Leaves `dirs` in the directory that git changed to.
-    pub(crate) fn git_changes(&mut self, words: &[Word]) {
+    pub(super) fn git_changes(&mut self, words: &[Word]) {
         let global = options::parse(&tables::GIT, words);
         for given in global.given(&["C"]) {
             if let Some(directory) = &given.value
