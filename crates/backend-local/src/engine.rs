@@ -46,21 +46,6 @@ fn start() -> io::Result<Handle> {
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    let mut task = Abort(handle()?.spawn_blocking(work));
-    match (&mut task.0).await {
-        Ok(result) => result,
-        Err(error) if error.is_panic() => Err(Error::internal(
-            "a file operation panicked; please report this",
-        )),
-        Err(_) => Err(Error::unavailable("the process is ending")),
-    }
-}
-
-/// Cancels work that has not started when dropped.
-struct Abort<T>(tokio::task::JoinHandle<T>);
-
-impl<T> Drop for Abort<T> {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
+    let task = handle()?.spawn_blocking(work);
+    backend_run::join(task, "a file operation panicked; please report this").await
 }

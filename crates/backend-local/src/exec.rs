@@ -15,9 +15,9 @@ mod environment;
 mod job;
 mod locate;
 mod pump;
-mod run;
 mod runner;
-mod shells;
+mod state;
+mod task;
 mod temp_dir;
 
 /// The upper bound of [`Commands::linger`].

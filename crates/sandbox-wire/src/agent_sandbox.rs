@@ -1,6 +1,5 @@
 //! [`AgentSandbox`]: a machine with an agent in it, as a backend.
 
-mod activity;
 mod backend;
 mod connect;
 mod output;
@@ -12,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use backend_core::{Capabilities, Operation, Result, VPath};
+use backend_run::Activity;
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, Shared, WeakShared};
 use tokio_util::task::AbortOnDropHandle;
@@ -21,7 +21,6 @@ use crate::engine;
 use crate::handshake::AgentInfo;
 use crate::machine::Machine;
 use crate::message::Request;
-use activity::Activity;
 use connect::connect;
 
 /// Options of the channel to an agent.

@@ -9,10 +9,12 @@ use std::sync::OnceLock;
 
 use backend_core::{Error, Result};
 use tokio::runtime::{Builder, Handle};
-use tokio_util::task::AbortOnDropHandle;
 
 /// Threads that move bytes. The real work is done in the sandboxes.
 const THREADS: usize = 2;
+
+/// The message of the error for an operation that panicked.
+pub(crate) const PANICKED: &str = "an operation on a sandbox panicked; please report this";
 
 /// Returns the runtime, which the first call starts.
 ///
@@ -54,12 +56,6 @@ pub fn handle() -> Result<&'static Handle> {
 pub async fn run<T: Send + 'static>(
     work: impl Future<Output = Result<T>> + Send + 'static,
 ) -> Result<T> {
-    let task = AbortOnDropHandle::new(handle()?.spawn(work));
-    match task.await {
-        Ok(result) => result,
-        Err(error) if error.is_panic() => Err(Error::internal(
-            "an operation on a sandbox panicked; please report this",
-        )),
-        Err(_) => Err(Error::unavailable("the process is ending")),
-    }
+    let task = handle()?.spawn(work);
+    backend_run::join(task, PANICKED).await
 }

@@ -23,6 +23,7 @@ use backend_core::{
     Backend, BackendInfo, Capabilities, Containment, Edit, Error, EventStream, Operation, Result,
     Sandbox, VPath,
 };
+use backend_run::Activity;
 use bytes::Bytes;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -30,7 +31,6 @@ use tokio_util::sync::CancellationToken;
 use crate::engine;
 use crate::machine::Machine;
 
-mod activity;
 mod command;
 mod failure;
 mod pool;
@@ -38,12 +38,10 @@ mod read;
 mod record;
 mod search;
 mod sentinel;
-mod shells;
 mod tree;
 mod worker;
 mod write;
 
-use activity::Activity;
 use command::Runner;
 use pool::Pool;
 use write::Writer;
@@ -78,7 +76,7 @@ struct Inner<M> {
     pool: Arc<Pool<M>>,
     writer: Writer<M>,
     runner: Runner<M>,
-    activity: Arc<Activity>,
+    activity: Activity,
 }
 
 impl<M> Clone for PortableSandbox<M> {
@@ -93,10 +91,11 @@ impl<M: Machine> PortableSandbox<M> {
     /// Creates a backend for this machine. No I/O.
     pub fn new(machine: Arc<M>) -> Self {
         let pool = Arc::new(Pool::new(machine));
-        let activity = Arc::new(Activity::default());
+        let activity = Activity::default();
+        activity.touch();
         let inner = Inner {
             writer: Writer::new(Arc::clone(&pool)),
-            runner: Runner::new(Arc::clone(&pool), Arc::clone(&activity)),
+            runner: Runner::new(Arc::clone(&pool), activity.clone()),
             pool,
             activity,
         };
@@ -129,7 +128,7 @@ impl<M: Machine> PortableSandbox<M> {
         T: Send + 'static,
         F: Future<Output = Result<T>> + Send + 'static,
     {
-        let _used = self.inner.activity.used();
+        let _used = self.inner.activity.operation();
         let done = engine::run(work(Arc::clone(&self.inner.pool), path.clone())).await;
         done.map_err(Error::context(self.machine().name(), operation, path))
     }
@@ -146,7 +145,7 @@ impl<M: Machine> PortableSandbox<M> {
         T: Send + 'static,
         F: Future<Output = Result<T>> + Send + 'static,
     {
-        let used = self.inner.activity.used();
+        let used = self.inner.activity.operation();
         let gone = CancellationToken::new();
         let _gone = gone.clone().drop_guard();
         let (reply, answer) = oneshot::channel();
@@ -158,9 +157,9 @@ impl<M: Machine> PortableSandbox<M> {
                 // The caller may be gone.
                 let _ = reply.send(done);
             });
-            let panicked =
-                |_| Error::internal("an operation on a sandbox panicked; please report this");
-            answer.await.map_err(panicked)?
+            answer
+                .await
+                .map_err(|_| Error::internal(engine::PANICKED))?
         };
         let name = self.machine().name();
         done.await.map_err(Error::context(name, operation, path))
@@ -298,7 +297,7 @@ impl<M: Machine> Sandbox for PortableSandbox<M> {
     }
 
     async fn start(&self) -> Result<()> {
-        let _used = self.inner.activity.used();
+        let _used = self.inner.activity.operation();
         let machine = Arc::clone(self.machine());
         let started = engine::run(async move { machine.start().await }).await;
         started.map_err(self.during(Operation::Start))
@@ -333,21 +332,25 @@ impl<M: Machine> Sandbox for PortableSandbox<M> {
     }
 
     async fn shell_read(&self, id: &ShellId, wait: Duration) -> Result<ShellOutput> {
-        let read = self.inner.runner.shell_read(id, wait).await;
+        self.inner.activity.touch();
+        let read = self.inner.runner.shells.read(id, wait).await;
         read.map_err(self.during(Operation::Shell))
     }
 
     async fn shell_write(&self, id: &ShellId, input: Option<Bytes>) -> Result<()> {
-        let written = self.inner.runner.shell_write(id, input).await;
+        self.inner.activity.touch();
+        let (inner, id) = (Arc::clone(&self.inner), id.clone());
+        let written = engine::run(async move { inner.runner.shells.write(&id, input).await }).await;
         written.map_err(self.during(Operation::Shell))
     }
 
     async fn shell_kill(&self, id: &ShellId) -> Result<bool> {
-        let killed = self.inner.runner.shell_kill(id).await;
+        self.inner.activity.touch();
+        let killed = self.inner.runner.shells.kill(id).await;
         killed.map_err(self.during(Operation::Shell))
     }
 
     async fn shell_list(&self) -> Result<Vec<ShellInfo>> {
-        Ok(self.inner.runner.shell_list())
+        Ok(self.inner.runner.shells.list())
     }
 }

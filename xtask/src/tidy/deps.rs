@@ -41,7 +41,11 @@ const RULES: &[(&str, Allowed)] = &[
     ("backend-daytona", SANDBOXES),
     ("backend-docker", SANDBOXES),
     ("backend-k8s", SANDBOXES),
-    ("backend-local", Allowed::Only(&["backend-core"])),
+    (
+        "backend-local",
+        Allowed::Only(&["backend-core", "backend-run"]),
+    ),
+    ("backend-run", Allowed::Only(&["backend-core"])),
     ("backend-state", Allowed::Only(&["backend-core"])),
     (
         "backend-sync",
@@ -74,7 +78,10 @@ const RULES: &[(&str, Allowed)] = &[
             "backend-local",
         ]),
     ),
-    ("sandbox-wire", Allowed::Only(&["backend-core"])),
+    (
+        "sandbox-wire",
+        Allowed::Only(&["backend-core", "backend-run"]),
+    ),
     ("xtask", Allowed::Anything),
 ];
 

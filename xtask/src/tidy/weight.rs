@@ -23,7 +23,7 @@ const END: &str = "<!-- end of packages -->";
 /// default features.
 const LIMITS: &[Limit] = &[
     Limit::new("backend-core", 39, false),
-    Limit::new("backend-local", 64, false),
+    Limit::new("backend-local", 65, false),
     Limit::new("agentbox-permissions", 60, true),
 ];
 

@@ -2,17 +2,12 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use backend_core::Result;
-use backend_core::ops::{Event, Output, OutputBuffer};
-use bytes::Bytes;
+use backend_run::Sink;
 use rustix::pipe::PipeFlags;
 use tokio::net::unix::pipe;
-use tokio::sync::{mpsc, watch};
-
-use super::shells::Log;
+use tokio::sync::watch;
 
 /// The initial read size. Most commands print little, and allocating more would
 /// cost as much as the rest of the work.
@@ -49,19 +44,17 @@ pub(crate) fn pipes(stdin: bool, merged: bool) -> io::Result<(Pipes, ChildEnds)>
         Ok((pipe::Receiver::from_owned_fd(read)?, write))
     };
     let (stdout, stdout_end) = reading()?;
-    let (stderr, stderr_end) = match merged {
-        true => (None, None),
-        false => {
-            let (stderr, end) = reading()?;
-            (Some(stderr), Some(end))
-        }
+    let (stderr, stderr_end) = if merged {
+        (None, None)
+    } else {
+        let (stderr, end) = reading()?;
+        (Some(stderr), Some(end))
     };
-    let (stdin, stdin_end) = match stdin {
-        true => {
-            let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-            (Some(pipe::Sender::from_owned_fd(write)?), Some(read))
-        }
-        false => (None, None),
+    let (stdin, stdin_end) = if stdin {
+        let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+        (Some(pipe::Sender::from_owned_fd(write)?), Some(read))
+    } else {
+        (None, None)
     };
     let pipes = Pipes {
         stdin,
@@ -74,49 +67,6 @@ pub(crate) fn pipes(stdin: bool, merged: bool) -> io::Result<(Pipes, ChildEnds)>
         stderr: stderr_end,
     };
     Ok((pipes, ends))
-}
-
-/// The destination of one output stream.
-#[derive(Debug)]
-pub(crate) enum Sink {
-    /// Memory, which keeps the beginning and the end.
-    Buffer(OutputBuffer),
-    /// A reader, which may be slow.
-    Events {
-        to: mpsc::Sender<Result<Event>>,
-        error: bool,
-    },
-    /// A shell's log.
-    Log { log: Arc<Log>, error: bool },
-}
-
-/// The reader is gone.
-struct Closed;
-
-impl Sink {
-    async fn push(&mut self, piece: &[u8]) -> Result<(), Closed> {
-        match self {
-            Self::Buffer(buffer) => buffer.push(piece),
-            Self::Log { log, error } => log.push(*error, piece),
-            Self::Events { to, error } => {
-                let piece = Bytes::copy_from_slice(piece);
-                let event = match error {
-                    true => Event::Stderr(piece),
-                    false => Event::Stdout(piece),
-                };
-                return to.send(Ok(event)).await.map_err(|_| Closed);
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns the output that was kept in memory.
-    pub(crate) fn output(self) -> Output {
-        match self {
-            Self::Buffer(buffer) => buffer.finish(),
-            Self::Events { .. } | Self::Log { .. } => Output::default(),
-        }
-    }
 }
 
 /// The command printed more than allowed.
@@ -144,11 +94,12 @@ pub(crate) async fn pump(
                 _ = finish.wait_for(|finish| *finish) => {}
             }
         }
-        let read = match finishing {
-            false => pipe.try_read(&mut buffer),
+        let read = if finishing {
             // Reads directly, because the event loop may not know about the
             // data yet.
-            true => rustix::io::read(&pipe, &mut buffer[..]).map_err(io::Error::from),
+            rustix::io::read(&pipe, &mut buffer[..]).map_err(io::Error::from)
+        } else {
+            pipe.try_read(&mut buffer)
         };
         let count = match read {
             Ok(count) => count,
@@ -160,7 +111,7 @@ pub(crate) async fn pump(
         let piece = buffer.get(..count).unwrap_or_default();
         let allowed = take(left, count);
         let piece = piece.get(..allowed).unwrap_or_default();
-        if count == 0 || (allowed > 0 && sink.push(piece).await.is_err()) {
+        if count == 0 || (allowed > 0 && write(sink, piece).await.is_err()) {
             return Ok(());
         }
         if allowed < count {
@@ -176,6 +127,19 @@ pub(crate) async fn pump(
             }
         }
     }
+}
+
+/// The reader is gone.
+struct Closed;
+
+/// Writes a piece of output, waiting for a slow reader.
+async fn write(sink: &mut Sink, piece: &[u8]) -> Result<(), Closed> {
+    if let Some(event) = sink.push(piece)
+        && let Some(reader) = sink.reader()
+    {
+        reader.send(Ok(event)).await.map_err(|_| Closed)?;
+    }
+    Ok(())
 }
 
 /// Takes up to `wanted` from `left`.

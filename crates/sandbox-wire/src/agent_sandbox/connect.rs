@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backend_core::{Error, ErrorKind, Quoted, Result};
+use backend_run::Activity;
 use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 use crate::agent_sandbox::AgentOptions;
-use crate::agent_sandbox::activity::Activity;
 use crate::agent_sandbox::output::{AgentOutput, Messages};
 use crate::channel::{Channel, ChannelError, ChannelSetup, start};
 use crate::handshake::{ClientHello, greet_agent};
@@ -71,7 +71,7 @@ pub(super) async fn connect<M: Machine>(
     let setup = ChannelSetup {
         socket,
         received,
-        busy: Box::new(move || activity.note()),
+        busy: Box::new(move || activity.touch()),
         info,
         heartbeat: options.heartbeat,
         patience: options.patience,

@@ -4,16 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use backend_core::ops::{Command, Event, ExecuteOutcome, Links, OutputBuffer, StopMode, Streams};
+use backend_core::ops::{Command, ExecuteOutcome, Links, ShellInfo, StopMode, Streams};
 use backend_core::{Error, EventStream, Result, VPath};
-use futures::StreamExt as _;
-use tokio::sync::{mpsc, oneshot, watch};
+use backend_run::{
+    Activity, CommandResult, Launched, RunMode, Shells, Sinks, UseGuard, panicked, stopped,
+};
+use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, timeout};
 
-use super::activity::{Activity, UseGuard};
 use super::pool::Pool;
 use super::sentinel::random_word;
-use super::shells::Shells;
 use super::worker::{Request, WorkerError};
 use crate::engine;
 use crate::machine::{Machine, Process, Spawn};
@@ -21,14 +21,9 @@ use crate::machine::{Machine, Process, Spawn};
 mod drive;
 mod flow;
 
-pub(crate) use drive::drive;
 use flow::Flow;
-pub(crate) use flow::Sink;
 
 const SCRIPT: &str = include_str!("command.sh");
-
-/// The number of events buffered for a slow reader.
-const WAITING_EVENTS: usize = 8;
 
 /// The number of checks on a terminated process before it is killed. Each takes
 /// the script 30 ms.
@@ -46,76 +41,70 @@ const LEFT_BEHIND: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) struct Runner<M> {
     pool: Arc<Pool<M>>,
-    activity: Arc<Activity>,
+    activity: Activity,
     /// The number of stops of the sandbox.
     stops: watch::Sender<u64>,
     commands: AtomicU64,
-    pub(crate) shells: Arc<Shells>,
+    pub(crate) shells: Shells,
 }
 
 /// A command that is about to run, or runs.
 #[derive(Debug)]
 pub(crate) struct Task<M> {
-    pub(crate) command: Command,
-    pub(crate) pool: Arc<Pool<M>>,
-    pub(crate) stops: watch::Receiver<u64>,
-    pub(crate) shells: Arc<Shells>,
+    command: Command,
+    pool: Arc<Pool<M>>,
+    stops: watch::Receiver<u64>,
     /// The marker of its processes.
     mark: String,
-    _runs: UseGuard,
+    _running: UseGuard,
 }
 
 /// A started command.
 pub(crate) struct Job {
-    pub(crate) process: Process,
-    pub(crate) flow: Flow,
-    pub(crate) pid: u32,
-    pub(crate) began: Instant,
+    process: Process,
+    flow: Flow,
+    pid: u32,
+    began: Instant,
 }
 
 impl<M: Machine> Runner<M> {
-    pub(crate) fn new(pool: Arc<Pool<M>>, activity: Arc<Activity>) -> Self {
+    pub(crate) fn new(pool: Arc<Pool<M>>, activity: Activity) -> Self {
         Self {
             pool,
             activity,
             stops: watch::channel(0).0,
             commands: AtomicU64::new(0),
-            shells: Arc::default(),
+            shells: Shells::new(engine::handle),
         }
     }
 
-    pub(crate) fn touch(&self) {
-        drop(self.activity.used());
-    }
-
     /// Checks a command and creates its task.
-    pub(crate) fn task(&self, command: Command) -> Result<Task<M>> {
+    fn task(&self, command: Command) -> Result<Task<M>> {
         command.check()?;
         let number = self.commands.fetch_add(1, Ordering::Relaxed);
         Ok(Task {
             command,
             pool: Arc::clone(&self.pool),
             stops: self.stops.subscribe(),
-            shells: Arc::clone(&self.shells),
             mark: self.pool.mark(number),
-            _runs: self.activity.runs(),
+            _running: self.activity.command(),
         })
     }
 
     pub(crate) async fn execute(&self, command: Command) -> Result<ExecuteOutcome> {
         let task = self.task(command)?;
         let (reply, answer) = oneshot::channel();
-        engine::handle()?.spawn(execute(task, reply));
+        engine::handle()?.spawn(backend_run::execute(task, reply));
         answer.await.unwrap_or_else(|_| Err(panicked()))
     }
 
     pub(crate) async fn stream(&self, command: Command) -> Result<EventStream> {
         let task = self.task(command)?;
-        let (started, answer) = oneshot::channel();
-        let (events, mut stream) = mpsc::channel(WAITING_EVENTS);
-        engine::handle()?.spawn(stream_events(task, started, events));
-        answer.await.unwrap_or_else(|_| Err(panicked()))?;
-        Ok(futures::stream::poll_fn(move |cx| stream.poll_recv(cx)).boxed())
+        backend_run::stream(engine::handle()?, task).await
+    }
+
+    pub(crate) async fn shell_start(&self, command: Command) -> Result<ShellInfo> {
+        self.shells.start(self.task(command)?).await
     }
 
     /// Ends every command and the machine.
@@ -141,8 +130,30 @@ fn kill(group: &str, mark: &str) -> Request {
         .arg(KILL_LOOKS.to_string())
 }
 
-pub(crate) fn panicked() -> Error {
-    Error::internal("a command's task panicked; please report this")
+impl<M: Machine> backend_run::Task for Task<M> {
+    type Job = Job;
+
+    fn command(&self) -> &Command {
+        &self.command
+    }
+
+    async fn launch(&mut self, mode: RunMode) -> Result<Launched<Job>> {
+        let mut job = self.start(mode == RunMode::Shell).await?;
+        Ok(Launched {
+            pid: Some(job.pid),
+            stdin: job.process.stdin.take(),
+            job,
+        })
+    }
+
+    async fn drive(
+        &mut self,
+        job: Job,
+        sinks: &mut Sinks,
+        cancel: impl Future<Output = ()> + Send,
+    ) -> Result<CommandResult> {
+        drive::drive(self, job, sinks, cancel).await
+    }
 }
 
 impl<M: Machine> Task<M> {
@@ -151,7 +162,7 @@ impl<M: Machine> Task<M> {
     /// # Errors
     ///
     /// `Unavailable` if it does not start in time.
-    pub(crate) async fn launch(&self, stdin: bool) -> Result<Job> {
+    async fn start(&self, stdin: bool) -> Result<Job> {
         let machine = &self.pool.machine;
         machine.start().await?;
         let directory = self.command.directory.clone();
@@ -194,7 +205,7 @@ impl<M: Machine> Task<M> {
                     Err(WorkerError::Silent.error())
                 })
             }
-            () = drive::stopped(&mut stops) => Err(drive::was_stopped()),
+            () = drive::stopping(&mut stops) => Err(stopped()),
         }
     }
 
@@ -226,7 +237,7 @@ impl<M: Machine> Task<M> {
     }
 
     /// Ends everything that the command started.
-    pub(crate) async fn end(&self, pid: u32) {
+    async fn end(&self, pid: u32) {
         let group = match pid {
             0 => String::new(),
             pid => pid.to_string(),
@@ -234,52 +245,6 @@ impl<M: Machine> Task<M> {
         // Processes that cannot be ended end with the machine.
         let _ = self.pool.ask(kill(&group, &self.mark)).await;
     }
-}
-
-/// Runs a command for a caller that waits for its end.
-async fn execute<M: Machine>(
-    mut task: Task<M>,
-    mut reply: oneshot::Sender<Result<ExecuteOutcome>>,
-) {
-    let buffer = || OutputBuffer::new(task.command.output_bytes);
-    let mut sink = Sink::Buffers(buffer(), buffer());
-    let outcome = match task.launch(false).await {
-        Ok(job) => {
-            let ending = drive(&mut task, job, &mut sink, reply.closed()).await;
-            ending.and_then(drive::CommandResult::outcome)
-        }
-        Err(error) => Err(error),
-    };
-    let outcome = outcome.map(|mut outcome| {
-        (outcome.stdout, outcome.stderr) = sink.outputs();
-        outcome
-    });
-    // Record the last activity before the caller can ask for it.
-    drop(task);
-    let _ = reply.send(outcome);
-}
-
-/// Runs a command for a caller that reads its output as a stream.
-async fn stream_events<M: Machine>(
-    mut task: Task<M>,
-    started: oneshot::Sender<Result<()>>,
-    events: mpsc::Sender<Result<Event>>,
-) {
-    let job = match task.launch(false).await {
-        Ok(job) => job,
-        Err(error) => {
-            let _ = started.send(Err(error));
-            return;
-        }
-    };
-    let _ = started.send(Ok(()));
-    let mut sink = Sink::Events(events.clone());
-    let ending = drive(&mut task, job, &mut sink, events.closed()).await;
-    drop(task);
-    let last = ending
-        .and_then(drive::CommandResult::outcome)
-        .map(Event::Ended);
-    let _ = events.send(last).await;
 }
 
 #[cfg(test)]
@@ -291,7 +256,7 @@ mod tests {
 
     fn runner() -> Runner<Talker> {
         let machine = Arc::new(Talker(Talk::ComplainsFirst));
-        Runner::new(Arc::new(Pool::new(machine)), Arc::default())
+        Runner::new(Arc::new(Pool::new(machine)), Activity::default())
     }
 
     #[tokio::test(start_paused = true)]
@@ -306,7 +271,7 @@ mod tests {
                 .task(Command::new("true").timeout(may_take))
                 .unwrap();
             let began = Instant::now();
-            let error = task.launch(false).await.map(drop).unwrap_err();
+            let error = task.start(false).await.map(drop).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
             let taken = began.elapsed();
             assert!(taken < given_up + seconds(1), "{may_take:?}: {taken:?}");
@@ -324,7 +289,7 @@ mod tests {
             began.elapsed()
         };
         let launch = async {
-            let error = task.launch(false).await.map(drop).unwrap_err();
+            let error = task.start(false).await.map(drop).unwrap_err();
             assert!(error.message().contains("was stopped"), "{error}");
             began.elapsed()
         };

@@ -6,41 +6,19 @@ use std::future::Future;
 use std::pin::pin;
 use std::time::Duration;
 
-use backend_core::ops::{CommandStatus, Event, ExecuteOutcome};
+use backend_core::ops::{CommandStatus, Event};
 use backend_core::{Error, Result};
+use backend_run::{CommandResult, Sinks};
 use futures::future::{BoxFuture, Fuse, FutureExt as _};
 use futures::{StreamExt as _, future};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
-use super::flow::{Exit, Flow, Sink};
+use super::flow::{Exit, Flow};
 use super::{Job, Task};
 use crate::machine::{Machine, OutputChunk, Process};
 
 /// The timeout for the final report of an ended command's script.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// The result of a command.
-#[derive(Debug)]
-pub(crate) struct CommandResult {
-    pub(crate) status: CommandStatus,
-    leftovers: u32,
-    duration: Duration,
-    /// Whether it was ended because the sandbox was stopped.
-    stopped: bool,
-}
-
-impl CommandResult {
-    /// Returns the outcome, or an error if the sandbox was stopped.
-    pub(super) fn outcome(self) -> Result<ExecuteOutcome> {
-        if self.stopped {
-            return Err(was_stopped());
-        }
-        let mut outcome = ExecuteOutcome::new(self.status);
-        outcome.leftovers = self.leftovers;
-        outcome.duration = self.duration;
-        Ok(outcome)
-    }
-}
 
 /// The reason to end a command. A later variant overrides earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
@@ -69,10 +47,10 @@ enum Next {
 /// # Errors
 ///
 /// `Unavailable` if the machine is lost.
-pub(crate) async fn drive<M: Machine>(
-    task: &mut Task<M>,
+pub(super) async fn drive<M: Machine>(
+    task: &Task<M>,
     job: Job,
-    sink: &mut Sink,
+    sinks: &mut Sinks,
     cancel: impl Future<Output = ()>,
 ) -> Result<CommandResult> {
     let Job {
@@ -92,22 +70,22 @@ pub(crate) async fn drive<M: Machine>(
     let mut reason: Option<Reason> = None;
     let mut given_up: Fuse<BoxFuture<'_, ()>> = Fuse::terminated();
     let (mut lost, mut duration) = (None, None);
-    flow.begin(sink)?;
+    flow.begin(sinks)?;
     while flow.exit().is_none() || !flow.waiting.is_empty() {
         let is_idle = flow.waiting.is_empty();
         let next = tokio::select! {
             biased;
             () = &mut cancel => Next::End(Reason::Cancelled),
-            () = stopped(&mut stops) => Next::End(Reason::Stopped),
+            () = stopping(&mut stops) => Next::End(Reason::Stopped),
             () = &mut deadline => Next::End(Reason::TimedOut),
             () = &mut killing => Next::Killed,
             () = &mut given_up, if is_idle => Next::GivenUp,
-            () = hand_over(&mut flow.waiting, sink), if !is_idle => Next::Taken,
+            () = hand_over(&mut flow.waiting, sinks.stdout.reader()), if !is_idle => Next::Taken,
             piece = output.next(), if is_idle => Next::Printed(piece),
         };
         let end = match next {
             Next::Printed(Some(Ok(piece))) => {
-                flow.take(piece, sink)?;
+                flow.take(piece, sinks)?;
                 if flow.exit().is_some() {
                     duration.get_or_insert_with(|| began.elapsed());
                 }
@@ -171,27 +149,21 @@ fn ending(flow: &Flow, reason: Option<Reason>, exit: Exit, duration: Duration) -
     }
 }
 
-pub(super) fn was_stopped() -> Error {
-    Error::unavailable(
-        "the sandbox was stopped while the command ran; run it again to restart the sandbox",
-    )
-}
-
 /// Waits until the sandbox stops. Dropping the sandbox does not count: a caller
 /// that still waits for a command gets its outcome.
-pub(super) async fn stopped(stops: &mut watch::Receiver<u64>) {
+pub(super) async fn stopping(stops: &mut watch::Receiver<u64>) {
     if stops.changed().await.is_err() {
         future::pending::<()>().await;
     }
 }
 
 /// Sends one event to a reader. Dropping the future loses nothing.
-async fn hand_over(waiting: &mut VecDeque<Event>, sink: &Sink) {
-    let Sink::Events(to) = sink else {
+async fn hand_over(waiting: &mut VecDeque<Event>, reader: Option<&mpsc::Sender<Result<Event>>>) {
+    let Some(reader) = reader else {
         waiting.clear();
         return;
     };
-    match to.reserve().await {
+    match reader.reserve().await {
         Ok(place) => {
             if let Some(event) = waiting.pop_front() {
                 place.send(Ok(event));

@@ -1,18 +1,16 @@
 //! The output of a command's program, and the status lines of its script in it.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
-use backend_core::ops::{CommandStatus, Event, Output, OutputBuffer};
+use backend_core::ops::{CommandStatus, Event};
 use backend_core::{Error, Quoted, Result};
+use backend_run::{OutputStream, Sinks};
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt as _;
-use tokio::sync::mpsc;
 
 use super::Job;
 use crate::machine::{Machine, OutputChunk};
 use crate::portable::sentinel::Scanner;
-use crate::portable::shells::Log;
 use crate::portable::worker::{WorkerError, broken, wait_until};
 
 /// Bytes before a command's start that are examined.
@@ -20,27 +18,6 @@ const TEXT_BYTES: usize = 4 * 1024;
 
 /// Bytes of standard error that may arrive before the report of the start.
 const AHEAD_BYTES: usize = 64 * 1024 * 1024;
-
-/// The destination of output.
-#[derive(Debug)]
-pub(crate) enum Sink {
-    /// Memory, which keeps the beginning and the end of each stream.
-    Buffers(OutputBuffer, OutputBuffer),
-    /// A reader, which may be slow.
-    Events(mpsc::Sender<Result<Event>>),
-    /// A shell's log.
-    Log(Arc<Log>),
-}
-
-impl Sink {
-    /// Returns the output that was kept in memory.
-    pub(crate) fn outputs(self) -> (Output, Output) {
-        match self {
-            Self::Buffers(out, err) => (out.finish(), err.finish()),
-            Self::Events(_) | Self::Log(_) => (Output::default(), Output::default()),
-        }
-    }
-}
 
 /// The exit status of a command, as reported by its script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,11 +80,10 @@ impl Flow {
     }
 
     /// Handles a piece of output and forwards the payload.
-    pub(crate) fn take(&mut self, piece: OutputChunk, sink: &mut Sink) -> Result<()> {
-        let is_error = matches!(piece, OutputChunk::Stderr(_));
-        let (stream, piece) = match piece {
-            OutputChunk::Stdout(piece) => (&mut self.out, piece),
-            OutputChunk::Stderr(piece) => (&mut self.err, piece),
+    pub(crate) fn take(&mut self, piece: OutputChunk, sinks: &mut Sinks) -> Result<()> {
+        let (from, stream, piece) = match piece {
+            OutputChunk::Stdout(piece) => (OutputStream::Stdout, &mut self.out, piece),
+            OutputChunk::Stderr(piece) => (OutputStream::Stderr, &mut self.err, piece),
         };
         // Leftover processes may go on. Their output is dropped.
         if stream.exit.is_some() {
@@ -115,9 +91,9 @@ impl Flow {
         }
         stream.buffer.extend_from_slice(&piece);
         loop {
-            let stream = match is_error {
-                true => &mut self.err,
-                false => &mut self.out,
+            let stream = match from {
+                OutputStream::Stdout => &mut self.out,
+                OutputStream::Stderr => &mut self.err,
             };
             let said = self.scanner.find(&stream.buffer, 0);
             let payload = match &said {
@@ -130,28 +106,21 @@ impl Flow {
                 stream.handle_status(&said.words)?;
             }
             let is_over = said.is_err() || stream.exit.is_some();
-            self.forward(is_error, payload, sink);
+            self.forward(from, payload, sinks);
             if is_over {
                 return Ok(());
             }
         }
     }
 
-    fn forward(&mut self, is_error: bool, mut payload: Bytes, sink: &mut Sink) {
+    fn forward(&mut self, from: OutputStream, mut payload: Bytes, sinks: &mut Sinks) {
         if payload.len() as u64 > self.left {
             self.over = true;
             payload.truncate(usize::try_from(self.left).unwrap_or(usize::MAX));
         }
         self.left -= payload.len() as u64;
-        if payload.is_empty() {
-            return;
-        }
-        match sink {
-            Sink::Buffers(_, err) if is_error => err.push(&payload),
-            Sink::Buffers(out, _) => out.push(&payload),
-            Sink::Log(log) => log.push(is_error, &payload),
-            Sink::Events(_) if is_error => self.waiting.push_back(Event::Stderr(payload)),
-            Sink::Events(_) => self.waiting.push_back(Event::Stdout(payload)),
+        if !payload.is_empty() {
+            self.waiting.extend(sinks.of(from).push(&payload));
         }
     }
 }
@@ -260,12 +229,12 @@ impl Flow {
     }
 
     /// Forwards the output that arrived together with the start.
-    pub(crate) fn begin(&mut self, sink: &mut Sink) -> Result<()> {
+    pub(crate) fn begin(&mut self, sinks: &mut Sinks) -> Result<()> {
         for piece in [
             OutputChunk::Stdout(Bytes::new()),
             OutputChunk::Stderr(Bytes::new()),
         ] {
-            self.take(piece, sink)?;
+            self.take(piece, sinks)?;
         }
         Ok(())
     }

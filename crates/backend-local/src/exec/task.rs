@@ -2,107 +2,97 @@
 //! engine.
 
 use std::future::Future;
+use std::os::fd::OwnedFd;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use backend_core::limits::KILL_GRACE;
-use backend_core::ops::{Command, CommandStatus, Event, ExecuteOutcome, OutputBuffer, Streams};
+use backend_core::ops::{Command, CommandStatus, Streams};
 use backend_core::{Error, Result};
+use backend_run::{CommandResult, Launched, RunMode, Sinks, Stdin, UseGuard};
 use futures_util::FutureExt;
 use futures_util::future::FusedFuture;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::job::{Exited, Extent, Job};
-use super::pump::{OverLimit, Pipes, Sink, pump};
-use super::runner::Task;
-
-/// The time that processes left behind by a finished command may go on printing
-/// before they are killed, unless [`Commands::linger`](crate::Commands::linger)
-/// sets another. Enough for the last filter of a pipeline that its shell did
-/// not wait for.
-pub(crate) const LINGER: Duration = Duration::from_millis(50);
+use super::job::{Exited, Extent, Job, StartRequest, spawn_error};
+use super::pump::{OverLimit, Pipes, pipes, pump};
+use super::state::{LINGER, State};
 
 /// The time allowed for a killed process to disappear.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The result of a command.
+/// A command that is about to run.
 #[derive(Debug)]
-pub(crate) struct CommandResult {
-    pub(crate) status: CommandStatus,
-    pub(crate) leftovers: u32,
-    pub(crate) duration: Duration,
-    /// Whether it was ended because the sandbox was stopped.
-    pub(crate) stopped: bool,
+pub(crate) struct Task {
+    _running: UseGuard,
+    state: Arc<State>,
+    command: Command,
+    directory: Option<Arc<OwnedFd>>,
+    /// Changes when the sandbox stops.
+    stopped: watch::Receiver<u64>,
+    /// The time of the start request.
+    began: Instant,
 }
 
-impl CommandResult {
-    /// Returns the outcome, or an error if the sandbox was stopped.
-    fn outcome(self) -> Result<ExecuteOutcome> {
-        if self.stopped {
-            return Err(Error::unavailable(
-                "the sandbox was stopped while the command ran; run it again to restart the sandbox",
-            ));
+impl Task {
+    pub(crate) fn new(state: &Arc<State>, command: Command, directory: Arc<OwnedFd>) -> Self {
+        Self {
+            _running: state.activity.command(),
+            state: Arc::clone(state),
+            command,
+            directory: Some(directory),
+            stopped: state.stops.subscribe(),
+            began: Instant::now(),
         }
-        let mut outcome = ExecuteOutcome::new(self.status);
-        outcome.leftovers = self.leftovers;
-        outcome.duration = self.duration;
-        Ok(outcome)
     }
 }
 
-/// Runs a command for a caller that waits for its end.
-pub(crate) async fn execute(mut task: Task, mut reply: oneshot::Sender<Result<ExecuteOutcome>>) {
-    let sink = || Sink::Buffer(OutputBuffer::new(task.command.output_bytes));
-    let mut sinks = (sink(), sink());
-    let outcome = match task.launch(false, false).await {
-        Ok((mut job, pipes)) => {
-            let cancel = reply.closed();
-            drive(&mut task, &mut job, pipes, &mut sinks, cancel)
-                .await
-                .and_then(CommandResult::outcome)
-        }
-        Err(error) => Err(error),
-    };
-    let outcome = outcome.map(|mut outcome| {
-        outcome.stdout = sinks.0.output();
-        outcome.stderr = sinks.1.output();
-        outcome
-    });
-    // Record the last activity before the caller can ask for it.
-    drop(task);
-    let _ = reply.send(outcome);
-}
+impl backend_run::Task for Task {
+    type Job = (Job, Pipes);
 
-/// Runs a command for a caller that reads its output as a stream.
-pub(crate) async fn stream(
-    mut task: Task,
-    started: oneshot::Sender<Result<()>>,
-    events: mpsc::Sender<Result<Event>>,
-) {
-    let launched = match task.launch(false, true).await {
-        Ok((mut job, pipes)) => job.started().await.map(|_| (job, pipes)),
-        Err(error) => Err(error),
-    };
-    let (mut job, pipes) = match launched {
-        Ok(launched) => launched,
-        Err(error) => {
-            let _ = started.send(Err(error));
-            return;
-        }
-    };
-    let _ = started.send(Ok(()));
-    let sink = |error| Sink::Events {
-        to: events.clone(),
-        error,
-    };
-    let mut sinks = (sink(false), sink(true));
-    let cancel = events.closed();
-    let ending = drive(&mut task, &mut job, pipes, &mut sinks, cancel).await;
-    drop(task);
-    let last = ending.and_then(CommandResult::outcome).map(Event::Ended);
-    let _ = events.send(last).await;
+    fn command(&self) -> &Command {
+        &self.command
+    }
+
+    async fn launch(&mut self, mode: RunMode) -> Result<Launched<Self::Job>> {
+        let directory = self.directory.take();
+        let directory = directory.ok_or_else(|| Error::internal("a command started twice"))?;
+        let is_merged = self.command.streams == Streams::Merged;
+        let (mut pipes, ends) =
+            pipes(mode == RunMode::Shell, is_merged).map_err(|error| spawn_error(false, error))?;
+        let start = StartRequest {
+            line: std::mem::take(&mut self.command.line),
+            environment: std::mem::take(&mut self.command.environment),
+            directory,
+            ends,
+            announce: mode != RunMode::Execute,
+        };
+        let (mut job, began) = self.state.launch(start).await?;
+        self.began = began;
+        let pid = if mode == RunMode::Execute {
+            None
+        } else {
+            Some(job.started().await?)
+        };
+        let stdin = pipes.stdin.take();
+        Ok(Launched {
+            job: (job, pipes),
+            pid,
+            stdin: stdin.map(|stdin| Box::pin(stdin) as Stdin),
+        })
+    }
+
+    async fn drive(
+        &mut self,
+        (mut job, pipes): Self::Job,
+        sinks: &mut Sinks,
+        cancel: impl Future<Output = ()> + Send,
+    ) -> Result<CommandResult> {
+        drive(self, &mut job, pipes, sinks, cancel).await
+    }
 }
 
 /// The reason why the first wait is over.
@@ -119,11 +109,11 @@ enum Reason {
 /// # Errors
 ///
 /// `Unavailable` if the supervisor is lost.
-pub(crate) async fn drive(
+async fn drive(
     task: &mut Task,
     job: &mut Job,
     pipes: Pipes,
-    sinks: &mut (Sink, Sink),
+    sinks: &mut Sinks,
     cancel: impl Future<Output = ()>,
 ) -> Result<CommandResult> {
     let Task {
@@ -136,8 +126,13 @@ pub(crate) async fn drive(
     let left = AtomicU64::new(command.hard_output_bytes);
     let (finish, finishing) = watch::channel(false);
     let pumps = async {
-        let out = pump(Some(pipes.stdout), &mut sinks.0, &left, finishing.clone());
-        let err = pump(pipes.stderr, &mut sinks.1, &left, finishing.clone());
+        let out = pump(
+            Some(pipes.stdout),
+            &mut sinks.stdout,
+            &left,
+            finishing.clone(),
+        );
+        let err = pump(pipes.stderr, &mut sinks.stderr, &left, finishing.clone());
         tokio::try_join!(out, err).map(|_| ())
     };
     let mut flow = Flow {
@@ -202,9 +197,10 @@ pub(crate) async fn drive(
 }
 
 fn status(exited: Exited) -> CommandStatus {
-    match exited.signal {
-        true => CommandStatus::Signalled(exited.number),
-        false => CommandStatus::Exited(exited.number),
+    if exited.signal {
+        CommandStatus::Signalled(exited.number)
+    } else {
+        CommandStatus::Exited(exited.number)
     }
 }
 
@@ -282,9 +278,4 @@ impl<P: FusedFuture<Output = Result<(), OverLimit>>> Flow<'_, P> {
             .await;
         exited.ok().transpose()
     }
-}
-
-/// Whether both streams share one pipe.
-pub(crate) fn merged(command: &Command) -> bool {
-    command.streams == Streams::Merged
 }

@@ -1,0 +1,340 @@
+//! [`State`]: the settings of a backend's commands, the process that starts
+//! them, and their shutdown.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use backend_core::limits::KILL_GRACE;
+use backend_core::ops::StopMode;
+use backend_core::{Error, ErrorKind, Quoted, Result};
+use backend_run::{Activity, Shells};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::Commands;
+use super::client::{Settings, SupervisorClient};
+use super::direct::{self, Direct};
+use super::job::{Job, StartRequest, Supervised};
+use super::locate::{self, Program};
+use super::temp_dir::TempDir;
+use crate::engine;
+use crate::random::random;
+use crate::supervisor::limits::Launch;
+use crate::supervisor::{Confinement, Policy};
+
+/// The time that processes left behind by a finished command may go on printing
+/// before they are killed, unless [`Commands::linger`](crate::Commands::linger)
+/// sets another. Enough for the last filter of a pipeline that its shell did
+/// not wait for.
+pub(super) const LINGER: Duration = Duration::from_millis(50);
+
+/// The time that a stop waits for commands to end.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// State shared by a runner and its tasks on the engine.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(super) id: String,
+    shell: Option<PathBuf>,
+    environment: Vec<(OsString, OsString)>,
+    launcher: Launcher,
+    /// A counter of supervisors and commands, for their markers.
+    numbers: AtomicU64,
+    /// The number of stops. Each task ends its command when this changes.
+    pub(super) stops: watch::Sender<u64>,
+    pub(super) activity: Activity,
+    pub(super) shells: Shells,
+    /// The time that leftover processes of a command may go on printing.
+    pub(super) linger: Duration,
+    /// The directory for temporary files of confined commands.
+    _temporary: Option<TempDir>,
+}
+
+/// The process that starts commands.
+#[derive(Debug)]
+enum Launcher {
+    Supervisor(SupervisorSlot),
+    /// This process.
+    Direct {
+        /// Whether it is ready, or a command has run, since the last stop.
+        is_used: AtomicBool,
+    },
+}
+
+/// A supervisor, which the first command starts.
+#[derive(Debug)]
+struct SupervisorSlot {
+    program: Program,
+    policy: Option<Policy>,
+    launch: Option<Launch>,
+    connection: Mutex<Connection>,
+    /// Held while a supervisor is started, so that only one is.
+    starting: tokio::sync::Mutex<()>,
+}
+
+#[derive(Debug)]
+enum Connection {
+    None,
+    Open(Arc<SupervisorClient>),
+    /// The backend was dropped.
+    Closed,
+}
+
+impl SupervisorSlot {
+    fn connection(&self) -> MutexGuard<'_, Connection> {
+        self.connection
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the supervisor, if one runs.
+    fn running(&self) -> Option<Arc<SupervisorClient>> {
+        match &*self.connection() {
+            Connection::Open(client) if client.is_alive() => Some(Arc::clone(client)),
+            _ => None,
+        }
+    }
+
+    /// Stores a supervisor, or closes it if the backend was dropped meanwhile.
+    fn store(&self, client: &Arc<SupervisorClient>) {
+        let mut connection = self.connection();
+        if matches!(*connection, Connection::Closed) {
+            client.close();
+        } else {
+            *connection = Connection::Open(Arc::clone(client));
+        }
+    }
+
+    fn take(&self) -> Option<Arc<SupervisorClient>> {
+        let mut connection = self.connection();
+        let Connection::Open(client) = &*connection else {
+            return None;
+        };
+        let client = Arc::clone(client);
+        *connection = Connection::None;
+        Some(client)
+    }
+
+    fn close(&self) {
+        let before = std::mem::replace(&mut *self.connection(), Connection::Closed);
+        if let Connection::Open(client) = before {
+            client.close();
+        }
+    }
+}
+
+impl State {
+    /// Checks the settings. `directories` are the host paths that the backend
+    /// may access.
+    pub(super) fn open(
+        commands: &Commands,
+        directories: &[&Path],
+        read_only: bool,
+    ) -> Result<Self> {
+        if let Some(name) = commands.environment.broken() {
+            return Err(Error::new(
+                ErrorKind::Config,
+                format!(
+                    "{} is not a valid environment variable",
+                    Quoted::new(&name.to_string_lossy())
+                ),
+            ));
+        }
+        let id = format!("local-{:016x}", random());
+        let mut variables = commands.environment.resolve(locate::host_variables());
+        let temporary = if matches!(commands.confinement, Confinement::Off) {
+            None
+        } else {
+            Some(TempDir::new()?)
+        };
+        if let Some(temporary) = &temporary {
+            // An empty home breaks fewer programs than an unreadable one.
+            for name in ["TMPDIR", "HOME"] {
+                if !commands.environment.decides(name) {
+                    variables.insert(name.into(), temporary.path().into());
+                }
+            }
+        }
+        let activity = Activity::default();
+        activity.touch();
+        Ok(Self {
+            id,
+            shell: commands.shell.clone(),
+            environment: variables.into_iter().collect(),
+            launcher: Launcher::open(commands, directories, read_only, temporary.as_ref())?,
+            numbers: AtomicU64::new(1),
+            stops: watch::channel(0).0,
+            activity,
+            shells: Shells::new(engine::handle),
+            linger: commands.linger.unwrap_or(LINGER),
+            _temporary: temporary,
+        })
+    }
+
+    /// Returns the home directory of commands, if their environment has one.
+    pub(crate) fn home(&self) -> Option<&OsString> {
+        let mut variables = self.environment.iter();
+        variables.find_map(|(name, value)| (name == "HOME").then_some(value))
+    }
+
+    pub(super) fn is_alive(&self) -> bool {
+        match &self.launcher {
+            Launcher::Supervisor(slot) => slot.running().is_some(),
+            Launcher::Direct { is_used } => is_used.load(Ordering::SeqCst),
+        }
+    }
+
+    /// Whether commands run under a supervisor.
+    pub(super) fn is_supervised(&self) -> bool {
+        matches!(self.launcher, Launcher::Supervisor(_))
+    }
+
+    /// Whether confinement or limits are asked of the supervisor.
+    pub(super) fn is_demanding(&self) -> bool {
+        match &self.launcher {
+            Launcher::Supervisor(slot) => slot.policy.is_some() || slot.launch.is_some(),
+            Launcher::Direct { .. } => false,
+        }
+    }
+
+    fn number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(super) async fn ready(&self) -> Result<()> {
+        match &self.launcher {
+            Launcher::Supervisor(slot) => self.supervisor(slot).await.map(drop),
+            Launcher::Direct { is_used } => {
+                is_used.store(true, Ordering::SeqCst);
+                Ok(())
+            }
+        }
+    }
+
+    /// Returns the supervisor that runs commands, starting one if needed.
+    async fn supervisor(&self, slot: &SupervisorSlot) -> Result<Arc<SupervisorClient>> {
+        if let Some(client) = slot.running() {
+            return Ok(client);
+        }
+        let _starting = slot.starting.lock().await;
+        if let Some(client) = slot.running() {
+            return Ok(client);
+        }
+        let settings = Settings {
+            shell: self.find_shell()?,
+            environment: self.environment.clone(),
+            policy: slot.policy.clone(),
+            launch: slot.launch.clone(),
+        };
+        let marker = format!("{}-{}-", self.id, self.number());
+        let client = SupervisorClient::start(&slot.program, &settings, marker).await?;
+        slot.store(&client);
+        Ok(client)
+    }
+
+    fn find_shell(&self) -> Result<PathBuf> {
+        let path = self.environment.iter().find(|(name, _)| name == "PATH");
+        let path = path.map(|(_, path)| path.as_os_str());
+        locate::shell(self.shell.as_deref(), path.map(OsStr::new))
+    }
+
+    /// Starts a command. The clock starts before the request is sent: the
+    /// command may have run for a while when the answer arrives.
+    pub(super) async fn launch(&self, start: StartRequest) -> Result<(Job, Instant)> {
+        match &self.launcher {
+            Launcher::Supervisor(slot) => {
+                let client = self.supervisor(slot).await?;
+                let began = Instant::now();
+                let job = Supervised::start(client, start).await?;
+                Ok((Job::Supervised(job), began))
+            }
+            Launcher::Direct { is_used } => {
+                let marker = format!("{}-0-{}", self.id, self.number());
+                let shell = self.find_shell()?;
+                let began = Instant::now();
+                let job = Direct::start(&shell, &self.environment, &marker, start)?;
+                is_used.store(true, Ordering::SeqCst);
+                Ok((Job::Direct(job), began))
+            }
+        }
+    }
+
+    /// Returns the work that ends leftovers of commands without a supervisor,
+    /// by their marker.
+    fn sweep(&self) -> Option<impl FnOnce() + Send + 'static> {
+        let has_run = !self.is_supervised() && self.is_alive();
+        let marker = format!("{}-0-", self.id);
+        has_run.then_some(move || direct::sweep(marker))
+    }
+
+    /// Ends every command and the supervisor, and waits until they are gone.
+    pub(super) async fn stop(&self, mode: StopMode) -> Result<()> {
+        self.stops.send_modify(|stops| *stops += 1);
+        let waited = tokio::time::timeout(KILL_GRACE + PATIENCE, self.activity.idle()).await;
+        // Ends processes that finished commands left behind.
+        if let Launcher::Supervisor(slot) = &self.launcher
+            && let Some(client) = slot.take()
+        {
+            client.stop().await;
+        }
+        if let Some(sweep) = self.sweep() {
+            let _ = tokio::task::spawn_blocking(sweep).await;
+        }
+        if let Launcher::Direct { is_used } = &self.launcher {
+            is_used.store(false, Ordering::SeqCst);
+        }
+        if mode == StopMode::Purge {
+            self.shells.remove_ended();
+        }
+        waited.map_err(|_| {
+            Error::unavailable("a process does not end even when killed; check for a broken disk")
+        })
+    }
+
+    /// Ends every command and the supervisor for good, without waiting.
+    pub(super) fn close(&self) {
+        self.stops.send_modify(|stops| *stops += 1);
+        if let Launcher::Supervisor(slot) = &self.launcher {
+            slot.close();
+        }
+    }
+}
+
+impl Launcher {
+    fn open(
+        commands: &Commands,
+        directories: &[&Path],
+        read_only: bool,
+        temporary: Option<&TempDir>,
+    ) -> Result<Self> {
+        let place = temporary.map_or(Path::new("/nonexistent"), TempDir::path);
+        let policy = commands.confinement.policy(directories, read_only, place)?;
+        let launch = commands.limits.launch()?;
+        match locate::supervisor(&commands.supervisor)? {
+            Some(program) => Ok(Self::Supervisor(SupervisorSlot {
+                program,
+                policy,
+                launch,
+                connection: Mutex::new(Connection::None),
+                starting: tokio::sync::Mutex::new(()),
+            })),
+            None if policy.is_some() || launch.is_some() => Err(Error::unsupported(
+                "confinement and limits need a supervisor; call `supervisor::run_if_asked` first thing in `main` or install agentbox-supervisor beside this program",
+            )),
+            None => Ok(Self::Direct {
+                is_used: AtomicBool::new(false),
+            }),
+        }
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        if let (Some(sweep), Ok(engine)) = (self.sweep(), engine::handle()) {
+            engine.spawn_blocking(sweep);
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Background shells: long-running commands with logs.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use backend_core::ops::{CommandStatus, ShellId, ShellInfo, ShellOutput};
+use backend_core::shells::{ShellTable, shell_id};
+use backend_core::{Error, ErrorKind, Result};
+use bytes::Bytes;
+use tokio::io::AsyncWriteExt as _;
+use tokio::sync::{Mutex, oneshot, watch};
+
+use crate::engine::{Engine, panicked};
+use crate::log::WatchedLog;
+use crate::sink::Sinks;
+use crate::task::{RunMode, Stdin, Task, stopped};
+
+type Table = ShellTable<Arc<Shell>>;
+
+/// The background shells of one sandbox. Dropping it ends them.
+#[derive(Debug)]
+pub struct Shells {
+    table: Arc<Table>,
+    engine: Engine,
+    /// Closed when this is dropped.
+    alive: watch::Sender<()>,
+}
+
+impl Shells {
+    /// Creates an empty table of shells that run on this engine.
+    pub fn new(engine: Engine) -> Self {
+        Self {
+            table: Arc::default(),
+            engine,
+            alive: watch::Sender::default(),
+        }
+    }
+
+    /// Starts a shell.
+    ///
+    /// # Errors
+    ///
+    /// Any error of the start; `TooLarge` if there are too many shells.
+    pub async fn start<T: Task>(&self, task: T) -> Result<ShellInfo> {
+        let engine = (self.engine)()?;
+        let number = self.table.reserve(|shell| !shell.log.is_running())?;
+        let starting = Starting {
+            table: Arc::clone(&self.table),
+            number,
+            alive: self.alive.subscribe(),
+        };
+        let (reply, answer) = oneshot::channel();
+        engine.spawn(starting.run(task, reply));
+        answer.await.unwrap_or_else(|_| Err(panicked()))
+    }
+
+    /// Takes a shell's unread output, waiting up to `wait` for some.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if there is no such shell.
+    pub async fn read(&self, id: &ShellId, wait: Duration) -> Result<ShellOutput> {
+        let shell = self.table.find(id)?;
+        if let Some(output) = shell.log.take() {
+            return Ok(output);
+        }
+        if wait.is_zero() {
+            return Ok(ShellOutput::new(shell.log.state()));
+        }
+        // The caller's runtime may have no timers, but the engine's does. The
+        // timer task ends when the caller goes away, and takes nothing out of
+        // the log.
+        let (mut waiting, over) = oneshot::channel::<()>();
+        (self.engine)()?.spawn(async move {
+            tokio::select! {
+                () = waiting.closed() => {}
+                () = tokio::time::sleep(wait) => {}
+            }
+        });
+        Ok(tokio::select! {
+            biased;
+            output = shell.log.next() => output,
+            _ = over => ShellOutput::new(shell.log.state()),
+        })
+    }
+
+    /// Writes to a shell; `None` closes its standard input. A call that is
+    /// dropped may have written a part.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if there is no such shell; `Conflict` if it reads no more.
+    pub async fn write(&self, id: &ShellId, input: Option<Bytes>) -> Result<()> {
+        self.table.find(id)?.write(input).await
+    }
+
+    /// Ends a shell. Returns whether it was running.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if there is no such shell.
+    pub async fn kill(&self, id: &ShellId) -> Result<bool> {
+        let shell = self.table.find(id)?;
+        let ran = shell.log.is_running();
+        shell.kill.send_replace(true);
+        shell.log.ended().await;
+        Ok(ran)
+    }
+
+    /// Returns the shells that have started.
+    pub fn list(&self) -> Vec<ShellInfo> {
+        let shells = self.table.list();
+        shells.iter().map(|shell| shell.info()).collect()
+    }
+
+    /// Removes all shells from the table, without ending those that run. Those
+    /// that are starting are ended.
+    pub fn clear(&self) {
+        self.table.clear();
+    }
+
+    /// Removes the shells that have ended.
+    pub fn remove_ended(&self) {
+        self.table.retain(|shell| shell.log.is_running());
+    }
+}
+
+/// A background shell.
+struct Shell {
+    id: ShellId,
+    line: String,
+    pid: Option<u32>,
+    log: Arc<WatchedLog>,
+    /// `None` once closed.
+    stdin: Mutex<Option<Stdin>>,
+    kill: watch::Sender<bool>,
+}
+
+impl fmt::Debug for Shell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Shell({})", self.id)
+    }
+}
+
+impl Shell {
+    fn info(&self) -> ShellInfo {
+        let mut info = ShellInfo::new(self.id.clone(), self.line.clone(), self.pid);
+        info.state = self.log.state();
+        info
+    }
+
+    async fn write(&self, input: Option<Bytes>) -> Result<()> {
+        let ended = self.log.ended();
+        let writing = async {
+            let mut stdin = self.stdin.lock().await;
+            let written = match (stdin.as_mut(), &input) {
+                (None, _) => return Err(conflict("its standard input is closed")),
+                (Some(pipe), Some(input)) => match pipe.write_all(input).await {
+                    Ok(()) => pipe.flush().await,
+                    failed => failed,
+                },
+                (Some(pipe), None) => pipe.shutdown().await,
+            };
+            if written.is_err() || input.is_none() {
+                *stdin = None;
+            }
+            written.map_err(|error| conflict("it reads no more input").with_source(error))
+        };
+        tokio::select! {
+            biased;
+            () = ended => Err(conflict("it has ended")),
+            written = writing => written,
+        }
+    }
+}
+
+fn conflict(text: &str) -> Error {
+    Error::new(
+        ErrorKind::Conflict,
+        format!("{text}; start another shell to go on"),
+    )
+}
+
+/// A reserved entry of the table.
+struct Starting {
+    table: Arc<Table>,
+    number: u64,
+    alive: watch::Receiver<()>,
+}
+
+impl Starting {
+    /// Runs a shell from start to end, on the engine.
+    async fn run<T: Task>(self, mut task: T, reply: oneshot::Sender<Result<ShellInfo>>) {
+        let Self {
+            table,
+            number,
+            mut alive,
+        } = self;
+        let line = task.command().line.clone();
+        let launched = match task.launch(RunMode::Shell).await {
+            Ok(launched) => launched,
+            Err(error) => {
+                table.fill(number, None);
+                let _ = reply.send(Err(error));
+                return;
+            }
+        };
+        let log = Arc::new(WatchedLog::default());
+        let (kill, mut killed) = watch::channel(reply.is_closed());
+        let shell = Arc::new(Shell {
+            id: shell_id(number),
+            line,
+            pid: launched.pid,
+            log: Arc::clone(&log),
+            stdin: Mutex::new(launched.stdin),
+            kill,
+        });
+        let is_listed = table.fill(number, Some(Arc::clone(&shell)));
+        let info = if is_listed {
+            Ok(shell.info())
+        } else {
+            Err(stopped())
+        };
+        if reply.send(info).is_err() || !is_listed {
+            // The caller never learned of the shell.
+            shell.kill.send_replace(true);
+        }
+        let cancel = async {
+            tokio::select! {
+                _ = killed.wait_for(|killed| *killed) => {}
+                // The sandbox was dropped.
+                () = async { while alive.changed().await.is_ok() {} } => {}
+            }
+        };
+        let mut sinks = Sinks::log(&log);
+        let result = task.drive(launched.job, &mut sinks, cancel).await;
+        // If the sandbox is lost, its commands are killed, and the real status
+        // is unknown.
+        let status = result.map_or(CommandStatus::Signalled(9), |result| result.status);
+        drop(task);
+        log.end(status);
+        *shell.stdin.lock().await = None;
+    }
+}
