@@ -19,6 +19,15 @@ fn closed() -> Error {
     )
 }
 
+/// Only the root exists.
+fn refuse_missing(path: &VPath) -> Result<()> {
+    if path.is_root() {
+        Ok(())
+    } else {
+        Err(Error::not_found())
+    }
+}
+
 derived_backend! {
     impl Backend for Empty {
         fn info(&self) -> BackendInfo {
@@ -26,24 +35,15 @@ derived_backend! {
         }
 
         async fn stat(&self, path: &VPath, _: StatOptions) -> Result<Entry> {
-            match path.is_root() {
-                true => Ok(Entry::directory(path.clone())),
-                false => Err(Error::not_found()),
-            }
+            refuse_missing(path).map(|()| Entry::directory(path.clone()))
         }
 
         async fn ls(&self, path: &VPath, options: LsOptions) -> Result<Listing> {
-            match path.is_root() {
-                true => options.listing(Vec::new(), Skipped::default()),
-                false => Err(Error::not_found()),
-            }
+            refuse_missing(path).and_then(|()| options.listing(Vec::new(), Skipped::default()))
         }
 
         async fn read(&self, path: &VPath, _: ReadOptions) -> Result<FileBytes> {
-            match path.is_root() {
-                true => Err(Error::is_a_directory()),
-                false => Err(Error::not_found()),
-            }
+            refuse_missing(path).and(Err(Error::is_a_directory()))
         }
 
         async fn write(&self, _: &VPath, _: Content, _: WriteOptions) -> Result<WriteOutcome> {
@@ -51,10 +51,7 @@ derived_backend! {
         }
 
         async fn create_dir(&self, path: &VPath, _: CreateDirOptions) -> Result<()> {
-            match path.is_root() {
-                true => Ok(()),
-                false => Err(closed()),
-            }
+            if path.is_root() { Ok(()) } else { Err(closed()) }
         }
 
         async fn delete(&self, _: &VPath, _: DeleteOptions) -> Result<()> {

@@ -115,9 +115,10 @@ impl Route {
             let at = error.path().and_then(|at| self.to_composite(at).ok());
             let at = at.as_ref().unwrap_or(path);
             let error = error.as_part_of(operation, at).relayed(NAME, at);
-            match is_about_backend(error.kind()) {
-                true => self.named(error),
-                false => error,
+            if is_about_backend(error.kind()) {
+                self.named(error)
+            } else {
+                error
             }
         }
     }

@@ -261,9 +261,10 @@ async fn join_all<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output>
                 *output = Some(ready);
             }
         }
-        match running.iter().all(|(_, output)| output.is_some()) {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
+        if running.iter().all(|(_, output)| output.is_some()) {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
         }
     })
     .await;

@@ -97,10 +97,11 @@ impl<S: Clone> ShellTable<S> {
     pub fn fill(&self, number: u64, shell: Option<S>) -> bool {
         let mut listed = self.lock();
         let is_listed = shell.is_some() && listed.shells.contains_key(&number);
-        match is_listed {
-            true => listed.shells.insert(number, shell),
-            false => listed.shells.remove(&number),
-        };
+        if is_listed {
+            listed.shells.insert(number, shell);
+        } else {
+            listed.shells.remove(&number);
+        }
         is_listed
     }
 

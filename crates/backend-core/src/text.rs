@@ -19,11 +19,6 @@ mod index;
 mod scan;
 mod window;
 
-#[cfg(test)]
-mod edit_tests;
-#[cfg(test)]
-mod window_tests;
-
 pub use decode::{Encoding, SNIFF_BYTES, detect, is_binary_for_search, is_text};
 pub use edit::{Applied, Edit, apply, line_of};
 pub use edit_error::EditError;

@@ -128,13 +128,13 @@ impl LoadLimits {
     }
 
     fn check<E: de::Error>(self, tree: &Tree) -> Result<(), E> {
-        match tree.bytes() > self.total {
-            true => Err(E::custom(format_args!(
+        if tree.bytes() > self.total {
+            return Err(E::custom(format_args!(
                 "it exceeds the total limit of {} bytes; allow more, or give a smaller one",
                 self.total
-            ))),
-            false => Ok(()),
+            )));
         }
+        Ok(())
     }
 }
 

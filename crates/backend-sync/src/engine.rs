@@ -124,10 +124,11 @@ impl Engine {
             ));
         }
         let answer = spawn_on(handle, future);
-        let received = match is_inside {
+        let received = if is_inside {
             // Other tasks of this thread move to another one.
-            true => tokio::task::block_in_place(|| answer.recv()),
-            false => answer.recv(),
+            tokio::task::block_in_place(|| answer.recv())
+        } else {
+            answer.recv()
         };
         match received {
             Ok(Ok(value)) => Ok(value),

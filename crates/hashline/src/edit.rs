@@ -166,16 +166,17 @@ impl TryFrom<EditFields<'_>> for Edit {
             (Some(line), None) => Some(RangeEnd::Line(line)),
             (Some(line), Some(hash)) => Some(field(line, hash, FieldError::EndHash)?.into()),
         };
-        Ok(match fields.insert_after {
-            true => Self::InsertAfter {
+        Ok(if fields.insert_after {
+            Self::InsertAfter {
                 anchor: start,
                 content,
-            },
-            false => Self::Replace {
+            }
+        } else {
+            Self::Replace {
                 start,
                 end,
                 content,
-            },
+            }
         })
     }
 }

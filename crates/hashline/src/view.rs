@@ -362,5 +362,4 @@ pub fn render(text: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "view_tests.rs"]
 mod tests;

@@ -99,9 +99,10 @@ impl<'q> Scope<'q> {
         let Some(pattern) = &self.options.pattern else {
             return Some(None);
         };
-        let stands = match pattern.is_absolute() {
-            true => route.keeps_paths(),
-            false => start == self.path,
+        let stands = if pattern.is_absolute() {
+            route.keeps_paths()
+        } else {
+            start == self.path
         };
         if stands || is_about_names(pattern.as_str()) {
             return Some(None);
@@ -138,9 +139,10 @@ fn names_dots(pattern: &str) -> bool {
 
 /// Translates an absolute pattern from the route's root into the paths of its child.
 fn beneath_base(route: &Route, pattern: &str) -> String {
-    match route.base().is_root() {
-        true => pattern.to_owned(),
-        false => format!("{}{pattern}", escaped(route.base())),
+    if route.base().is_root() {
+        pattern.to_owned()
+    } else {
+        format!("{}{pattern}", escaped(route.base()))
     }
 }
 
@@ -275,9 +277,10 @@ impl Composite {
                 && (probe.ruled.iter().any(is_above)
                     || self.child_has_ignore_file_above(route).await?);
             let hidden = hidden_by(&table.find(prefix).routes_beneath(), route)?;
-            let native = match ruled {
-                true => None,
-                false => scope.native(route, prefix, hidden)?,
+            let native = if ruled {
+                None
+            } else {
+                scope.native(route, prefix, hidden)?
             };
             if native.is_none() {
                 if !scope.means_the_same_from(prefix) {

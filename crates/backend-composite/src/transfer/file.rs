@@ -91,13 +91,15 @@ impl Composite {
         reader.next = first.data.len() as u64;
         reader.size = first.size;
         let failure = Arc::clone(&reader.failure);
-        let content = match reader.next >= reader.size {
-            true => Content::Bytes(first.data),
-            false => Content::Stream(reader.stream(first.data)),
+        let content = if reader.next >= reader.size {
+            Content::Bytes(first.data)
+        } else {
+            Content::Stream(reader.stream(first.data))
         };
-        let mode = match transfer.overwrite {
-            true => WriteMode::Overwrite,
-            false => WriteMode::CreateNew,
+        let mode = if transfer.overwrite {
+            WriteMode::Overwrite
+        } else {
+            WriteMode::CreateNew
         };
         let write = WriteOptions::default()
             .links(Links::Refuse)

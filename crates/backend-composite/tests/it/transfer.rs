@@ -64,12 +64,11 @@ async fn tree(composite: &Composite, start: &str) -> Vec<String> {
             .unwrap()
             .entries
         {
-            match entry.is_dir() {
-                true => {
-                    all.push(format!("{}/", entry.path));
-                    pending.push(entry.path);
-                }
-                false => all.push(entry.path.to_string()),
+            if entry.is_dir() {
+                all.push(format!("{}/", entry.path));
+                pending.push(entry.path);
+            } else {
+                all.push(entry.path.to_string());
             }
         }
     }
@@ -172,9 +171,10 @@ fn failing(inner: StateBackend, operation: Operation, after: usize) -> Intercept
     let seen = AtomicUsize::new(0);
     Intercepted::new(inner, move |call: &Call| {
         let hit = call.operation == operation;
-        match hit && seen.fetch_add(1, Ordering::Relaxed) >= after {
-            true => Err(Error::unavailable("pulled the plug")),
-            false => Ok(()),
+        if hit && seen.fetch_add(1, Ordering::Relaxed) >= after {
+            Err(Error::unavailable("pulled the plug"))
+        } else {
+            Ok(())
         }
     })
 }

@@ -109,10 +109,10 @@ async fn grep_each_file<'s, B: Backend + ?Sized>(
     let stat = StatOptions::default().links(query.links);
     let start = backend.stat(&query.path, stat).await?;
     if !start.is_dir() {
-        return match query.exclude.hides(&query.path) {
-            true => Ok(GrepResult::default()),
-            false => search(unfiltered(query)).await,
-        };
+        if query.exclude.hides(&query.path) {
+            return Ok(GrepResult::default());
+        }
+        return search(unfiltered(query)).await;
     }
     let mut walk = AsyncWalk::new(backend, &query.path, options);
     let mut found = GrepCollector::new(query);

@@ -295,5 +295,4 @@ impl ExcludeState {
 }
 
 #[cfg(test)]
-#[path = "exclude_tests.rs"]
 mod tests;

@@ -372,5 +372,4 @@ impl fmt::Debug for Glob {
 }
 
 #[cfg(test)]
-#[path = "glob_tests.rs"]
 pub(super) mod tests;

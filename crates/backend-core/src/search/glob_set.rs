@@ -238,5 +238,4 @@ impl fmt::Debug for GlobSet {
 }
 
 #[cfg(test)]
-#[path = "glob_set_tests.rs"]
 mod tests;

@@ -449,5 +449,4 @@ impl GrepCollector {
 }
 
 #[cfg(test)]
-#[path = "grep_tests.rs"]
 mod tests;

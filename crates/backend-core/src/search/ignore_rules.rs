@@ -227,5 +227,4 @@ fn escape_braces(line: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "ignore_rules_tests.rs"]
 mod tests;

@@ -367,5 +367,4 @@ impl<D, E> Walk<D, E> {
 }
 
 #[cfg(test)]
-#[path = "walk_tests.rs"]
 mod tests;

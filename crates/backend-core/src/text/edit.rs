@@ -351,3 +351,6 @@ fn with_crlf(text: &str) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests;

@@ -193,3 +193,6 @@ pub fn window(bytes: &[u8], request: WindowRequest) -> Result<TextWindow, Window
     scanner.start(bytes);
     scanner.finish()
 }
+
+#[cfg(test)]
+mod tests;

@@ -34,9 +34,12 @@ fn path() -> impl Strategy<Value = VPath> {
 
 fn time() -> impl Strategy<Value = Option<SystemTime>> {
     prop::option::of((any::<bool>(), 0..1_u64 << 40, 0..1_000_000_000_u32)).prop_map(|time| {
-        time.map(|(after, seconds, nanos)| match after {
-            true => SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos),
-            false => SystemTime::UNIX_EPOCH - Duration::new(seconds, nanos),
+        time.map(|(after, seconds, nanos)| {
+            if after {
+                SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos)
+            } else {
+                SystemTime::UNIX_EPOCH - Duration::new(seconds, nanos)
+            }
         })
     })
 }

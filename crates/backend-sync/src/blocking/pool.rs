@@ -266,5 +266,4 @@ impl Drop for Waiter {
 }
 
 #[cfg(test)]
-#[path = "pool_tests.rs"]
 mod tests;

@@ -244,9 +244,10 @@ fn a_runtime_that_ends_meanwhile() {
             let files = SyncBackend::new(Arc::new(backend));
             let files = files.on(&Engine::borrowed(runtime.handle()).unwrap());
             let caller = std::thread::spawn(move || {
-                let error = match from_a_runtime {
-                    true => single().block_on(async { files.read_to_string("a") }),
-                    false => files.read_to_string("a"),
+                let error = if from_a_runtime {
+                    single().block_on(async { files.read_to_string("a") })
+                } else {
+                    files.read_to_string("a")
                 };
                 (error.unwrap_err(), files.read_to_string("a").unwrap_err())
             });
@@ -347,9 +348,12 @@ fn another_thread_cancels() {
             let dropped = backend.dropped();
             let cancel = Cancel::new();
             let files = SyncBackend::new(Arc::new(backend)).cancelled_by(&cancel);
-            let caller = std::thread::spawn(move || match inside {
-                true => multi(1).block_on(async { files.read_to_string("a") }),
-                false => files.read_to_string("a"),
+            let caller = std::thread::spawn(move || {
+                if inside {
+                    multi(1).block_on(async { files.read_to_string("a") })
+                } else {
+                    files.read_to_string("a")
+                }
             });
             began.recv().unwrap();
             cancel.cancel();

@@ -51,9 +51,10 @@ fn lines_of(text: &str) -> Vec<String> {
 
 /// Returns the lines of an edit's content, of which the last may lack its `\n`.
 fn content_lines(content: &str) -> Vec<String> {
-    match content.ends_with('\r') {
-        true => lines_of(&format!("{content}\n")),
-        false => lines_of(content),
+    if content.ends_with('\r') {
+        lines_of(&format!("{content}\n"))
+    } else {
+        lines_of(content)
     }
 }
 
@@ -146,11 +147,13 @@ fn expected(mut lines: Vec<String>, edits: &[Edit]) -> Vec<String> {
 
 fn overlaps(edits: &[Edit]) -> bool {
     let ranges: Vec<_> = edits.iter().map(|edit| effect(edit).0).collect();
-    let is_inside =
-        |one: &std::ops::Range<usize>, other: &std::ops::Range<usize>| match one.is_empty() {
-            true => other.start < one.start && one.start < other.end,
-            false => !other.is_empty() && one.start < other.end && other.start < one.end,
-        };
+    let is_inside = |one: &std::ops::Range<usize>, other: &std::ops::Range<usize>| {
+        if one.is_empty() {
+            other.start < one.start && one.start < other.end
+        } else {
+            !other.is_empty() && one.start < other.end && other.start < one.end
+        }
+    };
     (0..ranges.len()).any(|one| {
         (0..ranges.len()).any(|other| one != other && is_inside(&ranges[one], &ranges[other]))
     })
@@ -254,10 +257,10 @@ proptest! {
             let is_last = old + 1 == before.len() || new + 1 == after.len();
             if is_last {
                 // Only a line end may have been added or removed.
-                let (long, short) = match before[old].len() > after[new].len() {
-                    true => (before[old], after[new]),
-                    false => (after[new], before[old]),
-                };
+                let (mut long, mut short) = (before[old], after[new]);
+                if long.len() <= short.len() {
+                    std::mem::swap(&mut long, &mut short);
+                }
                 prop_assert!(matches!(long.strip_prefix(short), Some("" | "\n" | "\r\n")));
             } else {
                 prop_assert_eq!(before[old], after[new]);

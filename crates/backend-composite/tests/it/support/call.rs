@@ -63,9 +63,12 @@ pub(crate) struct Lines {
 pub(crate) type Hide = &'static [&'static [(&'static str, bool)]];
 
 fn exclude(hide: Hide) -> Exclude {
-    let rule = |(pattern, hide): &(&str, bool)| match hide {
-        true => ExcludeRule::hide(*pattern),
-        false => ExcludeRule::keep(*pattern),
+    let rule = |(pattern, hide): &(&str, bool)| {
+        if *hide {
+            ExcludeRule::hide(*pattern)
+        } else {
+            ExcludeRule::keep(*pattern)
+        }
     };
     let layers = hide.iter().map(|layer| layer.iter().map(rule).collect());
     Exclude::from_layers(layers.collect()).unwrap()

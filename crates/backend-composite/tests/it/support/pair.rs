@@ -146,9 +146,10 @@ impl Pair {
         {
             let answer = block_on(call.answer(&self.composite));
             let refused = format!("{:?}", ErrorKind::InvalidInput);
-            return match answer.starts_with(&refused) {
-                true => Ok(()),
-                false => Err(format!("{call:?} was not refused: {answer}")),
+            return if answer.starts_with(&refused) {
+                Ok(())
+            } else {
+                Err(format!("{call:?} was not refused: {answer}"))
             };
         }
         let one = block_on(call.answer(&self.flat));
@@ -183,9 +184,10 @@ impl Pair {
         while let Some(path) = pending.pop() {
             let listing = block_on(backend.ls(&path, LsOptions::default())).unwrap();
             for entry in listing.entries {
-                match entry.is_dir() {
-                    true => pending.push(entry.path),
-                    false => files.push(entry.path),
+                if entry.is_dir() {
+                    pending.push(entry.path);
+                } else {
+                    files.push(entry.path);
                 }
             }
         }

@@ -275,5 +275,4 @@ fn push_escaped(text: &mut String, literal: &str) {
 }
 
 #[cfg(test)]
-#[path = "render_tests.rs"]
 mod tests;

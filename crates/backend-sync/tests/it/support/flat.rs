@@ -119,9 +119,10 @@ impl BlockingBackend for Flat {
             derived::refuse_working_dir(path, &VPath::root())?;
             let goes = node(nodes, path)?.is_some() || options.recursive;
             nodes.retain(|at, _| !(goes && at.starts_with(path)));
-            match goes {
-                true => Ok(()),
-                false => Err(Error::is_a_directory()),
+            if goes {
+                Ok(())
+            } else {
+                Err(Error::is_a_directory())
             }
         })
     }
