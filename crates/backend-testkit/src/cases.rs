@@ -1,6 +1,7 @@
 //! The cases, grouped by operation. Each is a plain async function that can be
 //! called on any [`Env`](crate::Env).
 
+mod concurrent;
 pub mod contract;
 pub mod copy;
 pub mod create_dir;
@@ -30,4 +31,5 @@ pub mod shell;
 pub mod special;
 pub mod stat;
 pub mod stream;
+mod transfer;
 pub mod write;

@@ -9,7 +9,7 @@ use backend_core::ops::{
 use backend_core::text::TextWindow;
 use backend_core::{Backend, BackendExt as _, ErrorKind, Result, Sandbox, VPath};
 
-use crate::case::{CaseResult, Failure};
+use crate::failure::{CaseResult, Failure};
 use crate::fixture::Fixture;
 
 /// The environment of one case: short methods over a fixture's backend.

@@ -4,17 +4,68 @@ mod clock;
 #[cfg(target_os = "linux")]
 mod directory;
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use async_trait::async_trait;
 use backend_core::{Backend, VPath};
 
-use crate::case::{CaseResult, Failure, Need};
+use crate::failure::{CaseResult, Failure};
 
 pub use clock::ClockFixture;
 #[cfg(target_os = "linux")]
 pub use directory::DirectoryFixture;
+
+/// A requirement that not every backend or fixture meets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Need {
+    /// The backend is writable.
+    Write,
+    /// The backend reports modification times.
+    Times,
+    /// The fixture can set modification times.
+    SetTime,
+    /// The fixture can create symbolic links.
+    Links,
+    /// The fixture can create FIFOs.
+    Fifo,
+    /// The fixture can create names that are not UTF-8.
+    RawName,
+    /// The fixture can set permission bits.
+    Modes,
+    /// There is a directory outside the backend that a link can point to.
+    Outside,
+    /// The fixture has a second, read-only backend on the same files.
+    ReadOnly,
+    /// The backend runs commands.
+    Commands,
+}
+
+impl fmt::Display for Need {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Write => "a backend that can be written to",
+            Self::Times => "times of last change",
+            Self::SetTime => "a fixture that sets times of last change",
+            Self::Links => "symbolic links",
+            Self::Fifo => "FIFOs",
+            Self::RawName => "names that are not UTF-8",
+            Self::Modes => "permission bits",
+            Self::Outside => "a place outside the backend",
+            Self::ReadOnly => "a read-only backend on the same place",
+            Self::Commands => "commands",
+        })
+    }
+}
+
+#[track_caller]
+fn unprovided(need: Need, path: &VPath, detail: &str) -> Failure {
+    Failure::new(format!(
+        "the fixture says it provides {need} but does not implement it ({path} {detail})"
+    ))
+}
 
 /// Provides a fresh, empty backend for one case, and performs the changes that the
 /// contract mentions but the trait cannot make.
@@ -68,45 +119,41 @@ pub trait Fixture: Send + Sync + 'static {
 
     /// Creates a symbolic link at `path` with exactly this text.
     async fn make_link(&self, path: &VPath, target: &str) -> CaseResult {
-        Err(Failure::unprovided(Need::Links, path, target))
+        Err(unprovided(Need::Links, path, target))
     }
 
     /// Creates a FIFO at `path`.
     async fn make_fifo(&self, path: &VPath) -> CaseResult {
-        Err(Failure::unprovided(Need::Fifo, path, ""))
+        Err(unprovided(Need::Fifo, path, ""))
     }
 
     /// Creates an empty file in `directory` whose name is these bytes.
     async fn make_raw_name(&self, directory: &VPath, name: &[u8]) -> CaseResult {
         let name = String::from_utf8_lossy(name);
-        Err(Failure::unprovided(Need::RawName, directory, &name))
+        Err(unprovided(Need::RawName, directory, &name))
     }
 
     /// Sets the permission bits of the entry at `path`.
     async fn set_mode(&self, path: &VPath, mode: u32) -> CaseResult {
-        Err(Failure::unprovided(Need::Modes, path, &format!("{mode:o}")))
+        Err(unprovided(Need::Modes, path, &format!("{mode:o}")))
     }
 
     /// Creates a directory outside the backend that contains one file, `secret`, with
     /// the text `secret`. Returns the text of an absolute link to the directory.
     async fn make_outside(&self) -> Result<String, Failure> {
         let root = VPath::root();
-        Err(Failure::unprovided(Need::Outside, &root, "has no outside"))
+        Err(unprovided(Need::Outside, &root, "has no outside"))
     }
 
     /// Fails unless the directory outside is unchanged: its names, and the file's text,
     /// bits and time.
     async fn check_outside(&self) -> CaseResult {
         let root = VPath::root();
-        Err(Failure::unprovided(Need::Outside, &root, "has no outside"))
+        Err(unprovided(Need::Outside, &root, "has no outside"))
     }
 
     /// Sets the modification time of the file at `path`.
     async fn set_modified(&self, path: &VPath, time: SystemTime) -> CaseResult {
-        Err(Failure::unprovided(
-            Need::SetTime,
-            path,
-            &format!("{time:?}"),
-        ))
+        Err(unprovided(Need::SetTime, path, &format!("{time:?}")))
     }
 }

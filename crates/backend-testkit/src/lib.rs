@@ -3,6 +3,7 @@
 mod case;
 pub mod cases;
 mod env;
+mod failure;
 pub mod fake;
 mod fixture;
 mod list;
@@ -13,11 +14,12 @@ pub mod measure;
 pub mod processes;
 mod run;
 
-pub use case::{Case, CaseResult, Failure, Need};
+pub use case::Case;
 pub use env::Env;
+pub use failure::{CaseResult, Failure};
 #[cfg(target_os = "linux")]
 pub use fixture::DirectoryFixture;
-pub use fixture::{ClockFixture, Fixture};
+pub use fixture::{ClockFixture, Fixture, Need};
 pub use list::CASES;
 pub use run::{Outcome, Report, block_on, run_all, run_case};
 #[doc(hidden)]

@@ -9,7 +9,8 @@
 //! change log, `U12` defects found by running it, `UA` the workspace contract of its
 //! later versions); `S`, a published security hole of such a system.
 
-use crate::case::{Case, Need};
+use crate::case::Case;
+use crate::fixture::Need;
 
 /// Calls `$callback!` with `$arguments` and the table of all cases.
 #[doc(hidden)]

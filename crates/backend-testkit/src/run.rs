@@ -8,9 +8,10 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
 use crate::CASES;
-use crate::case::{Case, CaseResult, Failure, Need};
+use crate::case::Case;
 use crate::env::Env;
-use crate::fixture::Fixture;
+use crate::failure::{CaseResult, Failure};
+use crate::fixture::{Fixture, Need};
 
 /// Timeout of one case. Only a hang takes this long.
 const CASE_TIMEOUT: Duration = Duration::from_secs(60);

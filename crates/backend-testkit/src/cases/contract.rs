@@ -7,8 +7,8 @@ use backend_core::{Backend as _, BackendExt as _, Containment, Error, ErrorKind,
 use futures::FutureExt as _;
 use futures::future::join_all;
 
-use crate::case::{CaseResult, Failure};
 use crate::env::Env;
+use crate::failure::{CaseResult, Failure};
 use crate::{check, check_eq};
 
 fn told<T>(t: &Env, result: Result<T, Error>, operation: Operation, path: &str) -> CaseResult {

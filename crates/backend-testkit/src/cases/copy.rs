@@ -1,40 +1,22 @@
 //! Copying files and directories.
 
-use std::sync::Arc;
-
-use backend_core::ops::CopyOptions;
-use backend_core::{BackendExt as _, ErrorKind, Result};
+use backend_core::{BackendExt as _, ErrorKind};
 
 use super::create_dir::create_dir;
 use super::read::large_content;
-use super::write::{at_once, one_winner};
-use crate::case::CaseResult;
+use super::transfer::Transfer;
 use crate::env::Env;
+use crate::failure::CaseResult;
 use crate::{check, check_eq};
 
-async fn copy(t: &Env, from: &str, to: &str, options: CopyOptions) -> Result<()> {
-    let (from, to) = (t.backend().path(from)?, t.backend().path(to)?);
-    t.backend().copy(&from, &to, options).await
-}
-
-fn recursive() -> CopyOptions {
-    CopyOptions::default().recursive(true)
-}
-
-/// Checks that a recursive copy fails in the same way whether or not it may overwrite.
-async fn refused(t: &Env, kind: ErrorKind, from: &str, to: &str) -> CaseResult {
-    for overwrite in [false, true] {
-        let options = recursive().overwrite(overwrite);
-        t.fails(kind, copy(t, from, to, options).await)?;
-    }
-    Ok(())
-}
+const FILE: Transfer = Transfer::Copy { recursive: false };
+const TREE: Transfer = Transfer::Copy { recursive: true };
 
 /// A copy has the same bytes and is independent of the original.
 pub async fn file_is_copied(t: &Env) -> CaseResult {
     t.put("from", b"\0bytes\xff").await?;
     t.backend().copy_to("from", "to").await?;
-    copy(t, "from", "too", recursive()).await?;
+    TREE.run(t, "from", "too", false).await?;
     for path in ["from", "to", "too"] {
         check_eq!(t.get(path).await?, b"\0bytes\xff");
     }
@@ -48,31 +30,20 @@ pub async fn file_is_copied(t: &Env) -> CaseResult {
 
 /// Parents of the destination are created.
 pub async fn creates_parents(t: &Env) -> CaseResult {
-    t.put("file", "x").await?;
-    t.backend().copy_to("file", "a/b/file").await?;
-    check_eq!(t.get("a/b/file").await?, b"x");
+    FILE.creates_parents(t).await?;
     check_eq!(t.names("").await?, ["a/", "file"]);
     Ok(())
 }
 
 /// A file at the destination is not replaced unless the caller allows it.
 pub async fn never_overwrites(t: &Env) -> CaseResult {
-    t.put("from", "new").await?;
-    t.put("to", "old").await?;
-    let copied = t.backend().copy_to("from", "to").await;
-    t.fails(ErrorKind::AlreadyExists, copied)?;
-    check_eq!(t.get("from").await?, b"new");
-    check_eq!(t.get("to").await?, b"old");
-    Ok(())
+    FILE.never_overwrites(t).await
 }
 
 /// A file replaces a file if the caller allows it.
 pub async fn overwrites_when_told(t: &Env) -> CaseResult {
-    t.put("from", "new").await?;
-    t.put("to", "something old").await?;
-    copy(t, "from", "to", CopyOptions::default().overwrite(true)).await?;
+    FILE.overwrites_when_told(t).await?;
     check_eq!(t.get("from").await?, b"new");
-    check_eq!(t.get("to").await?, b"new");
     Ok(())
 }
 
@@ -95,7 +66,7 @@ pub async fn directory_is_copied_whole(t: &Env) -> CaseResult {
     t.put_all(&["from/a", "from/b/.hidden", "from/b/c/d", "from/.gitignore"])
         .await?;
     create_dir(t, "from/empty").await?;
-    copy(t, "from", "x/to", recursive()).await?;
+    TREE.run(t, "from", "x/to", false).await?;
     t.put("from/a", "changed").await?;
     t.put("from/b/new", "new").await?;
     t.backend().delete_tree("from/b/c").await?;
@@ -111,81 +82,38 @@ pub async fn directory_is_copied_whole(t: &Env) -> CaseResult {
 
 /// Copying something onto itself is rejected and loses nothing.
 pub async fn onto_itself(t: &Env) -> CaseResult {
-    t.put("directory/file", "kept").await?;
-    for path in ["directory/file", "directory"] {
-        refused(t, ErrorKind::InvalidInput, path, path).await?;
-    }
-    check_eq!(t.get("directory/file").await?, b"kept");
-    Ok(())
+    TREE.onto_itself(t).await
 }
 
 /// Nothing is copied into itself, not even the working directory.
 pub async fn into_itself(t: &Env) -> CaseResult {
-    t.put("directory/inner/file", "kept").await?;
-    for to in ["directory/new", "directory/inner/new"] {
-        refused(t, ErrorKind::InvalidInput, "directory", to).await?;
-    }
-    let (from, to) = ("directory/inner/file", "directory/inner/file/new");
-    refused(t, ErrorKind::InvalidInput, from, to).await?;
-    refused(t, ErrorKind::InvalidInput, ".", "new").await?;
+    TREE.into_itself(t, &["directory/new", "directory/inner/new"])
+        .await?;
+    TREE.refused(t, ErrorKind::InvalidInput, ".", "new").await?;
     check_eq!(t.names("").await?, ["directory/"]);
-    check_eq!(t.names("directory").await?, ["inner/"]);
-    check_eq!(t.names("directory/inner").await?, ["file"]);
-    check_eq!(t.get("directory/inner/file").await?, b"kept");
     Ok(())
 }
 
 /// A missing source is reported first, and no directory is created for it.
 pub async fn missing_source(t: &Env) -> CaseResult {
-    t.put("file", "kept").await?;
-    for to in ["new/parent/file", "file", "."] {
-        refused(t, ErrorKind::NotFound, "missing", to).await?;
-    }
-    refused(t, ErrorKind::NotADirectory, "file/beneath", "new/to").await?;
-    t.fails(ErrorKind::NotFound, t.backend().metadata("new").await)?;
-    check_eq!(t.get("file").await?, b"kept");
-    Ok(())
+    TREE.missing_source(t).await
 }
 
 /// A directory at the destination is never replaced, entered or merged with.
 pub async fn over_a_directory(t: &Env) -> CaseResult {
-    t.put_all(&["directory/inner/kept", "file"]).await?;
-    create_dir(t, "empty").await?;
-    for from in ["file", "directory"] {
-        for to in ["empty", "."] {
-            refused(t, ErrorKind::AlreadyExists, from, to).await?;
-        }
-    }
-    refused(t, ErrorKind::AlreadyExists, "file", "directory").await?;
-    refused(t, ErrorKind::AlreadyExists, "directory/inner", "directory").await?;
-    check_eq!(t.names("").await?, ["directory/", "empty/", "file"]);
-    check_eq!(t.names("empty").await?, [""; 0]);
+    TREE.over_a_directory(t).await?;
     check_eq!(t.names("directory").await?, ["inner/"]);
     Ok(())
 }
 
 /// A directory never replaces a file.
 pub async fn directory_over_a_file(t: &Env) -> CaseResult {
-    t.put("directory/inner", "kept").await?;
-    t.put("file", "kept too").await?;
-    refused(t, ErrorKind::AlreadyExists, "directory", "file").await?;
-    check_eq!(t.get("directory/inner").await?, b"kept");
-    check_eq!(t.get("file").await?, b"kept too");
-    Ok(())
+    TREE.directory_over_a_file(t).await
 }
 
 /// Nothing is copied to a path below a file.
 pub async fn beneath_a_file(t: &Env) -> CaseResult {
-    t.put_all(&["directory/inner", "source"]).await?;
-    t.put("file", "kept").await?;
-    for from in ["source", "directory"] {
-        for to in ["file/beneath", "file/far/beneath"] {
-            refused(t, ErrorKind::NotADirectory, from, to).await?;
-        }
-    }
-    check_eq!(t.names("").await?, ["directory/", "file", "source"]);
-    check_eq!(t.get("file").await?, b"kept");
-    Ok(())
+    TREE.beneath_a_file(t).await
 }
 
 /// An empty file is copied, even over a non-empty one.
@@ -194,7 +122,7 @@ pub async fn empty_file_is_copied(t: &Env) -> CaseResult {
     t.put("full", "old").await?;
     t.backend().copy_to("empty", "new").await?;
     check_eq!(t.get("new").await?, b"");
-    copy(t, "empty", "full", CopyOptions::default().overwrite(true)).await?;
+    FILE.run(t, "empty", "full", true).await?;
     check_eq!(t.get("full").await?, b"");
     Ok(())
 }
@@ -210,16 +138,7 @@ pub async fn large_file(t: &Env) -> CaseResult {
 
 /// Of several files copied to one path concurrently, exactly one succeeds.
 pub async fn race_has_one_winner(t: &Env) -> CaseResult {
-    for source in 0..8 {
-        t.put(&format!("{source}"), format!("from {source}"))
-            .await?;
-    }
-    let results = at_once((0..8).map(|source| {
-        let backend = Arc::clone(t.backend());
-        async move { backend.copy_to(&format!("{source}"), "to").await }
-    }));
-    let winner = one_winner(t, ErrorKind::AlreadyExists, results.await?)?;
-    check_eq!(t.get("to").await?, format!("from {winner}").as_bytes());
+    FILE.race(t).await?;
     check_eq!(t.names("").await?.len(), 9);
     Ok(())
 }
@@ -227,14 +146,5 @@ pub async fn race_has_one_winner(t: &Env) -> CaseResult {
 /// A tree is not copied to a destination where an entry inside would have no valid
 /// path.
 pub async fn nothing_inside_loses_its_path(t: &Env) -> CaseResult {
-    let deep = "d/".repeat(150);
-    t.put(&format!("{deep}f"), "x").await?;
-    let (from, to) = (t.path("d")?, t.path(&"e/".repeat(150))?);
-    let done = t
-        .backend()
-        .copy(&from, &to, CopyOptions::default().recursive(true))
-        .await;
-    t.fails(ErrorKind::InvalidPath, done)?;
-    check_eq!(t.get(&format!("{deep}f")).await?, b"x");
-    Ok(())
+    TREE.nothing_inside_loses_its_path(t).await
 }

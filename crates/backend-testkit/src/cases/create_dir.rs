@@ -5,9 +5,9 @@ use std::sync::Arc;
 use backend_core::ops::CreateDirOptions;
 use backend_core::{BackendExt as _, ErrorKind, Result};
 
-use super::write::at_once;
-use crate::case::CaseResult;
+use super::concurrent::at_once;
 use crate::env::Env;
+use crate::failure::CaseResult;
 use crate::{check, check_eq};
 
 pub(crate) async fn create_dir(t: &Env, path: &str) -> Result<()> {

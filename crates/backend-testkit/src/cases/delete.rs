@@ -4,8 +4,8 @@ use backend_core::ops::DeleteOptions;
 use backend_core::{BackendExt as _, ErrorKind, Result};
 
 use super::create_dir::create_dir;
-use crate::case::CaseResult;
 use crate::env::Env;
+use crate::failure::CaseResult;
 use crate::{check, check_eq};
 
 async fn delete(t: &Env, path: &str, recursive: bool) -> Result<()> {

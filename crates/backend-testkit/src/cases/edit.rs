@@ -6,9 +6,9 @@ use backend_core::ops::{Content, ContentHash, EditOptions, EditOutcome};
 use backend_core::text::EditError;
 use backend_core::{BackendExt as _, Edit, Error, ErrorKind, Result};
 
-use super::write::at_once;
-use crate::case::{CaseResult, Failure};
+use super::concurrent::at_once;
 use crate::env::Env;
+use crate::failure::{CaseResult, Failure};
 use crate::{check, check_eq};
 
 async fn edit(t: &Env, path: &str, edits: &[Edit]) -> Result<EditOutcome> {

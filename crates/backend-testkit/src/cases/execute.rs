@@ -7,8 +7,8 @@ use backend_core::ops::{Command, CommandStatus};
 use backend_core::{BackendExt as _, ErrorKind};
 use futures::future::join_all;
 
-use crate::case::CaseResult;
 use crate::env::Env;
+use crate::failure::CaseResult;
 use crate::{check, check_eq};
 
 /// Commands that every sandbox rejects.

@@ -2,9 +2,9 @@
 
 use backend_core::{BackendExt as _, Result};
 
-use crate::case::CaseResult;
 use crate::check_eq;
 use crate::env::Env;
+use crate::failure::CaseResult;
 
 /// Returns whether the path exists, is a file, is a directory.
 async fn told(t: &Env, path: &str) -> Result<(bool, bool, bool)> {

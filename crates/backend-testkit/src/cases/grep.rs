@@ -1,13 +1,18 @@
 //! Finding lines by content.
 
-use backend_core::ErrorKind;
-use backend_core::limits::{GREP_CONTEXT_LINES, LINE_BYTES, PATTERN_BYTES};
-use backend_core::ops::{Case, GrepLine, GrepQuery, GrepResult};
+mod left_out;
+mod limits;
 
-use crate::case::{CaseResult, Failure};
-use crate::cases::glob::{NONE, ODD_NAMES, SHELL_WORDS, hide};
+use backend_core::ErrorKind;
+use backend_core::ops::{Case, GrepQuery, GrepResult};
+
+use crate::cases::glob::{NONE, ODD_NAMES, SHELL_WORDS};
 use crate::env::Env;
+use crate::failure::{CaseResult, Failure};
 use crate::{check, check_eq};
+
+pub use left_out::*;
+pub use limits::*;
 
 /// Length of the beginning of a file that decides whether it is binary.
 const SNIFFED_BYTES: usize = 8 * 1024;
@@ -38,39 +43,6 @@ async fn put_needles(t: &Env, paths: &[&str]) -> CaseResult {
         t.put(path, "needle\n").await?;
     }
     Ok(())
-}
-
-/// Checks that a file with a `needle` is searched when it is named.
-async fn check_named(t: &Env, path: &str) -> CaseResult {
-    let result = search(t, GrepQuery::new("needle", t.path(path)?)).await?;
-    check_eq!(t.hits(&result), [format!("{path}:1:needle")]);
-    check!(result.skipped.is_empty(), "{:?}", result.skipped);
-    Ok(())
-}
-
-/// Writes three files with three matches each, and checks the results for each of these
-/// maxima.
-async fn check_heads(t: &Env, maxima: &[usize]) -> CaseResult {
-    for path in ["a", "b/c", "d"] {
-        t.put(path, "hit 1\nmiss\nhit 3\nmiss\nhit 5\n").await?;
-    }
-    let all = t.grep("hit").await?;
-    check_eq!(all.len(), 9);
-    for &maximum in maxima {
-        let result = search(t, t.grep_query("hit").max_matches(maximum)).await?;
-        let kept = maximum.min(all.len());
-        check_eq!(t.hits(&result), all[..kept]);
-        check_eq!((result.matches, result.truncated), (kept, kept < all.len()));
-    }
-    Ok(())
-}
-
-/// Returns the text of the found lines, and how many bytes of each were cut off.
-async fn cut_lines(t: &Env, query: GrepQuery) -> Result<Vec<(String, u64)>, Failure> {
-    let result = search(t, query).await?;
-    let lines = result.files.iter().flat_map(|file| file.lines());
-    let text_and_cut = |line: GrepLine<'_>| (line.text().into_owned(), line.cut_bytes);
-    Ok(lines.map(text_and_cut).collect())
 }
 
 /// Whether a message shows the pattern with a `^` below this byte of it.
@@ -182,29 +154,6 @@ pub async fn single_file(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// A hidden file that is named is searched.
-pub async fn named_hidden_file_is_searched(t: &Env) -> CaseResult {
-    put_needles(t, &[".env", ".hidden/.a"]).await?;
-    check_named(t, ".env").await?;
-    check_named(t, ".hidden/.a").await
-}
-
-/// An ignored file that is named is searched.
-pub async fn named_ignored_file_is_searched(t: &Env) -> CaseResult {
-    t.put(".gitignore", "*.log\nbuild/\n").await?;
-    put_needles(t, &["a.log", "build/b"]).await?;
-    check_named(t, "a.log").await?;
-    check_named(t, "build/b").await
-}
-
-/// A hidden directory that is named is searched.
-pub async fn hidden_start_directory_is_searched(t: &Env) -> CaseResult {
-    put_needles(t, &[".config/.b", ".config/a", ".config/c/d"]).await?;
-    let query = GrepQuery::new("needle", t.path(".config")?);
-    check_eq!(files(t, query).await?, [".config/a", ".config/c/d"]);
-    Ok(())
-}
-
 /// A file filter without a slash applies in every directory.
 pub async fn filter_matches_at_any_depth(t: &Env) -> CaseResult {
     put_needles(t, &["a.py", "a.rs", "one/b.py", "one/two/c.py"]).await?;
@@ -237,105 +186,6 @@ pub async fn bad_filter_is_invalid(t: &Env) -> CaseResult {
     for filter in ["", "[", "*.{py", "../*", "src/", "a\0b"] {
         is_invalid(t, t.grep_query("needle").files(filter)).await?;
     }
-    Ok(())
-}
-
-/// Hidden entries are left out and counted, each directory once.
-pub async fn hidden_left_out_and_counted(t: &Env) -> CaseResult {
-    put_needles(t, &[".a/b", ".a/c", ".env", "d", "e/.f"]).await?;
-    let result = search(t, t.grep_query("needle")).await?;
-    check_eq!(t.files_hit(&result), ["d"]);
-    check_eq!((result.skipped.hidden, result.skipped.ignored), (3, 0));
-    Ok(())
-}
-
-/// Hidden files are searched when asked for, `.git` only when named.
-pub async fn hidden_on_request(t: &Env) -> CaseResult {
-    put_needles(t, &[".a/b", ".env", ".git/config", "d"]).await?;
-    let query = t.grep_query("needle").hidden(true);
-    check_eq!(files(t, query).await?, [".a/b", ".env", "d"]);
-    let query = t.grep_query("needle").files(".git/*");
-    check_eq!(files(t, query).await?, [".git/config"]);
-    let query = GrepQuery::new("needle", t.path(".git")?);
-    check_eq!(files(t, query).await?, [".git/config"]);
-    Ok(())
-}
-
-/// Files ignored by `.gitignore` are left out and counted, unless asked for.
-pub async fn gitignore_is_honoured(t: &Env) -> CaseResult {
-    t.put(".gitignore", "*.log\nbuild/\n").await?;
-    put_needles(t, &["a", "b.log", "build/c", "build/d"]).await?;
-    let result = search(t, t.grep_query("needle")).await?;
-    check_eq!(t.files_hit(&result), ["a"]);
-    check_eq!((result.skipped.hidden, result.skipped.ignored), (1, 2));
-    let query = t.grep_query("needle").ignored(true);
-    check_eq!(files(t, query).await?, ["a", "b.log", "build/c", "build/d"]);
-    Ok(())
-}
-
-/// Files in generated directories that no ignore file mentions.
-const GENERATED: [&str; 5] = [
-    "a/build/b",
-    "dist/b",
-    "node_modules/m/dist/b",
-    "target/b",
-    "venv/b",
-];
-
-/// Generated directories are left out, and each is counted once.
-pub async fn generated_left_out_and_counted(t: &Env) -> CaseResult {
-    put_needles(t, &GENERATED).await?;
-    put_needles(t, &["build", "dist.txt", "targets/b"]).await?;
-    let result = search(t, t.grep_query("needle")).await?;
-    check_eq!(t.files_hit(&result), ["build", "dist.txt", "targets/b"]);
-    check_eq!((result.skipped.generated, result.skipped.ignored), (5, 0));
-    Ok(())
-}
-
-/// Generated directories are searched when asked for, together with everything that is
-/// ignored.
-pub async fn generated_on_request(t: &Env) -> CaseResult {
-    put_needles(t, &GENERATED).await?;
-    for query in [
-        t.grep_query("needle").generated(true),
-        t.grep_query("needle").ignored(true),
-    ] {
-        let result = search(t, query).await?;
-        check_eq!(t.files_hit(&result), GENERATED);
-        check_eq!(result.skipped.generated, 0);
-    }
-    Ok(())
-}
-
-/// The start of the search is searched whatever its name is, and so is a directory that
-/// the filter names, with all its contents.
-pub async fn generated_when_named(t: &Env) -> CaseResult {
-    put_needles(t, &GENERATED).await?;
-    for path in ["a/build/b", "dist/b", "target/b", "venv/b"] {
-        let start = path.trim_end_matches("/b");
-        let query = GrepQuery::new("needle", t.path(start)?);
-        check_eq!(files(t, query).await?, [path]);
-        let query = GrepQuery::new("needle", t.path(path)?);
-        check_eq!(files(t, query).await?, [path]);
-    }
-    let query = t.grep_query("needle").files("**/build/*");
-    check_eq!(files(t, query).await?, ["a/build/b"]);
-    let query = t.grep_query("needle").files("node_modules/**");
-    check_eq!(files(t, query).await?, ["node_modules/m/dist/b"]);
-    Ok(())
-}
-
-/// A file with a NUL in its first 8 KiB is skipped and counted.
-pub async fn binary_is_passed_over_and_counted(t: &Env) -> CaseResult {
-    let mut late = b"needle\n".repeat(SNIFFED_BYTES / 7 + 1);
-    late.truncate(SNIFFED_BYTES - 1);
-    late.extend_from_slice(b"\0\nneedle\n");
-    t.put("early", b"needle\n\0\n").await?;
-    t.put("late", late).await?;
-    put_needles(t, &["text"]).await?;
-    let result = search(t, t.grep_query("needle")).await?;
-    check_eq!(t.hits(&result), ["text:1:needle"]);
-    check_eq!(result.skipped.binary, 2);
     Ok(())
 }
 
@@ -429,18 +279,6 @@ pub async fn context_lines(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Context above the limit is rejected. Exactly the limit is allowed.
-pub async fn too_much_context_is_invalid(t: &Env) -> CaseResult {
-    put_needles(t, &["a"]).await?;
-    let (most, over) = (GREP_CONTEXT_LINES, GREP_CONTEXT_LINES + 1);
-    is_invalid(t, t.grep_query("needle").context(over, 0)).await?;
-    is_invalid(t, t.grep_query("needle").context(0, over)).await?;
-    is_invalid(t, t.grep_query("needle").context(usize::MAX, usize::MAX)).await?;
-    let query = t.grep_query("needle").context(most, most);
-    check_eq!(hits(t, query).await?, ["a:1:needle"]);
-    Ok(())
-}
-
 /// In a multi-line search, every line that a match touches is a match.
 pub async fn multi_line_spans(t: &Env) -> CaseResult {
     t.put("f", "zero\none\ntwo\nthree\none\nfour\n").await?;
@@ -462,46 +300,6 @@ pub async fn line_end_in_pattern_needs_multi_line(t: &Env) -> CaseResult {
         is_invalid(t, t.grep_query(pattern)).await?;
     }
     is_invalid(t, t.grep_query("one\ntwo").literal(true)).await
-}
-
-/// A maximum returns the beginning of the complete result and reports that there is
-/// more.
-pub async fn maximum_gives_the_head(t: &Env) -> CaseResult {
-    check_heads(t, &[3, 6]).await
-}
-
-/// A maximum can be reached inside a file.
-pub async fn maximum_cuts_inside_a_file(t: &Env) -> CaseResult {
-    check_heads(t, &[1, 2, 4, 5, 7, 8]).await
-}
-
-/// A result of exactly the maximum is complete.
-pub async fn exactly_the_maximum_is_not_truncated(t: &Env) -> CaseResult {
-    check_heads(t, &[9, 10, usize::MAX]).await
-}
-
-/// The last match within a maximum keeps its context. Later matches are dropped with
-/// theirs.
-pub async fn maximum_keeps_trailing_context(t: &Env) -> CaseResult {
-    t.put("f", "1\nx 2\n3\n4\n5\nx 6\n7\n8\nx 9\n").await?;
-    let query = t.grep_query("x").context(1, 1);
-    let one = ["f-1-1", "f:2:x 2", "f-3-3"];
-    check_eq!(hits(t, query.clone().max_matches(1)).await?, one);
-    let two = ["f-1-1", "f:2:x 2", "f-3-3", "f-5-5", "f:6:x 6", "f-7-7"];
-    let result = search(t, query.max_matches(2)).await?;
-    check_eq!(t.hits(&result), two);
-    check!(result.truncated);
-    let query = t.grep_query("x 9").context(2, 2).max_matches(1);
-    check!(!search(t, query).await?.truncated);
-    Ok(())
-}
-
-/// A maximum of zero is rejected.
-pub async fn zero_maximum_is_invalid(t: &Env) -> CaseResult {
-    put_needles(t, &["a"]).await?;
-    is_invalid(t, t.grep_query("needle").max_matches(0)).await?;
-    is_invalid(t, t.grep_query("needle").max_bytes(0)).await?;
-    is_invalid(t, t.grep_query("needle").max_line_bytes(0)).await
 }
 
 /// Files are sorted by the bytes of their paths, lines by number.
@@ -542,19 +340,6 @@ pub async fn dot_does_not_match_line_ends(t: &Env) -> CaseResult {
     check_eq!(hits(t, query).await?, NONE);
     let query = t.grep_query("(?s)one.+two").multi_line(true);
     check_eq!(hits(t, query).await?.len(), 4);
-    Ok(())
-}
-
-/// A long line is cut between two characters and reports how many bytes are missing.
-pub async fn long_line_is_cut(t: &Env) -> CaseResult {
-    let long = format!("needleééé\n{} last\n", "x".repeat(LINE_BYTES));
-    t.put("f", long).await?;
-    for (width, text, cut) in [(6, "needle", 6), (9, "needleé", 4), (12, "needleééé", 0)] {
-        let query = t.grep_query("needle").max_line_bytes(width);
-        check_eq!(cut_lines(t, query).await?, [(text.to_owned(), cut)]);
-    }
-    let shown = "x".repeat(LINE_BYTES);
-    check_eq!(cut_lines(t, t.grep_query("last$")).await?, [(shown, 5)]);
     Ok(())
 }
 
@@ -606,31 +391,6 @@ pub async fn shell_characters_are_only_text(t: &Env) -> CaseResult {
     Ok(())
 }
 
-/// Excluded files give no lines, are not counted, and cannot be named.
-pub async fn exclude_hides_content(t: &Env) -> CaseResult {
-    put_needles(t, &["a.secret", "b", "vault/c", "vault/d/e"]).await?;
-    t.put("f.secret", b"\0needle").await?;
-    let exclude = hide("*.secret")?.and(&hide(t.path("vault")?.as_str())?);
-    let result = search(t, t.grep_query("needle").exclude(exclude.clone())).await?;
-    check_eq!(t.hits(&result), ["b:1:needle"]);
-    check!(result.skipped.is_empty(), "{:?}", result.skipped);
-    for path in ["a.secret", "vault", "vault/c", "vault/d"] {
-        let query = GrepQuery::new("needle", t.path(path)?).exclude(exclude.clone());
-        check_eq!(search(t, query).await?, GrepResult::default());
-    }
-    Ok(())
-}
-
-/// Excluded files do not count towards the maximum.
-pub async fn exclude_comes_before_the_maximum(t: &Env) -> CaseResult {
-    put_needles(t, &["a.secret", "b", "c", "d.secret"]).await?;
-    let query = t.grep_query("needle").max_matches(2);
-    let result = search(t, query.exclude(hide("*.secret")?)).await?;
-    check_eq!(t.files_hit(&result), ["b", "c"]);
-    check!(!result.truncated);
-    Ok(())
-}
-
 /// An empty file has no line that could match.
 pub async fn empty_file_matches_nothing(t: &Env) -> CaseResult {
     t.put("empty", "").await?;
@@ -666,43 +426,5 @@ pub async fn nested_quantifiers_end_soon(t: &Env) -> CaseResult {
     for pattern in ["(a+)+$", "^(a|a)*$", "^(a*)*c"] {
         check_eq!(t.grep(pattern).await?, NONE);
     }
-    Ok(())
-}
-
-/// A pattern that is too long, or compiles to something too large, is rejected.
-pub async fn too_large_pattern_is_invalid(t: &Env) -> CaseResult {
-    put_needles(t, &["a"]).await?;
-    let long = "a".repeat(PATTERN_BYTES + 1);
-    for pattern in ["(a{1000}){1000}", &long] {
-        is_invalid(t, t.grep_query(pattern)).await?;
-    }
-    is_invalid(t, t.grep_query(&long).literal(true)).await
-}
-
-/// A result contains no more bytes than requested, and reports that there is more.
-pub async fn max_bytes_bounds_the_result(t: &Env) -> CaseResult {
-    for path in ["a", "b"] {
-        t.put(path, "1234\n".repeat(5)).await?;
-    }
-    for (bytes, lines) in [(1, 0), (4, 1), (11, 2), (20, 5), (39, 9)] {
-        let result = search(t, t.grep_query("1").max_bytes(bytes)).await?;
-        check_eq!(t.hits(&result).len(), lines);
-        check_eq!(result.matches, lines);
-        check!(result.truncated, "{bytes} bytes left nothing out");
-    }
-    let result = search(t, t.grep_query("1").max_bytes(40)).await?;
-    check_eq!(result.matches, 10);
-    check!(!result.truncated);
-    Ok(())
-}
-
-/// Matching lines are counted, neither matches within a line nor context.
-pub async fn matches_are_counted(t: &Env) -> CaseResult {
-    t.put("a", "x x x\ny\nx\n").await?;
-    t.put("b", "y\nx\ny\n").await?;
-    let result = search(t, t.grep_query("x").context(1, 1)).await?;
-    check_eq!(result.matches, 3);
-    let counts: Vec<_> = result.files.iter().map(|file| file.matches).collect();
-    check_eq!(counts, [2, 1]);
     Ok(())
 }

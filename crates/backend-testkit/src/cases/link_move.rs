@@ -5,8 +5,8 @@ use backend_core::{BackendExt as _, ErrorKind, Result};
 
 use super::link_read::{climbing, rows};
 use super::ops::{all_fail, arrivals, departures};
-use crate::case::CaseResult;
 use crate::env::Env;
+use crate::failure::CaseResult;
 use crate::{check, check_eq};
 
 async fn copy(t: &Env, from: &str, to: &str, overwrite: bool) -> Result<()> {

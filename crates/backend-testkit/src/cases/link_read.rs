@@ -4,8 +4,8 @@ use backend_core::ops::{FileKind, Links, LsOptions, ReadOptions, ResolveOptions,
 use backend_core::{BackendExt as _, ErrorKind, VPath};
 
 use super::ops::{all_fail, reads, searches};
-use crate::case::{CaseResult, Failure};
 use crate::env::Env;
+use crate::failure::{CaseResult, Failure};
 use crate::{check, check_eq};
 
 async fn resolve(t: &Env, path: &str) -> Result<VPath, Failure> {

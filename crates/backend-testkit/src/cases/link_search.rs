@@ -3,9 +3,9 @@
 use backend_core::ErrorKind;
 use backend_core::ops::{GlobQuery, GrepQuery, Links};
 
-use crate::case::CaseResult;
 use crate::check_eq;
 use crate::env::Env;
+use crate::failure::CaseResult;
 
 /// A glob does not return links to files.
 pub async fn glob_passes_over_file_links(t: &Env) -> CaseResult {

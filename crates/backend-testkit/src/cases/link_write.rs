@@ -8,8 +8,8 @@ use backend_core::{BackendExt as _, ErrorKind};
 use super::create_dir::create_dir;
 use super::link_read::climbing;
 use super::ops::{all_fail, makes, writes};
-use crate::case::CaseResult;
 use crate::env::Env;
+use crate::failure::CaseResult;
 use crate::{check, check_eq};
 
 async fn is_link(t: &Env, path: &str) -> Result<bool, crate::Failure> {

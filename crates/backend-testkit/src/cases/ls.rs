@@ -6,8 +6,8 @@ use backend_core::ops::{FileKind, Listing, LsOptions};
 use backend_core::search::Exclude;
 use backend_core::{BackendExt as _, ErrorKind};
 
-use crate::case::{CaseResult, Failure};
 use crate::env::Env;
+use crate::failure::{CaseResult, Failure};
 use crate::{check, check_eq};
 
 async fn list(t: &Env, path: &str) -> Result<Listing, Failure> {

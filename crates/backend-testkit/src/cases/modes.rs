@@ -6,8 +6,8 @@ use backend_core::BackendExt as _;
 use backend_core::ops::{CopyOptions, RenameOptions, WriteMode, WriteOptions};
 
 use super::create_dir::create_dir;
-use crate::case::{CaseResult, Failure};
 use crate::env::Env;
+use crate::failure::{CaseResult, Failure};
 use crate::{check, check_eq};
 
 async fn set(t: &Env, path: &str, mode: u32) -> CaseResult {

@@ -7,7 +7,7 @@ use backend_core::ops::{
 use backend_core::text::Edit;
 use backend_core::{Backend, ErrorKind, Result, VPath};
 
-use crate::case::{CaseResult, Failure};
+use crate::failure::{CaseResult, Failure};
 
 /// The names of operations and their results.
 pub(crate) type Answers = Vec<(&'static str, Result<()>)>;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use backend_core::limits::OUTPUT_BYTES;
 use backend_core::ops::{Command, CommandStatus, Streams};
 
-use crate::case::CaseResult;
 use crate::env::Env;
+use crate::failure::CaseResult;
 use crate::{check, check_eq};
 
 /// The two streams are returned separately.

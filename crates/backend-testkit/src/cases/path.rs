@@ -4,8 +4,8 @@ use backend_core::limits::{NAME_BYTES, PATH_BYTES, PATH_DEPTH, TEMPORARY_PREFIX}
 use backend_core::ops::LsOptions;
 use backend_core::{BackendExt as _, ErrorKind};
 
-use crate::case::CaseResult;
 use crate::env::Env;
+use crate::failure::CaseResult;
 use crate::{check, check_eq};
 
 /// Writes, lists, reads and deletes a file of this name.

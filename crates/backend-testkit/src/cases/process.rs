@@ -10,8 +10,8 @@ use backend_core::ops::{Command, CommandStatus, Event, ExecuteOutcome, StopMode}
 use futures::future::{Either, select};
 use futures::{StreamExt as _, pin_mut};
 
-use crate::case::{CaseResult, Failure};
 use crate::env::Env;
+use crate::failure::{CaseResult, Failure};
 use crate::{check, check_eq};
 
 /// Timeout for a process to be gone. Only a leak takes this long.

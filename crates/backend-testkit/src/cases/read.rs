@@ -4,8 +4,8 @@ use backend_core::ErrorKind;
 use backend_core::ops::ReadOptions;
 use bytes::Bytes;
 
-use crate::case::{CaseResult, Failure};
 use crate::env::Env;
+use crate::failure::{CaseResult, Failure};
 use crate::{check, check_eq};
 
 /// Returns eight mebibytes in which no two blocks are equal.

@@ -6,9 +6,9 @@ use backend_core::ops::Links;
 use backend_core::{Backend, BackendExt as _, ErrorKind, VPath};
 
 use super::ops::{all_fail, arrivals, departures, makes, reads, searches, writes};
-use crate::case::{CaseResult, Failure};
 use crate::check_eq;
 use crate::env::Env;
+use crate::failure::{CaseResult, Failure};
 
 fn read_only(t: &Env) -> Result<Arc<dyn Backend>, Failure> {
     let none = || Failure::new("the fixture says it has a read-only backend but has none");

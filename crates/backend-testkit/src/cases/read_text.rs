@@ -4,8 +4,8 @@ use backend_core::ErrorKind;
 use backend_core::limits::WINDOW_LINES;
 use backend_core::ops::TextOptions;
 
-use crate::case::{CaseResult, Failure};
 use crate::env::Env;
+use crate::failure::{CaseResult, Failure};
 use crate::{check, check_eq};
 
 fn from(offset: u64) -> TextOptions {

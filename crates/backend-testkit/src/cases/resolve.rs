@@ -3,9 +3,9 @@
 use backend_core::ErrorKind;
 use backend_core::ops::{Links, ReadOptions, ResolveOptions, StatOptions};
 
-use crate::case::CaseResult;
 use crate::check_eq;
 use crate::env::Env;
+use crate::failure::CaseResult;
 
 /// A path without links resolves to itself.
 pub async fn plain_path_is_itself(t: &Env) -> CaseResult {

@@ -6,8 +6,8 @@ use backend_core::ErrorKind;
 use backend_core::ops::{Command, Event, StopMode};
 use futures::StreamExt as _;
 
-use crate::case::CaseResult;
 use crate::env::Env;
+use crate::failure::CaseResult;
 use crate::{check, check_eq};
 
 /// The id of a sandbox does not change.

@@ -8,8 +8,8 @@ use backend_core::limits::{SHELL_LOG_BYTES, SHELLS};
 use backend_core::ops::{Command, CommandStatus, ShellId, ShellInfo, ShellOutput, ShellState};
 use bytes::Bytes;
 
-use crate::case::{CaseResult, Failure};
 use crate::env::Env;
+use crate::failure::{CaseResult, Failure};
 use crate::{check, check_eq};
 
 /// Longer than any operation here takes: a wait that lasts this long has failed.

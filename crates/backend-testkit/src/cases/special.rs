@@ -3,8 +3,8 @@
 use backend_core::ops::{CopyOptions, FileKind, GlobQuery, GrepQuery};
 use backend_core::{BackendExt as _, ErrorKind};
 
-use crate::case::CaseResult;
 use crate::env::Env;
+use crate::failure::CaseResult;
 use crate::{check, check_eq};
 
 const RAW: &[u8] = b"raw\xff\xfename";

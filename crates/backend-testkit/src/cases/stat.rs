@@ -3,8 +3,8 @@
 use backend_core::ErrorKind;
 use backend_core::ops::{FileKind, StatOptions};
 
-use crate::case::CaseResult;
 use crate::env::Env;
+use crate::failure::CaseResult;
 use crate::{check, check_eq};
 
 /// A file has a kind, a path and its size.

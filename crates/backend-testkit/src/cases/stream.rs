@@ -6,8 +6,8 @@ use backend_core::EventStream;
 use backend_core::ops::{Command, CommandStatus, Event, ExecuteOutcome, Streams};
 use futures::StreamExt as _;
 
-use crate::case::{CaseResult, Failure};
 use crate::env::Env;
+use crate::failure::{CaseResult, Failure};
 use crate::{check, check_eq};
 
 /// Returns both outputs and the outcome of a stream that must succeed.

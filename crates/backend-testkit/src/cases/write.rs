@@ -1,6 +1,5 @@
 //! Writing whole files.
 
-use std::fmt;
 use std::sync::Arc;
 
 use backend_core::ops::{Content, ContentHash, WriteMode, WriteOptions, WriteOutcome};
@@ -11,43 +10,12 @@ use futures::channel::oneshot;
 use futures::future::{self, Either};
 use futures::stream;
 
+use super::concurrent::{at_once, one_winner};
 use super::create_dir::create_dir;
 use super::read::large_content;
-use crate::case::{CaseResult, Failure};
 use crate::env::Env;
+use crate::failure::CaseResult;
 use crate::{check, check_eq};
-
-/// Runs all tasks concurrently, on two threads. The results are in the order of the
-/// tasks.
-pub(crate) async fn at_once<T, F>(tasks: impl IntoIterator<Item = F>) -> Result<Vec<T>, Failure>
-where
-    F: Future<Output = T> + Send + 'static,
-    T: Send + 'static,
-{
-    let mut tasks: Vec<_> = tasks.into_iter().collect();
-    let others = tokio::spawn(future::join_all(tasks.split_off(tasks.len() / 2)));
-    let tasks = tokio::spawn(future::join_all(tasks));
-    match future::try_join(tasks, others).await {
-        Ok((results, others)) => Ok(results.into_iter().chain(others).collect()),
-        Err(error) => Err(Failure::new(format!("a task failed: {error}"))),
-    }
-}
-
-/// Checks that one task succeeded and all others failed with `kind`. Returns its index.
-pub(crate) fn one_winner<T: fmt::Debug>(
-    t: &Env,
-    kind: ErrorKind,
-    results: Vec<Result<T>>,
-) -> Result<usize, Failure> {
-    let mut winner = None;
-    for (at, result) in results.into_iter().enumerate() {
-        match result {
-            Ok(_) if winner.is_none() => winner = Some(at),
-            other => t.fails(kind, other)?,
-        }
-    }
-    winner.ok_or_else(|| Failure::new("no task succeeded"))
-}
 
 async fn write(t: &Env, path: &str, content: &str, mode: WriteMode) -> Result<WriteOutcome> {
     let path = t.backend().path(path)?;
