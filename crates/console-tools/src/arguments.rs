@@ -5,7 +5,8 @@ mod explain;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::ToolError;
+use crate::json_size::measure;
+use crate::reply::ToolError;
 
 /// Maximum nesting depth of arguments. The JSON parser has the same limit.
 const DEPTH: usize = 128;
@@ -51,11 +52,12 @@ pub(crate) fn read(arguments: Arguments<'_>, limit: usize) -> Result<Value, Tool
             let (bytes, depth) = measure(&value);
             if bytes > limit || depth > DEPTH {
                 dismantle(value);
-                return Err(match bytes > limit {
-                    true => too_large(bytes, limit),
-                    false => ToolError::fixable(format!(
+                return Err(if bytes > limit {
+                    too_large(bytes, limit)
+                } else {
+                    ToolError::fixable(format!(
                         "the arguments are nested more than {DEPTH} deep; pass a flat object"
-                    )),
+                    ))
                 });
             }
             value
@@ -102,29 +104,6 @@ fn parse(raw: &str) -> Result<Value, ToolError> {
              with '\\' and control characters in strings escaped and '\\u' escapes in pairs"
         ))
     })
-}
-
-/// Returns the approximate size of a value in bytes, and its depth. Does not recurse,
-/// so deep nesting cannot overflow the stack.
-pub(crate) fn measure(value: &Value) -> (usize, usize) {
-    let mut open = vec![(value, 1)];
-    let (mut bytes, mut deepest) = (0, 0);
-    while let Some((value, depth)) = open.pop() {
-        deepest = deepest.max(depth);
-        match value {
-            Value::String(text) => bytes += text.len() + 2,
-            Value::Array(items) => {
-                bytes += 2 + items.len();
-                open.extend(items.iter().map(|item| (item, depth + 1)));
-            }
-            Value::Object(fields) => {
-                bytes += 2 + fields.keys().map(|key| key.len() + 4).sum::<usize>();
-                open.extend(fields.values().map(|field| (field, depth + 1)));
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) => bytes += 4,
-        }
-    }
-    (bytes, deepest)
 }
 
 /// Drops a value without recursing.
@@ -180,9 +159,10 @@ pub(crate) fn typed<T: DeserializeOwned>(
 /// fields pass: they may be aliases of known ones.
 pub(crate) fn check(tool: &str, arguments: &Value, schema: &Value) -> Result<(), ToolError> {
     let problems = explain::problems(schema, arguments, explain::Strict::No);
-    match problems.is_empty() {
-        true => Ok(()),
-        false => Err(invalid_arguments(tool, &problems)),
+    if problems.is_empty() {
+        Ok(())
+    } else {
+        Err(invalid_arguments(tool, &problems))
     }
 }
 

@@ -13,8 +13,12 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::options::Options;
+use crate::prompt;
+use crate::resolver::{Caller, Resolver};
 use crate::table::tables_only;
-use crate::{BuildError, Caller, Definition, Options, Resolver, Toolset, ToolsetBuilder, prompt};
+use crate::tool::Definition;
+use crate::toolset::{BuildError, Toolset, ToolsetBuilder};
 
 /// A toolset as part of an agent's specification: its tools, permissions and approver.
 /// Unknown fields and values are errors.

@@ -1,36 +1,27 @@
 //! The tools that run commands.
 
-mod conversation_shells;
 mod execute;
 mod kill_shell;
 mod list_shells;
 mod read_output;
 mod run_in_background;
-mod shell_terminals;
 mod status;
 #[cfg(test)]
 mod tests;
 mod write_input;
 
-pub(crate) use conversation_shells::ConversationShells;
 pub(crate) use execute::ExecuteTool;
 pub(crate) use kill_shell::KillShellTool;
 pub(crate) use list_shells::ListShellsTool;
 pub(crate) use read_output::ReadOutputTool;
 pub(crate) use run_in_background::RunInBackgroundTool;
-pub(crate) use shell_terminals::ShellTerminals;
 pub(crate) use write_input::WriteInputTool;
 
 use backend_core::ops::{Command, ShellId, Streams};
 use backend_core::{Error, Quoted, Sandbox};
 
-use crate::{Context, Options, ToolError};
-
-/// Returns `true` if a command that times out continues as a background shell. This
-/// requires the tools that read and kill such a shell.
-pub(crate) fn continues_in_background(options: &Options) -> bool {
-    options.timeout_to_background && options.include_background
-}
+use crate::context::Context;
+use crate::reply::ToolError;
 
 /// Returns the sandbox that runs commands.
 fn sandbox(context: &Context) -> Result<&dyn Sandbox, ToolError> {
@@ -68,9 +59,10 @@ async fn check_own(
     sandbox: &dyn Sandbox,
     id: &ShellId,
 ) -> Result<(), ToolError> {
-    match context.conversation.shells.contains(&sandbox.id(), id) {
-        true => Ok(()),
-        false => Err(no_such_shell(context, sandbox, id).await),
+    if context.conversation.shells.contains(&sandbox.id(), id) {
+        Ok(())
+    } else {
+        Err(no_such_shell(context, sandbox, id).await)
     }
 }
 

@@ -5,9 +5,12 @@ use std::sync::Arc;
 use backend_core::{Backend, Sandbox, VPath};
 use permissions::mounts::Scope;
 
+use crate::conversation::Conversation;
 use crate::host_names::HostNames;
+use crate::observer::Observer;
+use crate::options::Options;
+use crate::reply::ToolError;
 use crate::tracker::PathLock;
-use crate::{Conversation, Observer, Options, ToolError};
 
 /// The environment of a tool during one call. The backend is guarded: an operation that
 /// the policy denies fails, and one that needs approval asks.

@@ -1,9 +1,15 @@
 //! [`Conversation`]: state that is kept between calls.
 
+pub(crate) mod conversation_shells;
+mod shell_terminals;
+
 use std::sync::Arc;
 
-use crate::commands::{ConversationShells, ShellTerminals};
-use crate::kept_outputs::OutputStore;
+use backend_core::{Backend, Result};
+
+use self::conversation_shells::ConversationShells;
+use self::shell_terminals::ShellTerminals;
+use crate::kept_outputs::{OutputOverlay, OutputStore};
 use crate::tracker::Tracker;
 
 /// State that is kept between calls, separate for each conversation. Dropping it ends
@@ -28,9 +34,14 @@ impl Conversation {
     ///
     /// Returns the error of a sandbox. The other shells are ended. The next call, or
     /// dropping the conversation, retries those that are not.
-    pub async fn close(&self) -> backend_core::Result<usize> {
+    pub async fn close(&self) -> Result<usize> {
         self.outputs.clear();
         self.shells.kill_all().await
+    }
+
+    /// Returns `backend` with the kept outputs of this conversation on top of it.
+    pub fn with_outputs(&self, backend: Arc<dyn Backend>) -> OutputOverlay {
+        OutputOverlay::new(backend, Arc::clone(&self.outputs))
     }
 
     /// Returns a copy for a call that is only previewed. It sees the state of this

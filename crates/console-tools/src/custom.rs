@@ -9,7 +9,9 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{Annotations, Context, ToolError, ToolResult};
+use crate::context::Context;
+use crate::reply::{ToolError, ToolResult};
+use crate::tool::Annotations;
 
 /// A tool of the host.
 ///

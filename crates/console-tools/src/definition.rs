@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::Definition;
+use crate::tool::Definition;
 
 /// The definitions of the tools for a model. Cheap to clone.
 ///

@@ -14,7 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use backend_core::{Error, ErrorKind, Result, VPath};
 use bytes::Bytes;
 
-use crate::Limits;
+use crate::options::Limits;
 
 pub(crate) use collector::{Collector, Shown};
 pub use overlay::OutputOverlay;

@@ -12,6 +12,7 @@ mod custom;
 mod definition;
 mod files;
 mod host_names;
+mod json_size;
 mod kept_outputs;
 mod media;
 mod observer;

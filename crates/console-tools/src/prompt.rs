@@ -1,6 +1,7 @@
 //! Text about the tools for a system prompt.
 
-use crate::{Definitions, Options};
+use crate::definition::Definitions;
+use crate::options::{Options, Profile};
 
 /// The file tools that the prompt mentions.
 const FILES: &[&str] = &[
@@ -68,8 +69,8 @@ pub(crate) fn fragment(options: &Options, definitions: &Definitions) -> String {
     let heading = match by_hash {
         true => "## Console tools: edits by line hash",
         false => match options.profile {
-            crate::Profile::Filesystem => "## File tools",
-            crate::Profile::Coding | crate::Profile::Lean => "## Console tools",
+            Profile::Filesystem => "## File tools",
+            Profile::Coding | Profile::Lean => "## Console tools",
         },
     };
     format!("{heading}\n\n{}", parts.join(" "))
@@ -90,7 +91,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{Annotations, Definition};
+    use crate::tool::{Annotations, Definition};
 
     fn prompt(names: &[&str], asks: bool) -> String {
         let definitions = names.iter().map(|name| {

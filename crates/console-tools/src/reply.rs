@@ -8,8 +8,8 @@ use permissions::Refusal;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::Profile;
-use crate::arguments::measure;
+use crate::json_size::measure;
+use crate::options::Profile;
 
 /// The answer of a tool. Always a value: nothing that a model does ends a run.
 #[derive(Debug, Clone, PartialEq)]

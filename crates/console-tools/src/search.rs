@@ -15,8 +15,9 @@ pub(crate) use ls::LsTool;
 use backend_core::search::is_generated;
 use backend_core::{Error, ErrorKind, VPath};
 
+use crate::context::Context;
+use crate::reply::ToolError;
 use crate::terminal::visible;
-use crate::{Context, ToolError};
 
 /// Bytes reserved in a reply for the text after a list.
 const CLOSING_BYTES: usize = 1_000;

@@ -10,7 +10,8 @@ mod filesystem;
 use permissions::tool::Tool;
 use serde_json::Value;
 
-use crate::{Definition, EditFormat, Options, Profile, commands};
+use crate::options::{EditFormat, Options, Profile};
+use crate::tool::Definition;
 
 /// The texts about a tool. Placeholders in braces are replaced with numbers.
 #[derive(Debug, Clone, Copy, Default)]
@@ -49,9 +50,10 @@ pub(crate) fn description(tool: Tool, options: &Options) -> String {
     }
     parts.retain(|part| !part.is_empty());
     let text = parts.join(" ");
-    match text.contains('{') {
-        true => filled(&text, options),
-        false => text,
+    if text.contains('{') {
+        filled(&text, options)
+    } else {
+        text
     }
 }
 
@@ -89,9 +91,10 @@ fn media_note(tool: Tool, options: &Options) -> Option<&'static str> {
 fn filled(text: &str, options: &Options) -> String {
     let limits = &options.limits;
     let by_hash = options.edit_format == EditFormat::Hashline;
-    let ends = match commands::continues_in_background(options) {
-        true => "continues as a background shell",
-        false => "is ended",
+    let ends = if options.continues_in_background() {
+        "continues as a background shell"
+    } else {
+        "is ended"
     };
     let edit = if by_hash {
         "hashline_edit"

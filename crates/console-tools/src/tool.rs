@@ -14,8 +14,9 @@ use serde_json::Value;
 
 pub(crate) use preview::Preview;
 
+use crate::context::Context;
+use crate::reply::{ToolError, ToolResult};
 use crate::schema::schema_of_data;
-use crate::{Context, ToolError, ToolResult};
 
 /// Hints about a tool that a client may show to its user, as in MCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

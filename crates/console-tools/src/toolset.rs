@@ -1,5 +1,6 @@
 //! [`Toolset`]: the tools, ready to be called.
 
+mod build_error;
 mod builder;
 mod builtin;
 mod call;
@@ -10,6 +11,8 @@ mod gate;
 mod policy_source;
 mod preview;
 mod registered_tool;
+mod trial;
+mod visibility;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,17 +22,21 @@ use permissions::approval::ApprovalService;
 use permissions::audit::Audit;
 use permissions::{Guarded, Policy};
 
-pub use builder::{BuildError, ToolsetBuilder};
+pub use build_error::BuildError;
+pub use builder::ToolsetBuilder;
 #[cfg(test)]
 pub(crate) use builtin::is_enabled;
 pub use chat::Chat;
-use environment::{BackendAbilities, CallEnvironment, OfferedTools, offered};
+use environment::{BackendAbilities, CallEnvironment, OfferedTools};
 use policy_source::PolicySource;
 pub use preview::CallPreview;
 use registered_tool::RegisteredTool;
 
+use crate::definition::Definitions;
 use crate::host_names::HostNames;
-use crate::{Caller, Definitions, Options, Resolver, prompt};
+use crate::options::Options;
+use crate::prompt;
+use crate::resolver::{Caller, Resolver};
 
 /// Maximum number of cached tool sets.
 const KNOWN_SETS: usize = 64;
@@ -159,12 +166,13 @@ impl Toolset {
 
     /// Returns the tools under a policy.
     fn tools_under(&self, policy: &Policy, abilities: BackendAbilities) -> Arc<OfferedTools> {
-        let visible = offered(&self.0.entries, policy, abilities);
+        let visible = visibility::offered(&self.0.entries, policy, abilities);
         let mut sets = self.0.sets.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = sets.iter().find(|tools| tools.is_for(&visible)) {
             return Arc::clone(known);
         }
-        let tools = Arc::new(OfferedTools::new(visible, &self.0.entries));
+        let definitions = self.0.entries.iter().map(|entry| &entry.definition);
+        let tools = Arc::new(OfferedTools::new(visible, definitions));
         if sets.len() < KNOWN_SETS {
             sets.push(Arc::clone(&tools));
         }

@@ -4,7 +4,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::*;
-use crate::{Class, schema_for};
+use crate::reply::Class;
+use crate::schema::schema_for;
 
 #[derive(Debug, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]

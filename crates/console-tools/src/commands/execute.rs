@@ -11,14 +11,15 @@ use permissions::Op;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::conversation_shells::ForegroundShell;
 use super::status::{exit_code, signal};
-use super::{command, continues_in_background, sandbox};
+use super::{command, sandbox};
 use crate::args::commands::ExecuteArgs;
+use crate::context::Context;
+use crate::conversation::conversation_shells::ForegroundShell;
 use crate::counted::counted;
 use crate::kept_outputs::{Collector, Shown};
+use crate::reply::{Class, Reply, ToolError, ToolResult};
 use crate::tool::{Annotations, Builtin};
-use crate::{Class, Context, Reply, ToolError, ToolResult};
 
 /// Maximum timeout of a call in seconds: one day.
 pub(super) const MAX_SECONDS: u64 = 86_400;
@@ -79,7 +80,7 @@ impl Builtin for ExecuteTool {
         let command = command(context, args.command, args.directory.as_deref())?;
         let limits = &context.options.limits;
         let mut output = Collector::new(limits);
-        let ran = if continues_in_background(&context.options) {
+        let ran = if context.options.continues_in_background() {
             run_as_shell(context, sandbox, command, timeout, &mut output).await
         } else {
             run(context, sandbox, command.timeout(timeout), &mut output).await
@@ -158,8 +159,9 @@ async fn run_as_shell(
 ) -> Result<Outcome, Error> {
     let deadline = timeout.map(|timeout| Instant::now() + timeout);
     let ShellInfo { id, .. } = sandbox.shell_start(command).await?;
-    let shell = ForegroundShell::new(context, sandbox.id(), id.clone());
-    let followed = context.non_interactive.as_sandbox().unwrap_or(sandbox);
+    let (shells, backend) = (&context.conversation.shells, &context.non_interactive);
+    let shell = ForegroundShell::new(shells, backend, sandbox.id(), id.clone());
+    let followed = backend.as_sandbox().unwrap_or(sandbox);
     // Like any command, it gets no input. The result does not matter, because the
     // command may already have ended.
     let _ = followed.shell_write(&id, None).await;
@@ -185,8 +187,7 @@ async fn run_as_shell(
             // The next output may begin in the middle of a character.
             let terminals = &context.conversation.terminals;
             terminals.insert(&sandbox.id(), &id, output.release());
-            let shells = &context.conversation.shells;
-            shells.prune(context, &sandbox.id()).await;
+            shells.prune(&**backend, &sandbox.id()).await;
             shell.keep_running();
             return Ok(Outcome::InBackground(id));
         }

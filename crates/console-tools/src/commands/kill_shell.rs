@@ -7,9 +7,10 @@ use serde::Serialize;
 
 use super::{check_own, shell_error, shells};
 use crate::args::commands::KillShellArgs;
+use crate::context::Context;
+use crate::reply::{Reply, ToolResult};
 use crate::terminal::on_one_line;
 use crate::tool::{Annotations, Builtin};
-use crate::{Context, Reply, ToolResult};
 
 /// Ends a background shell.
 #[derive(Debug)]

@@ -9,9 +9,10 @@ use serde::Serialize;
 use super::shells;
 use super::status::{exit_code, short_state};
 use crate::args::commands::ListShellsArgs;
+use crate::context::Context;
+use crate::reply::{Reply, ToolResult};
 use crate::terminal::on_one_line;
 use crate::tool::{Annotations, Builtin};
-use crate::{Context, Reply, ToolResult};
 
 /// Lists the background shells of the conversation.
 #[derive(Debug)]

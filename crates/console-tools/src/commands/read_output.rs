@@ -11,10 +11,11 @@ use super::status::{exit_code, signal, state};
 use super::{check_own, shell_error, shells};
 use crate::args::commands::ReadOutputArgs;
 use crate::bounds::within;
+use crate::context::Context;
 use crate::kept_outputs::Collector;
+use crate::reply::{Reply, ToolResult};
 use crate::terminal::on_one_line;
 use crate::tool::{Annotations, Builtin};
-use crate::{Context, Reply, ToolResult};
 
 /// Maximum time that a read may wait, in seconds.
 const MAX_WAIT_SECONDS: usize = 600;

@@ -7,8 +7,9 @@ use serde::Serialize;
 
 use super::{command, shells};
 use crate::args::commands::RunInBackgroundArgs;
+use crate::context::Context;
+use crate::reply::{Reply, ToolResult};
 use crate::tool::{Annotations, Builtin};
-use crate::{Context, Reply, ToolResult};
 
 /// Starts a command that keeps running.
 #[derive(Debug)]
@@ -35,8 +36,9 @@ impl Builtin for RunInBackgroundTool {
         let command = command(context, args.command, args.directory.as_deref())?;
         let shell = sandbox.shell_start(command).await?;
         let shells = &context.conversation.shells;
-        shells.record(context, sandbox.id(), shell.id.clone());
-        shells.prune(context, &sandbox.id()).await;
+        let backend = &context.non_interactive;
+        shells.record(backend, sandbox.id(), shell.id.clone());
+        shells.prune(&**backend, &sandbox.id()).await;
         let id = &shell.id;
         let pid = shell
             .pid

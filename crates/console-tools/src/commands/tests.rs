@@ -11,8 +11,10 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::*;
+use crate::conversation::Conversation;
+use crate::options::Options;
+use crate::reply::{Class, Reply};
 use crate::tool::Builtin;
-use crate::{Class, Conversation, Options, OutputOverlay, Reply};
 
 /// Longer than any step here takes. A wait of this length has failed.
 const PATIENCE: u64 = 60;
@@ -30,7 +32,7 @@ impl Fixture {
         let local = LocalBackend::builder(directory.path()).enable_execute(true);
         let local = Arc::new(local.open().unwrap());
         let conversation = Arc::new(Conversation::new());
-        let backend = Arc::new(OutputOverlay::new(local, &conversation));
+        let backend = Arc::new(conversation.with_outputs(local));
         Self {
             directory,
             backend,
@@ -253,22 +255,24 @@ async fn long_output_can_be_read_and_searched_afterwards() {
         format!("Matches for '^42.$':\n{file}\n  420: 420\n  ... and 9 more matches")
     );
     let listed = fixture
-        .text::<crate::search::LsTool>(json!({"path": crate::OUTPUTS}))
+        .text::<crate::search::LsTool>(json!({"path": crate::kept_outputs::OUTPUTS}))
         .await;
     assert_eq!(
         listed,
         format!(
             "Contents of {}:\n  1.txt ({} bytes)",
-            crate::OUTPUTS,
+            crate::kept_outputs::OUTPUTS,
             whole.len()
         )
     );
     let globbed = fixture
-        .text::<crate::search::GlobTool>(json!({"pattern": "*", "path": crate::OUTPUTS}))
+        .text::<crate::search::GlobTool>(
+            json!({"pattern": "*", "path": crate::kept_outputs::OUTPUTS}),
+        )
         .await;
     assert!(globbed.ends_with(file), "{globbed}");
     // Another conversation does not see the file.
-    let next = OutputOverlay::new(Arc::clone(&fixture.backend), &Conversation::new());
+    let next = Conversation::new().with_outputs(Arc::clone(&fixture.backend));
     assert!(next.read_to_string(file).await.is_err());
 }
 

@@ -8,10 +8,11 @@ use serde::Serialize;
 
 use super::{check_own, shell_error, shells};
 use crate::args::commands::WriteInputArgs;
+use crate::context::Context;
 use crate::counted::counted;
+use crate::reply::{Reply, ToolError, ToolResult};
 use crate::terminal::on_one_line;
 use crate::tool::{Annotations, Builtin};
-use crate::{Context, Reply, ToolError, ToolResult};
 
 /// Writes to a background shell's standard input.
 #[derive(Debug)]

@@ -4,7 +4,7 @@
 use backend_core::ops::OutputBuffer;
 
 use super::OutputStore;
-use crate::Limits;
+use crate::options::Limits;
 use crate::terminal::Renderer;
 
 /// Collects the output of a command, in bounded memory.

@@ -12,8 +12,7 @@ use backend_core::text::TextWindow;
 use backend_core::{Backend, BackendInfo, Edit, Operation, Result, Sandbox, VPath};
 
 use super::output_backend::{OutputBackend, refuse};
-use super::path_in_outputs;
-use crate::Conversation;
+use super::{OutputStore, path_in_outputs};
 
 /// A backend that also serves a conversation's kept outputs.
 ///
@@ -24,12 +23,12 @@ use crate::Conversation;
 /// ```
 /// use std::sync::Arc;
 /// use backend_state::StateBackend;
-/// use console_tools::{Conversation, OUTPUTS, OutputOverlay};
+/// use console_tools::{Conversation, OUTPUTS};
 /// use backend_core::BackendExt as _;
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> backend_core::Result<()> {
 /// let conversation = Conversation::new();
-/// let backend = OutputOverlay::new(Arc::new(StateBackend::new()), &conversation);
+/// let backend = conversation.with_outputs(Arc::new(StateBackend::new()));
 /// backend.write_file("notes.md", "text").await?;
 /// assert!(backend.list_dir(OUTPUTS).await?.entries.is_empty());
 /// assert!(backend.write_file("/.agentbox/outputs/1.txt", "text").await.is_err());
@@ -42,9 +41,9 @@ pub struct OutputOverlay {
 }
 
 impl OutputOverlay {
-    /// Adds the kept outputs of `conversation` to `inner`.
-    pub fn new(inner: Arc<dyn Backend>, conversation: &Conversation) -> Self {
-        let kept = OutputBackend(Arc::clone(&conversation.outputs));
+    /// Adds the kept outputs to `inner`.
+    pub(crate) fn new(inner: Arc<dyn Backend>, outputs: Arc<OutputStore>) -> Self {
+        let kept = OutputBackend(outputs);
         Self { inner, kept }
     }
 

@@ -9,10 +9,11 @@ use serde::Serialize;
 
 use super::{Lines, SearchRoot, about_pattern, skipped};
 use crate::args::search::{GlobArgs, Order};
+use crate::context::Context;
 use crate::counted::counted_at_least;
+use crate::reply::{Reply, ToolResult};
 use crate::terminal::on_one_line;
 use crate::tool::{Annotations, Builtin};
-use crate::{Context, Reply, ToolResult};
 
 /// Finds files by name.
 #[derive(Debug)]

@@ -14,10 +14,11 @@ use super::line_cutter::LineCutter;
 use super::{Lines, SearchRoot, about_pattern, skipped};
 use crate::args::search::{CaseRule, GrepArgs, OutputMode};
 use crate::bounds::within;
+use crate::context::Context;
 use crate::counted::counted_at_least;
+use crate::reply::{Reply, ToolError, ToolResult};
 use crate::terminal::on_one_line;
 use crate::tool::{Annotations, Builtin, UpFront};
-use crate::{Context, Reply, ToolError, ToolResult};
 
 /// Finds lines by content.
 #[derive(Debug)]

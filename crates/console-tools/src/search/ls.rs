@@ -8,9 +8,10 @@ use serde::Serialize;
 
 use super::{Lines, SearchRoot};
 use crate::args::search::LsArgs;
+use crate::context::Context;
+use crate::reply::{Reply, ToolResult};
 use crate::terminal::on_one_line;
 use crate::tool::{Annotations, Builtin};
-use crate::{Context, Reply, ToolResult};
 
 /// Lists a directory.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use backend_core::ops::{LsOptions, Skipped};
 use backend_core::search::is_generated;
 use backend_core::{Backend as _, VPath};
 
-use crate::Context;
+use crate::context::Context;
 
 /// Maximum number of generated directories that are named.
 const NAMED: usize = 5;

@@ -7,8 +7,10 @@ use backend_state::StateBackend;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::conversation::Conversation;
+use crate::options::Options;
+use crate::reply::{Class, Reply};
 use crate::tool::Builtin;
-use crate::{Class, Conversation, Options, Reply};
 
 struct Tree {
     backend: StateBackend,

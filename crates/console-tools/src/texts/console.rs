@@ -3,7 +3,7 @@
 use permissions::tool::Tool;
 
 use super::Text;
-use crate::EditFormat;
+use crate::options::EditFormat;
 
 pub(super) fn text(tool: Tool, format: EditFormat) -> Text {
     match tool {

@@ -9,7 +9,7 @@ use permissions::approval::Effect;
 use permissions::guarded::PREVIEW_BYTES;
 use permissions::{Access, Op};
 
-use crate::Context;
+use crate::context::Context;
 
 /// The details that an approver sees for a call of a builtin tool.
 #[derive(Debug)]

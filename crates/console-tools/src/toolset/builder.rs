@@ -6,84 +6,21 @@ use std::sync::{Arc, Mutex};
 use backend_core::{Quoted, VPath};
 use permissions::approval::{ApprovalService, Approver, Grants};
 use permissions::audit::Audit;
-use permissions::mounts::{MountConfig, MountError, Scope};
+use permissions::mounts::{MountConfig, Scope};
 use permissions::tool::{Tool, ToolSettings};
 use permissions::{Policy, Ruleset};
 
+use super::build_error::BuildError;
 use super::policy_source::{PolicyParts, PolicySource};
 use super::registered_tool::RegisteredTool;
 use super::{ApproverSource, Inner, Source, Toolset, builtin, descriptions};
-use crate::{CustomTool, Options, ToolHandler, texts};
+use crate::custom::CustomTool;
+use crate::options::Options;
+use crate::texts;
+use crate::tool::ToolHandler;
 
 /// Maximum length of a tool's name.
 const NAME_CHARS: usize = 64;
-
-/// The reason a toolset cannot be built.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum BuildError {
-    /// A description was given for a tool that does not exist.
-    #[error("a description is given for an unknown tool: {}; the tools are {}",
-        .unknown.join(", "), .valid.join(", "))]
-    #[non_exhaustive]
-    UnknownDescription {
-        /// The unknown names.
-        unknown: Vec<String>,
-        /// The known names.
-        valid: Vec<String>,
-    },
-    /// A description was given for an argument that the tool does not have.
-    #[error("a description is given for {}, which is not an argument of {tool}; its arguments are {}",
-        Quoted::new(.argument), or_none(.valid))]
-    #[non_exhaustive]
-    UnknownArgument {
-        /// The tool.
-        tool: String,
-        /// The unknown argument, with dots if it is nested.
-        argument: String,
-        /// The arguments of the tool.
-        valid: Vec<String>,
-    },
-    /// Settings were given for a custom tool that does not exist.
-    #[error("settings are given for an unknown custom tool: {}; the custom tools are {}",
-        .unknown.join(", "), or_none(.valid))]
-    #[non_exhaustive]
-    UnknownSetting {
-        /// The unknown names.
-        unknown: Vec<String>,
-        /// The custom tools.
-        valid: Vec<String>,
-    },
-    /// The name of a custom tool is invalid.
-    #[error(
-        "{0} is not a valid tool name; use 1 to 64 of the letters a-z, A-Z, digits, '_' and '-'"
-    )]
-    InvalidName(Quoted),
-    /// A custom tool has the name of another tool.
-    #[error("another tool is called {0}; give one of them another name")]
-    Taken(Quoted),
-    /// A custom tool declares no operation.
-    #[error("the tool {0} declares no operations, so no policy can judge it; declare what it does")]
-    NoOperations(Quoted),
-    /// The arguments of a custom tool are not an object.
-    #[error("the arguments of the tool {0} must be an object; give its schema the type 'object'")]
-    NoObject(Quoted),
-    /// A policy was given together with parts of another one.
-    #[error(
-        "a policy is given together with rules, mounts or tool settings; put them into the policy"
-    )]
-    TwoPolicies,
-    /// The mounts are inconsistent.
-    #[error("invalid mounts: {0}")]
-    Mounts(#[from] MountError),
-}
-
-fn or_none(names: &[String]) -> String {
-    match names {
-        [] => "none".to_owned(),
-        names => names.join(", "),
-    }
-}
 
 /// Builds a [`Toolset`].
 #[derive(Debug)]
@@ -286,8 +223,9 @@ fn check_settings(settings: &ToolSettings, valid: Vec<String>) -> Result<(), Bui
     let known = |name: &&String| valid.contains(name) || name.parse::<Tool>().is_ok();
     let keys = settings.custom.keys();
     let unknown: Vec<String> = keys.filter(|name| !known(name)).cloned().collect();
-    match unknown.is_empty() {
-        true => Ok(()),
-        false => Err(BuildError::UnknownSetting { unknown, valid }),
+    if unknown.is_empty() {
+        Ok(())
+    } else {
+        Err(BuildError::UnknownSetting { unknown, valid })
     }
 }

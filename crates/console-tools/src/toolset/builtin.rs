@@ -3,8 +3,11 @@
 use permissions::tool::Tool;
 
 use super::registered_tool::RegisteredTool;
+use crate::commands;
+use crate::files;
+use crate::options::{EditFormat, Options, Profile};
+use crate::search;
 use crate::tool::Builtin;
-use crate::{EditFormat, Options, Profile, commands, files, search};
 
 /// Returns the tools of this crate that the options enable, in the order in which the
 /// model sees them.

@@ -10,9 +10,10 @@ use tracing::Instrument as _;
 
 use super::chat::Chat;
 use super::environment::OfferedTools;
-use super::gate::CallGate;
 use super::registered_tool::RegisteredTool;
-use crate::{Arguments, Class, Observer, Reply, ToolError, ToolResult, arguments};
+use crate::arguments::{self, Arguments};
+use crate::observer::Observer;
+use crate::reply::{Class, Reply, ToolError, ToolResult};
 
 /// The target of the `tracing` events.
 const TARGET: &str = "console_tools";
@@ -83,13 +84,9 @@ impl Chat {
     ) -> ToolResult {
         let arguments = arguments::read(arguments, self.options().limits.argument_bytes)?;
         let environment = self.environment().await?;
-        let gate = CallGate::new(
-            self,
-            &environment,
-            self.entry(name, &environment.tools)?,
-            observer,
-        );
-        gate.entry.runner.call(&gate, arguments).await
+        let entry = self.entry(name, &environment.tools)?;
+        let gate = self.gate(&environment, entry).observer(observer);
+        entry.runner.call(entry, &gate, arguments).await
     }
 
     /// Returns the tool of this name, if it is offered.
@@ -139,9 +136,10 @@ fn unknown(name: &str, tools: &OfferedTools) -> ToolError {
 
 fn the_tools(tools: &OfferedTools) -> String {
     let names: Vec<&str> = tools.definitions.iter().map(|tool| &*tool.name).collect();
-    match names.is_empty() {
-        true => "no tools are available here; answer without one".to_owned(),
-        false => format!("call one of {}", names.join(", ")),
+    if names.is_empty() {
+        "no tools are available here; answer without one".to_owned()
+    } else {
+        format!("call one of {}", names.join(", "))
     }
 }
 

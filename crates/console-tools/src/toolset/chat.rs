@@ -7,8 +7,14 @@ use permissions::approval::{ApprovalService, Approver, Grants};
 use permissions::{Guarded, Policy};
 
 use super::environment::CallEnvironment;
+use super::gate::CallGate;
+use super::registered_tool::RegisteredTool;
 use super::{ApproverSource, Source, Toolset};
-use crate::{Caller, Context, Conversation, Definitions, Options, OutputOverlay, prompt};
+use crate::conversation::Conversation;
+use crate::definition::Definitions;
+use crate::options::Options;
+use crate::prompt;
+use crate::resolver::Caller;
 
 /// A conversation: its tracked files, kept outputs, approvals and background shells.
 /// Clones share one conversation, and calls may run concurrently.
@@ -177,20 +183,13 @@ impl Chat {
         Ok(environment)
     }
 
-    /// Creates the context for a tool. The kept outputs are layered above the guard,
-    /// because they belong to the conversation.
-    pub(super) fn context(
+    /// Creates the gate for a call of a tool.
+    pub(super) fn gate(
         &self,
-        view: Guarded<Arc<dyn Backend>>,
-        non_interactive: Guarded<Arc<dyn Backend>>,
-    ) -> Context {
-        let scope = view.policy().scope().cloned();
-        let conversation = Arc::clone(&self.0.conversation);
-        let over = |view| Arc::new(OutputOverlay::new(Arc::new(view), &conversation));
-        let (backend, non_interactive) = (over(view), over(non_interactive));
-        let options = Arc::clone(&self.0.toolset.0.options);
-        Context::new(backend, options, conversation)
-            .scope(scope)
-            .non_interactive(non_interactive)
+        environment: &CallEnvironment,
+        tool: &RegisteredTool,
+    ) -> CallGate<'_> {
+        let options = &self.0.toolset.0.options;
+        CallGate::new(environment, &tool.name, options, &self.0.conversation)
     }
 }

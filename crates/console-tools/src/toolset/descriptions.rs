@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use super::builder::BuildError;
+use super::build_error::BuildError;
 use super::builtin;
 use super::registered_tool::RegisteredTool;
-use crate::Options;
+use crate::options::Options;
 
 /// Applies the descriptions of the options. Those of known tools that are disabled are
 /// checked as well.
@@ -53,9 +53,10 @@ fn check_tools(options: &Options, customs: &[String]) -> Result<(), BuildError> 
         .map(String::from)
         .collect();
     unknown.dedup();
-    match unknown.is_empty() {
-        true => Ok(()),
-        false => Err(BuildError::UnknownDescription { unknown, valid }),
+    if unknown.is_empty() {
+        Ok(())
+    } else {
+        Err(BuildError::UnknownDescription { unknown, valid })
     }
 }
 

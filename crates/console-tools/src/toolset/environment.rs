@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use backend_core::Backend;
-use permissions::tool::{Visibility, visible};
-use permissions::{Action, Guarded, Op, OpClass, Policy};
+use permissions::Guarded;
+use permissions::tool::Visibility;
 
-use super::registered_tool::RegisteredTool;
-use crate::Definitions;
+use crate::definition::Definitions;
 use crate::host_names::HostNames;
+use crate::tool::Definition;
 
 /// The environment of calls.
 #[derive(Debug)]
@@ -29,15 +29,21 @@ pub(crate) struct OfferedTools {
 }
 
 impl OfferedTools {
-    pub(crate) fn new(visible: Vec<Visibility>, entries: &[RegisteredTool]) -> Self {
-        let offered = entries.iter().zip(&visible).filter_map(|(entry, visible)| {
-            let Visibility::Offered { asks } = *visible else {
-                return None;
-            };
-            let mut definition = entry.definition.clone();
-            definition.asks = asks;
-            Some(definition)
-        });
+    /// Selects from `definitions`, which are in the same order as `visible`.
+    pub(crate) fn new<'a>(
+        visible: Vec<Visibility>,
+        definitions: impl Iterator<Item = &'a Definition>,
+    ) -> Self {
+        let offered = definitions
+            .zip(&visible)
+            .filter_map(|(definition, visible)| {
+                let Visibility::Offered { asks } = *visible else {
+                    return None;
+                };
+                let mut definition = definition.clone();
+                definition.asks = asks;
+                Some(definition)
+            });
         Self {
             definitions: Definitions::new(offered.collect()),
             visible,
@@ -73,40 +79,5 @@ impl BackendAbilities {
             commands: capabilities.commands && backend.as_sandbox().is_some(),
             writable: capabilities.writable,
         }
-    }
-}
-
-/// Returns which of the entries are offered.
-pub(crate) fn offered(
-    entries: &[RegisteredTool],
-    policy: &Policy,
-    abilities: BackendAbilities,
-) -> Vec<Visibility> {
-    let each = |entry: &RegisteredTool| {
-        let changes = |op: &Op| op.class() == OpClass::Write;
-        if !abilities.writable && entry.operations.iter().any(changes) {
-            return Visibility::Hidden;
-        }
-        match entry.tool {
-            Some(tool) => visible(tool, policy, abilities.commands),
-            None => custom(entry, policy, abilities.commands),
-        }
-    };
-    entries.iter().map(each).collect()
-}
-
-/// Returns whether a custom tool is offered. It is hidden if one of its operations is
-/// always denied.
-fn custom(entry: &RegisteredTool, policy: &Policy, commands: bool) -> Visibility {
-    if entry.operations.contains(&Op::Execute) && !commands {
-        return Visibility::Hidden;
-    }
-    let setting = policy.tools().get(&entry.name);
-    let votes = entry.operations.iter().map(|op| policy.most_lenient(*op));
-    match votes.chain(setting.action).max().unwrap_or(Action::Deny) {
-        Action::Deny => Visibility::Hidden,
-        action => Visibility::Offered {
-            asks: action == Action::Ask && !setting.pre_approved,
-        },
     }
 }

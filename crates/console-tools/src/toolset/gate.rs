@@ -7,17 +7,21 @@ use permissions::guarded::PlannedAccesses;
 use permissions::{Access, Action, Guarded, Question};
 use serde_json::Value;
 
-use super::chat::Chat;
 use super::environment::CallEnvironment;
-use super::preview::Trial;
-use super::registered_tool::RegisteredTool;
+use super::trial::Trial;
+use crate::context::Context;
+use crate::conversation::Conversation;
 use crate::host_names::HostNames;
-use crate::{Context, Observer, ToolError};
+use crate::observer::Observer;
+use crate::options::Options;
+use crate::reply::ToolError;
 
 /// The gate between a single call of a tool and the backend.
 pub(crate) struct CallGate<'c> {
-    pub(crate) entry: &'c RegisteredTool,
-    chat: &'c Chat,
+    /// The name of the tool.
+    tool: Arc<str>,
+    options: &'c Arc<Options>,
+    conversation: &'c Arc<Conversation>,
     /// The guard, labelled with the tool's name.
     view: Guarded<Arc<dyn Backend>>,
     /// The guard that never asks.
@@ -29,25 +33,32 @@ pub(crate) struct CallGate<'c> {
 }
 
 impl<'c> CallGate<'c> {
-    pub(crate) fn new(
-        chat: &'c Chat,
+    pub(super) fn new(
         environment: &CallEnvironment,
-        entry: &'c RegisteredTool,
-        observer: Option<Arc<dyn Observer>>,
+        tool: &Arc<str>,
+        options: &'c Arc<Options>,
+        conversation: &'c Arc<Conversation>,
     ) -> Self {
         Self {
-            observer,
-            entry,
-            chat,
-            view: environment.guard.with_tool(Arc::clone(&entry.name)),
+            tool: Arc::clone(tool),
+            options,
+            conversation,
+            view: environment.guard.with_tool(Arc::clone(tool)),
             non_interactive: environment.non_interactive.clone(),
+            observer: None,
             host_names: environment.host_names.clone(),
             trial: None,
         }
     }
 
+    /// Sets the observer that follows the call.
+    pub(super) fn observer(mut self, observer: Option<Arc<dyn Observer>>) -> Self {
+        self.observer = observer;
+        self
+    }
+
     /// Marks the call as a trial run.
-    pub(super) fn with_trial(mut self, trial: Arc<Trial>) -> Self {
+    pub(super) fn trial(mut self, trial: Arc<Trial>) -> Self {
         self.trial = Some(trial);
         self
     }
@@ -79,7 +90,7 @@ impl<'c> CallGate<'c> {
     /// given.
     pub(crate) fn is_in_doubt(&self, accesses: &[Access]) -> bool {
         let policy = self.view.policy();
-        let setting = policy.tools().get(&self.entry.name);
+        let setting = policy.tools().get(&self.tool);
         let in_doubt = |access: &Access| match access.path() {
             Some(path) => {
                 let verdict = policy.judge(access.op, path, access.kind, access.bytes);
@@ -114,18 +125,28 @@ impl<'c> CallGate<'c> {
         })
     }
 
+    /// Creates the context for the tool. The kept outputs are layered above the guard,
+    /// because they belong to the conversation.
     fn at(
         &self,
         view: Guarded<Arc<dyn Backend>>,
         non_interactive: Guarded<Arc<dyn Backend>>,
     ) -> Context {
-        let mut context = self.chat.context(view, non_interactive);
+        let scope = view.policy().scope().cloned();
+        let over = |view: Guarded<Arc<dyn Backend>>| {
+            Arc::new(self.conversation.with_outputs(Arc::new(view)))
+        };
+        let (options, conversation) = (Arc::clone(self.options), Arc::clone(self.conversation));
+        let mut context = Context::new(over(view), options, conversation)
+            .scope(scope)
+            .non_interactive(over(non_interactive))
+            .observer(self.observer.clone());
         context.host_names = self.host_names.clone();
-        context.observer(self.observer.clone())
+        context
     }
 
     /// Converts a refusal for the model, for a tool without its own wording.
     pub(crate) fn failed(&self, error: Error) -> ToolError {
-        ToolError::for_profile(self.chat.options().profile, &self.entry.name, error)
+        ToolError::for_profile(self.options.profile, &self.tool, error)
     }
 }

@@ -5,7 +5,7 @@ use permissions::mounts::Scope;
 use permissions::tool::{Tool, ToolSettings};
 use permissions::{Action, Policy, Ruleset};
 
-use crate::Options;
+use crate::options::Options;
 
 /// The source of the policy.
 #[derive(Debug, Clone)]

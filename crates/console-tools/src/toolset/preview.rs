@@ -6,23 +6,22 @@
 
 mod read_only_trial;
 
-use std::future::{Future as _, pending, poll_fn};
+use std::future::{Future as _, poll_fn};
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::Poll;
 
-use async_trait::async_trait;
 use backend_core::Backend;
 use futures_util::FutureExt as _;
-use permissions::approval::{Answer, Approver, ApproverError, Question};
+use permissions::approval::{Approver, Question};
 
 use self::read_only_trial::ReadOnlyTrial;
 use super::chat::Chat;
 use super::environment::CallEnvironment;
-use super::gate::CallGate;
-use crate::{Arguments, Class, Reply, ToolResult, arguments};
+use super::trial::Trial;
+use crate::arguments::{self, Arguments};
+use crate::reply::{Class, Reply, ToolResult};
 
 /// The outcome of a call if it were made at this moment.
 ///
@@ -132,42 +131,7 @@ impl Chat {
             host_names: real.host_names.clone(),
         };
         let chat = self.for_preview();
-        let gate = CallGate::new(&chat, &environment, entry, None).with_trial(Arc::clone(trial));
-        entry.runner.call(&gate, arguments).await
-    }
-}
-
-/// The state of a trial run: its progress, and the questions it asked.
-#[derive(Debug, Default)]
-pub(super) struct Trial {
-    is_over: AtomicBool,
-    asked: Mutex<Vec<Question>>,
-}
-
-impl Trial {
-    /// Ends the trial run, because the next operation would have an effect. Never
-    /// returns.
-    pub(super) async fn stop<T>(&self) -> T {
-        self.is_over.store(true, Ordering::Release);
-        pending().await
-    }
-
-    fn is_over(&self) -> bool {
-        self.is_over.load(Ordering::Acquire)
-    }
-
-    fn take_questions(&self) -> Vec<Question> {
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut *asked)
-    }
-}
-
-/// Records the question and approves it, so the trial run continues.
-#[async_trait]
-impl Approver for Trial {
-    async fn ask(&self, question: &Question) -> Result<Answer, ApproverError> {
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        asked.push(question.clone());
-        Ok(Answer::yes())
+        let gate = chat.gate(&environment, entry).trial(Arc::clone(trial));
+        entry.runner.call(entry, &gate, arguments).await
     }
 }

@@ -12,12 +12,13 @@ use permissions::{Access, Op, OpClass, Question};
 use serde_json::Value;
 
 use super::gate::CallGate;
+use crate::arguments;
+use crate::context::Context;
+use crate::custom::{self, CustomTool};
 use crate::kept_outputs::is_kept;
-use crate::tool::{Builtin, UpFront, unguarded};
-use crate::{
-    Context, CustomTool, Definition, ToolError, ToolHandler, ToolResult, arguments, custom,
-    schema_for,
-};
+use crate::reply::{ToolError, ToolResult};
+use crate::schema::schema_for;
+use crate::tool::{Builtin, Definition, ToolHandler, UpFront, unguarded};
 
 /// A tool of a toolset.
 pub(crate) struct RegisteredTool {
@@ -40,8 +41,14 @@ impl std::fmt::Debug for RegisteredTool {
 /// The interface that all kinds of tools share.
 #[async_trait]
 pub(crate) trait ToolRunner: Send + Sync {
-    /// Parses the arguments, passes the gate, and runs the tool.
-    async fn call(&self, gate: &CallGate<'_>, arguments: Value) -> ToolResult;
+    /// Parses the arguments, passes the gate, and runs the tool, whose entry is
+    /// `entry`.
+    async fn call(
+        &self,
+        entry: &RegisteredTool,
+        gate: &CallGate<'_>,
+        arguments: Value,
+    ) -> ToolResult;
 }
 
 impl RegisteredTool {
@@ -135,8 +142,13 @@ struct BuiltinTool<T>(PhantomData<fn() -> T>);
 
 #[async_trait]
 impl<T: Builtin> ToolRunner for BuiltinTool<T> {
-    async fn call(&self, gate: &CallGate<'_>, arguments: Value) -> ToolResult {
-        let schema = &gate.entry.definition.input_schema;
+    async fn call(
+        &self,
+        entry: &RegisteredTool,
+        gate: &CallGate<'_>,
+        arguments: Value,
+    ) -> ToolResult {
+        let schema = &entry.definition.input_schema;
         let args: T::Args = arguments::typed(T::NAME, &arguments, schema)?;
         let (description, arguments) = (T::call_description(&args), Arc::new(arguments));
         let mut context = gate.context(&description, &arguments);
@@ -201,26 +213,42 @@ async fn authorize<T: Builtin>(
     gate.authorize(planned, describe).await.map(Some)
 }
 
+/// Passes the gate for a tool of the host, and returns the context to run it in.
+async fn authorize_host_tool(
+    entry: &RegisteredTool,
+    gate: &CallGate<'_>,
+    (context, accesses): (&Context, Vec<Access>),
+    (arguments, description): (Arc<Value>, impl FnOnce() -> String),
+) -> Result<Context, ToolError> {
+    let accesses = entry.judged(accesses, context)?;
+    let planned = gate.plan(accesses).await;
+    let planned = planned.map_err(|error| gate.failed(error))?;
+    let describe =
+        |question: Question| described(question.args(Value::clone(&arguments)), description());
+    let context = gate.authorize(planned, describe).await;
+    let context = context.map_err(|error| gate.failed(error))?;
+    gate.before_host_code().await;
+    Ok(context)
+}
+
 struct TypedTool<T>(T);
 
 #[async_trait]
 impl<T: CustomTool> ToolRunner for TypedTool<T> {
-    async fn call(&self, gate: &CallGate<'_>, arguments: Value) -> ToolResult {
-        let schema = &gate.entry.definition.input_schema;
+    async fn call(
+        &self,
+        entry: &RegisteredTool,
+        gate: &CallGate<'_>,
+        arguments: Value,
+    ) -> ToolResult {
+        let schema = &entry.definition.input_schema;
         let args: T::Args = arguments::typed(T::NAME, &arguments, schema)?;
         let arguments = Arc::new(arguments);
         let context = gate.context("", &arguments);
         let accesses = self.0.accesses(&context, &args)?;
-        let accesses = gate.entry.judged(accesses, &context)?;
-        let planned = gate.plan(accesses).await;
-        let planned = planned.map_err(|error| gate.failed(error))?;
-        let describe = |question: Question| {
-            let description = self.0.description(&args);
-            described(question.args(Value::clone(&arguments)), description)
-        };
-        let context = gate.authorize(planned, describe).await;
-        let context = context.map_err(|error| gate.failed(error))?;
-        gate.before_host_code().await;
+        let description = || self.0.description(&args);
+        let asked = (arguments, description);
+        let context = authorize_host_tool(entry, gate, (&context, accesses), asked).await?;
         self.0.run(&context, args).await
     }
 }
@@ -229,20 +257,19 @@ struct DynTool(Arc<dyn ToolHandler>);
 
 #[async_trait]
 impl ToolRunner for DynTool {
-    async fn call(&self, gate: &CallGate<'_>, arguments: Value) -> ToolResult {
-        let schema = &gate.entry.definition.input_schema;
-        arguments::check(&gate.entry.name, &arguments, schema)?;
+    async fn call(
+        &self,
+        entry: &RegisteredTool,
+        gate: &CallGate<'_>,
+        arguments: Value,
+    ) -> ToolResult {
+        let schema = &entry.definition.input_schema;
+        arguments::check(&entry.name, &arguments, schema)?;
         let shown = Arc::new(arguments.clone());
         let context = gate.context("", &shown);
         let accesses = self.0.accesses(&context, &arguments)?;
-        let accesses = gate.entry.judged(accesses, &context)?;
-        let planned = gate.plan(accesses).await;
-        let planned = planned.map_err(|error| gate.failed(error))?;
-        let describe =
-            |question: Question| described(question.args(Value::clone(&shown)), String::new());
-        let context = gate.authorize(planned, describe).await;
-        let context = context.map_err(|error| gate.failed(error))?;
-        gate.before_host_code().await;
+        let asked = (shown, String::new);
+        let context = authorize_host_tool(entry, gate, (&context, accesses), asked).await?;
         self.0.call(&context, arguments).await
     }
 }

@@ -14,8 +14,10 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::*;
-use crate::tool::{Builtin, Preview};
-use crate::{Annotations, Class, Context, EditFormat, Reply, ToolError, ToolResult};
+use crate::context::Context;
+use crate::options::EditFormat;
+use crate::reply::{Class, Reply, ToolError, ToolResult};
+use crate::tool::{Annotations, Builtin, Preview};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -298,7 +300,7 @@ async fn the_filesystem_profile_keeps_its_words() {
     let mounts = MountConfig::new(vec![mount]).build().unwrap();
     let policy = Policy::builder().scope(Scope::new(mounts)).build();
     let options = Options {
-        profile: crate::Profile::Filesystem,
+        profile: crate::options::Profile::Filesystem,
         ..Options::default()
     };
     let backend = state().await;
@@ -322,7 +324,8 @@ async fn the_filesystem_profile_keeps_its_words() {
         .plan([Access::file(Op::Read, VPath::parse("/a").unwrap())])
         .await;
     let error = error.map(|_| ()).unwrap_err();
-    let text = ToolError::for_profile(crate::Profile::Filesystem, "read_file", error).to_string();
+    let text =
+        ToolError::for_profile(crate::options::Profile::Filesystem, "read_file", error).to_string();
     assert_eq!(
         text,
         "Cannot access '/a': path is outside sandbox.\nReadable paths: /docs"

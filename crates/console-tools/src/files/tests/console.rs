@@ -12,6 +12,8 @@ use backend_core::{Backend, BackendExt as _};
 use backend_state::StateBackend;
 use serde_json::Value;
 
+use crate::context::Context;
+use crate::conversation::Conversation;
 use crate::files::copy_file::Console as CopyFileTool;
 use crate::files::delete_file::Console as DeleteFileTool;
 use crate::files::edit_file::Console as EditFileTool;
@@ -19,8 +21,9 @@ use crate::files::hashline_edit::HashlineEditTool;
 use crate::files::move_file::Console as MoveFileTool;
 use crate::files::read_file::Console as ReadFileTool;
 use crate::files::write_file::Console as WriteFileTool;
+use crate::options::{EditFormat, Options};
+use crate::reply::{Class, Reply};
 use crate::tool::Builtin;
-use crate::{Class, Context, Conversation, EditFormat, Options, Reply};
 
 /// A conversation over a backend in memory.
 struct Bench {

@@ -19,6 +19,8 @@ use permissions::mounts::{MountConfig, Scope};
 use permissions::{Kind, Op, Reason, Refusal};
 use serde_json::Value;
 
+use crate::context::Context;
+use crate::conversation::Conversation;
 use crate::files::copy_file::Filesystem as CopyFileTool;
 use crate::files::delete_file::Filesystem as DeleteFileTool;
 use crate::files::edit_file::Filesystem as EditFileTool;
@@ -26,8 +28,9 @@ use crate::files::list_files::ListFilesTool;
 use crate::files::move_file::Filesystem as MoveFileTool;
 use crate::files::read_file::Filesystem as ReadFileTool;
 use crate::files::write_file::Filesystem as WriteFileTool;
+use crate::options::{Options, Profile};
+use crate::reply::{Class, Reply};
 use crate::tool::Builtin;
-use crate::{Class, Context, Conversation, Options, Profile, Reply};
 
 /// Creates a context over `backend` with the default options.
 fn context(backend: impl Backend) -> Context {

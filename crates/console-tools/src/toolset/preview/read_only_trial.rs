@@ -17,7 +17,7 @@ use backend_core::{
 };
 use bytes::Bytes;
 
-use super::Trial;
+use crate::toolset::trial::Trial;
 
 /// A backend that can only be read. An operation that would change it, run something or
 /// search it ends the trial run instead.

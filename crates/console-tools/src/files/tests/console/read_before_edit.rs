@@ -14,7 +14,8 @@ use super::{
     Bench, DeleteFileTool, EditFileTool, HashlineEditTool, MoveFileTool, ReadFileTool,
     WriteFileTool, call, context,
 };
-use crate::{Class, Options};
+use crate::options::Options;
+use crate::reply::Class;
 
 fn edit(old: &str, new: &str) -> Value {
     json!({"path": "f", "old_string": old, "new_string": new})

@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 
 use super::{Bench, ReadFileTool, call, context};
 use crate::args::files as args;
+use crate::options::{EditFormat, Limits, Options};
+use crate::reply::{Block, Class};
 use crate::tool::Builtin as _;
-use crate::{Block, Class, EditFormat, Limits, Options};
 
 async fn read(bench: &Bench, path: &str) -> String {
     bench.ok::<ReadFileTool>(json!({ "path": path })).await

@@ -6,12 +6,13 @@ use futures::executor::block_on;
 use serde_json::{Value, json};
 
 use super::{CopyFileTool, DeleteFileTool, MoveFileTool, content, context, files, fixable, ok};
+use crate::context::Context;
 
 fn from_to(source: &str, destination: &str) -> Value {
     json!({"source": source, "destination": destination})
 }
 
-fn exists(context: &crate::Context, path: &str) -> bool {
+fn exists(context: &Context, path: &str) -> bool {
     block_on(context.backend.exists(path)).unwrap()
 }
 

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::{ListFilesTool, call, files, fixable, mounted, ok};
-use crate::Options;
+use crate::context::Context;
+use crate::options::Options;
 
-fn tree() -> crate::Context {
+fn tree() -> Context {
     files(&[
         ("/b.md", b""),
         ("/a/x.md", b""),

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{ReadFileTool, WriteFileTool, call, content, context, files, fixable, ok};
-use crate::Options;
+use crate::context::Context;
+use crate::options::Options;
 
-fn read(context: &crate::Context, arguments: Value) -> Value {
+fn read(context: &Context, arguments: Value) -> Value {
     let reply = call::<ReadFileTool>(context, arguments);
     assert_eq!(reply.failure, None, "{}", reply.text);
     let data = reply.structured.expect("data");

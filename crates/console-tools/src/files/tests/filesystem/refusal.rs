@@ -7,7 +7,7 @@ use super::{
     CopyFileTool, DeleteFileTool, EditFileTool, ListFilesTool, MoveFileTool, ReadFileTool,
     WriteFileTool, declining, failed, fixable, mounted, ok,
 };
-use crate::Class;
+use crate::reply::Class;
 use crate::tool::Builtin;
 
 fn refused<T: Builtin>(arguments: Value) -> String {

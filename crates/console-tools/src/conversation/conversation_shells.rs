@@ -8,8 +8,6 @@ use backend_core::ops::{ShellId, ShellInfo};
 use backend_core::{Backend, Error, Result};
 use futures_executor::block_on;
 
-use crate::Context;
-
 /// Number of shells of one sandbox above which those that the sandbox has forgotten are
 /// forgotten here too.
 const PRUNE_ABOVE: usize = 2 * SHELLS;
@@ -47,22 +45,23 @@ impl ConversationShells {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records a shell that was started in this call.
-    pub(super) fn record(&self, context: &Context, sandbox: String, shell: ShellId) {
+    /// Records a shell that was started in this call. `backend` can end it without
+    /// asking.
+    pub(crate) fn record(&self, backend: &Arc<dyn Backend>, sandbox: String, shell: ShellId) {
         self.lock().push(StartedShell {
             sandbox,
             shell,
-            backend: Arc::clone(&context.non_interactive),
+            backend: Arc::clone(backend),
         });
     }
 
-    /// Forgets shells that the sandbox has forgotten, if there are many.
-    pub(super) async fn prune(&self, context: &Context, sandbox: &str) {
+    /// Forgets shells that the sandbox of `backend` has forgotten, if there are many.
+    pub(crate) async fn prune(&self, backend: &dyn Backend, sandbox: &str) {
         let of_sandbox = |started: &&StartedShell| started.sandbox == sandbox;
         if self.lock().iter().filter(of_sandbox).count() <= PRUNE_ABOVE {
             return;
         }
-        let Some(shells) = context.non_interactive.as_sandbox() else {
+        let Some(shells) = backend.as_sandbox() else {
             return;
         };
         if let Ok(listed) = shells.shell_list().await {
@@ -74,14 +73,14 @@ impl ConversationShells {
     }
 
     /// Returns `true` if the conversation started this shell.
-    pub(super) fn contains(&self, sandbox: &str, shell: &ShellId) -> bool {
+    pub(crate) fn contains(&self, sandbox: &str, shell: &ShellId) -> bool {
         self.lock()
             .iter()
             .any(|started| started.matches(sandbox, shell))
     }
 
     /// Filters a list to the shells that the conversation started.
-    pub(super) fn filter(&self, sandbox: &str, mut listed: Vec<ShellInfo>) -> Vec<ShellInfo> {
+    pub(crate) fn filter(&self, sandbox: &str, mut listed: Vec<ShellInfo>) -> Vec<ShellInfo> {
         listed.retain(|shell| self.contains(sandbox, &shell.id));
         listed
     }
@@ -147,7 +146,7 @@ fn kill_on_thread(shells: Vec<StartedShell>) {
 
 /// A command that runs as a shell while its call waits. If the call is dropped or
 /// fails, the shell is ended.
-pub(super) struct ForegroundShell<'c> {
+pub(crate) struct ForegroundShell<'c> {
     shells: &'c ConversationShells,
     sandbox: String,
     shell: ShellId,
@@ -162,10 +161,15 @@ enum OnDrop {
 }
 
 impl<'c> ForegroundShell<'c> {
-    /// Records a shell that was started in this call.
-    pub(super) fn new(context: &'c Context, sandbox: String, shell: ShellId) -> Self {
-        let shells = &context.conversation.shells;
-        shells.record(context, sandbox.clone(), shell.clone());
+    /// Records a shell that was started in this call. `backend` can end it without
+    /// asking.
+    pub(crate) fn new(
+        shells: &'c ConversationShells,
+        backend: &Arc<dyn Backend>,
+        sandbox: String,
+        shell: ShellId,
+    ) -> Self {
+        shells.record(backend, sandbox.clone(), shell.clone());
         Self {
             shells,
             sandbox,
@@ -175,12 +179,12 @@ impl<'c> ForegroundShell<'c> {
     }
 
     /// Forgets the shell: it has ended, and the reply contains its whole output.
-    pub(super) fn forget(mut self) {
+    pub(crate) fn forget(mut self) {
         self.on_drop = OnDrop::Forget;
     }
 
     /// Keeps the shell running in the background.
-    pub(super) fn keep_running(mut self) {
+    pub(crate) fn keep_running(mut self) {
         self.on_drop = OnDrop::Keep;
     }
 }

@@ -28,7 +28,7 @@ impl ShellTerminals {
     }
 
     /// Renders the new output of a shell.
-    pub(super) fn render(&self, sandbox: &str, shell: &ShellId, output: &ShellOutput) -> String {
+    pub(crate) fn render(&self, sandbox: &str, shell: &ShellId, output: &ShellOutput) -> String {
         // Locked to the end: a second read of the same shell continues where this one ends.
         let mut all = self.lock();
         let mut renderer = take(&mut all, sandbox, shell).unwrap_or_default();
@@ -43,7 +43,7 @@ impl ShellTerminals {
     }
 
     /// Continues a shell with the state of `renderer`, which replaces any earlier one.
-    pub(super) fn insert(&self, sandbox: &str, shell: &ShellId, renderer: Renderer) {
+    pub(crate) fn insert(&self, sandbox: &str, shell: &ShellId, renderer: Renderer) {
         let mut all = self.lock();
         take(&mut all, sandbox, shell);
         push(&mut all, sandbox, shell, renderer);

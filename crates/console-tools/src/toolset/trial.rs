@@ -1,0 +1,43 @@
+//! [`Trial`]: the state of a trial run.
+
+use std::future::pending;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use async_trait::async_trait;
+use permissions::approval::{Answer, Approver, ApproverError, Question};
+
+/// The state of a trial run: its progress, and the questions it asked.
+#[derive(Debug, Default)]
+pub(super) struct Trial {
+    is_over: AtomicBool,
+    asked: Mutex<Vec<Question>>,
+}
+
+impl Trial {
+    /// Ends the trial run, because the next operation would have an effect. Never
+    /// returns.
+    pub(super) async fn stop<T>(&self) -> T {
+        self.is_over.store(true, Ordering::Release);
+        pending().await
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Acquire)
+    }
+
+    pub(super) fn take_questions(&self) -> Vec<Question> {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *asked)
+    }
+}
+
+/// Records the question and approves it, so the trial run continues.
+#[async_trait]
+impl Approver for Trial {
+    async fn ask(&self, question: &Question) -> Result<Answer, ApproverError> {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.push(question.clone());
+        Ok(Answer::yes())
+    }
+}
