@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use backend_local::LocalBackend;
-use console_tools::{Chat, Class, Toolset};
+use console_tools::{Chat, FailureClass, Toolset};
 use permissions::approval::{ApproverError, Asked, Interactive};
 use permissions::{Answer, Preset, Question, Target};
 use serde_json::{Value, json};
@@ -41,14 +41,14 @@ async fn show() -> Result<(), Box<dyn std::error::Error>> {
     call(&chat, "write_file", write).await;
     let edit = |old: &str| json!({"path": "count.sh", "old_string": old, "new_string": "for n in 1 2; do"});
     let missed = call(&chat, "edit_file", edit("for n in 1 2 3 ; do")).await;
-    assert_eq!(missed, Some(Class::Fixable));
+    assert_eq!(missed, Some(FailureClass::Fixable));
     let mended = call(&chat, "edit_file", edit("for n in 1 2 3; do")).await;
     assert_eq!(mended, None);
 
     println!("\n# It runs a command; the user refuses another one");
     call(&chat, "execute", json!({"command": "sh count.sh"})).await;
     let refused = call(&chat, "execute", json!({"command": "rm count.sh"})).await;
-    assert_eq!(refused, Some(Class::Refused));
+    assert_eq!(refused, Some(FailureClass::Refused));
 
     println!("\n# It searches, which needs no approval");
     let grep = json!({"pattern": "LINE", "case": "insensitive", "output_mode": "content"});
@@ -57,7 +57,7 @@ async fn show() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// Makes a call like a model would, and prints it.
-async fn call(chat: &Chat, name: &str, arguments: Value) -> Option<Class> {
+async fn call(chat: &Chat, name: &str, arguments: Value) -> Option<FailureClass> {
     println!("\n> {name} {arguments}");
     let reply = chat.call(name, arguments).await;
     println!("{}", reply.text.trim_end());

@@ -6,7 +6,7 @@
 use std::sync::{Arc, LazyLock};
 
 use backend_state::{Snapshot, StateBackend};
-use console_tools::{Class, EditFormat, Options, Profile, Reply, Toolset};
+use console_tools::{EditFormat, FailureClass, Options, Profile, Reply, Toolset};
 use futures::executor::block_on;
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value};
@@ -134,7 +134,7 @@ fuzz_target!(|input: (u8, &str, Vec<Call<'_>>)| {
     let reply = block_on(chat.call(&tool.name, text));
     check(&reply, profile);
     if !text.trim().is_empty() && serde_json::from_str::<Value>(text).is_err() {
-        assert_eq!(reply.failure, Some(Class::Fixable));
+        assert_eq!(reply.failure, Some(FailureClass::Fixable));
     }
     check(&block_on(chat.call(text, text)), profile);
 });

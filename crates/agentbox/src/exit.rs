@@ -4,7 +4,7 @@ use std::fmt;
 use std::process::ExitCode;
 
 use backend_core::ErrorKind;
-use console_tools::{BuildError, Class};
+use console_tools::{BuildError, FailureClass};
 use permissions::Refusal;
 
 /// Success.
@@ -28,11 +28,11 @@ pub(crate) fn signalled(signal: i32) -> u8 {
 }
 
 /// Returns the code for a tool's reply.
-pub(crate) fn of_reply(failure: Option<Class>) -> u8 {
+pub(crate) fn of_reply(failure: Option<FailureClass>) -> u8 {
     match failure {
         None => SUCCESS,
-        Some(Class::Fixable) => FIXABLE,
-        Some(Class::Refused) => REFUSED,
+        Some(FailureClass::Fixable) => FIXABLE,
+        Some(FailureClass::Refused) => REFUSED,
         Some(_) => ENVIRONMENT,
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use console_tools::{Block, Class, Definition, Reply};
+use console_tools::{Block, Definition, FailureClass, Reply};
 use rmcp::model::{
     CallToolResult, ContentBlock, MetaObject, ResourceContents, Tool, ToolAnnotations,
 };
@@ -90,9 +90,9 @@ pub(crate) fn result(
 /// Returns `true` if a failure is marked with `isError`. Clients count such errors, and
 /// some end a run at the second one, which could be the model's second typo. The text
 /// tells the model what was wrong either way.
-fn is_marked(class: Class, settings: &Settings) -> bool {
+fn is_marked(class: FailureClass, settings: &Settings) -> bool {
     match class {
-        Class::Fixable | Class::Refused => settings.mark_failures,
+        FailureClass::Fixable | FailureClass::Refused => settings.mark_failures,
         _ => true,
     }
 }
@@ -132,7 +132,7 @@ mod tests {
         }
     }
 
-    fn failure(class: Class) -> Reply {
+    fn failure(class: FailureClass) -> Reply {
         let mut reply = Reply::text("Error: no");
         reply.failure = Some(class);
         reply
@@ -142,9 +142,9 @@ mod tests {
     fn what_a_model_can_answer_to_is_no_error() {
         let mut settings = Settings::default();
         for (class, marked) in [
-            (Class::Fixable, false),
-            (Class::Refused, false),
-            (Class::Environment, true),
+            (FailureClass::Fixable, false),
+            (FailureClass::Refused, false),
+            (FailureClass::Environment, true),
         ] {
             for all in [false, true] {
                 settings.mark_failures = all;

@@ -10,7 +10,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use console_tools::{Class, Reply};
+use console_tools::{FailureClass, Reply};
 use futures::FutureExt as _;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult,
@@ -113,15 +113,15 @@ impl Server {
         let session = self.session()?;
         let workspace = match session.workspace().await {
             Ok(workspace) => workspace,
-            Err(text) => return Ok(self.failed(text, Class::Environment)),
+            Err(text) => return Ok(self.failed(text, FailureClass::Environment)),
         };
         if let Some(why) = &workspace.denied {
-            return Ok(self.failed(why.clone(), Class::Refused));
+            return Ok(self.failed(why.clone(), FailureClass::Refused));
         }
         let name = request.name;
         if workspace.narrowed && roots::removes_tool(&name) {
             let text = roots::NO_COMMANDS.to_owned();
-            return Ok(self.failed(text, Class::Refused));
+            return Ok(self.failed(text, FailureClass::Refused));
         }
         let arguments = Value::Object(request.arguments.unwrap_or_default());
         let path = arguments
@@ -149,7 +149,7 @@ impl Server {
         Ok(call::result(reply, path, promised, &self.settings))
     }
 
-    fn failed(&self, text: String, class: Class) -> CallToolResult {
+    fn failed(&self, text: String, class: FailureClass) -> CallToolResult {
         let mut reply = Reply::text(text);
         reply.failure = Some(class);
         call::result(reply, None, false, &self.settings)

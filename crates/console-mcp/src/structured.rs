@@ -48,7 +48,7 @@ pub(crate) fn schema_of(definition: &Definition) -> Option<Map<String, Value>> {
 
 #[cfg(test)]
 mod tests {
-    use console_tools::{Annotations, Class};
+    use console_tools::{Annotations, FailureClass};
 
     use super::*;
 
@@ -63,7 +63,7 @@ mod tests {
         assert_eq!(of(&mut reply), json!({"text": "all", "data": [1]}));
         assert_eq!(reply.text, "all");
         let mut reply = Reply::text("Error: no");
-        reply.failure = Some(Class::Refused);
+        reply.failure = Some(FailureClass::Refused);
         let wanted = json!({"text": "Error: no", "failure": "refused"});
         assert_eq!(of(&mut reply), wanted);
     }

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use console_tools::{Block, Class, Reply};
+use console_tools::{Block, FailureClass, Reply};
 use rig_core::message::{ImageMediaType, MimeType as _, ToolResultContent};
 use rig_core::tool::{ToolErrorKind, ToolExecutionError, ToolOutput};
 
@@ -11,8 +11,8 @@ use rig_core::tool::{ToolErrorKind, ToolExecutionError, ToolOutput};
 pub(crate) fn of(reply: Reply) -> Result<ToolOutput, ToolExecutionError> {
     match reply.failure {
         None => ToolOutput::content(content(reply)),
-        Some(Class::Refused) => Err(ToolExecutionError::refused(reply.text)),
-        Some(Class::Fixable) => Err(ToolExecutionError::new(
+        Some(FailureClass::Refused) => Err(ToolExecutionError::refused(reply.text)),
+        Some(FailureClass::Fixable) => Err(ToolExecutionError::new(
             ToolErrorKind::InvalidArgs,
             reply.text,
         )),

@@ -16,7 +16,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::options::Options;
 use crate::prompt;
 use crate::resolver::{Caller, Resolver};
-use crate::table::tables_only;
+use crate::tables_only::tables_only;
 use crate::tool::Definition;
 use crate::toolset::{BuildError, Toolset, ToolsetBuilder};
 
@@ -141,7 +141,7 @@ pub struct CapabilityError(String);
 /// An available tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Offer {
+pub struct OfferedTool {
     /// Its name.
     pub name: String,
     /// Whether every call needs approval, as in [`Definition::asks`].
@@ -236,8 +236,8 @@ impl Capability {
     /// # Errors
     ///
     /// Returns a [`BuildError`] that says what to change.
-    pub fn tools_for(&self, backend: &dyn Backend) -> Result<Vec<Offer>, BuildError> {
-        let offers = |definition: &Definition| Offer {
+    pub fn tools_for(&self, backend: &dyn Backend) -> Result<Vec<OfferedTool>, BuildError> {
+        let offers = |definition: &Definition| OfferedTool {
             name: definition.name.clone(),
             asks: definition.asks,
         };

@@ -16,7 +16,7 @@ use bytes::Bytes;
 
 use crate::options::Limits;
 
-pub(crate) use collector::{Collector, Shown};
+pub(crate) use collector::{Collector, ShownOutput};
 pub use overlay::OutputOverlay;
 
 /// The directory of kept outputs.

@@ -22,7 +22,7 @@ pub struct Reply {
     /// Structured data for programs. It may say less than the text.
     pub structured: Option<Value>,
     /// The class of a failure, or `None` for a success.
-    pub failure: Option<Class>,
+    pub failure: Option<FailureClass>,
 }
 
 impl Reply {
@@ -124,7 +124,7 @@ pub enum Block {
 /// The class of a failure, which says what can be done about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Class {
+pub enum FailureClass {
     /// Other arguments can succeed, so the model should try again.
     Fixable,
     /// A policy or a user refused the call. Trying again is pointless.
@@ -133,7 +133,7 @@ pub enum Class {
     Environment,
 }
 
-impl Class {
+impl FailureClass {
     /// Returns `fixable`, `refused` or `environment`.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -148,7 +148,7 @@ impl Class {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ToolError {
-    class: Class,
+    class: FailureClass,
     message: String,
 }
 
@@ -159,7 +159,7 @@ impl ToolError {
     /// Creates a failure that other arguments can fix.
     pub fn fixable(message: impl Into<String>) -> Self {
         Self {
-            class: Class::Fixable,
+            class: FailureClass::Fixable,
             message: message.into(),
         }
     }
@@ -167,7 +167,7 @@ impl ToolError {
     /// Creates a failure that repeating the call cannot fix.
     pub fn refused(message: impl Into<String>) -> Self {
         Self {
-            class: Class::Refused,
+            class: FailureClass::Refused,
             ..Self::fixable(message)
         }
     }
@@ -175,7 +175,7 @@ impl ToolError {
     /// Creates a failure of the backend or its environment.
     pub fn environment(message: impl Into<String>) -> Self {
         Self {
-            class: Class::Environment,
+            class: FailureClass::Environment,
             ..Self::fixable(message)
         }
     }
@@ -203,7 +203,7 @@ impl ToolError {
     /// Replaces the message of a failure that other arguments can fix. Refusals and
     /// failures of the environment keep the text of their source.
     pub(crate) fn reworded_if_fixable(self, message: String) -> Self {
-        if self.class == Class::Fixable {
+        if self.class == FailureClass::Fixable {
             self.reworded(message)
         } else {
             self
@@ -211,7 +211,7 @@ impl ToolError {
     }
 
     /// Returns the class of the failure.
-    pub fn class(&self) -> Class {
+    pub fn class(&self) -> FailureClass {
         self.class
     }
 }
@@ -219,7 +219,7 @@ impl ToolError {
 impl From<Error> for ToolError {
     fn from(error: Error) -> Self {
         let class = match error.kind() {
-            ErrorKind::PermissionDenied | ErrorKind::ApprovalRequired => Class::Refused,
+            ErrorKind::PermissionDenied | ErrorKind::ApprovalRequired => FailureClass::Refused,
             ErrorKind::NotFound
             | ErrorKind::AlreadyExists
             | ErrorKind::IsADirectory
@@ -231,8 +231,8 @@ impl From<Error> for ToolError {
             | ErrorKind::NotText
             | ErrorKind::NoMatch
             | ErrorKind::MultipleMatches
-            | ErrorKind::Conflict => Class::Fixable,
-            _ => Class::Environment,
+            | ErrorKind::Conflict => FailureClass::Fixable,
+            _ => FailureClass::Environment,
         };
         Self {
             class,
@@ -317,11 +317,11 @@ mod tests {
     #[test]
     fn every_kind_of_error_has_a_class() {
         for (kind, class) in [
-            (ErrorKind::NotFound, Class::Fixable),
-            (ErrorKind::PermissionDenied, Class::Refused),
-            (ErrorKind::ApprovalRequired, Class::Refused),
-            (ErrorKind::Unavailable, Class::Environment),
-            (ErrorKind::Internal, Class::Environment),
+            (ErrorKind::NotFound, FailureClass::Fixable),
+            (ErrorKind::PermissionDenied, FailureClass::Refused),
+            (ErrorKind::ApprovalRequired, FailureClass::Refused),
+            (ErrorKind::Unavailable, FailureClass::Environment),
+            (ErrorKind::Internal, FailureClass::Environment),
         ] {
             assert_eq!(ToolError::from(Error::new(kind, "x")).class(), class);
         }

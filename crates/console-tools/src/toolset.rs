@@ -5,7 +5,7 @@ mod builder;
 mod builtin;
 mod call;
 mod chat;
-mod descriptions;
+mod description_overrides;
 mod environment;
 mod gate;
 mod policy_source;

@@ -53,7 +53,7 @@ impl Stamp {
 
 /// The tracked state of a file.
 #[derive(Debug, Clone)]
-pub(crate) struct Seen {
+pub(crate) struct SeenFile {
     pub(crate) stamp: Stamp,
     /// The content, if it was small.
     pub(crate) content: Option<Bytes>,
@@ -63,7 +63,7 @@ pub(crate) struct Seen {
     at: u64,
 }
 
-impl Seen {
+impl SeenFile {
     /// Creates the state of a file whose content is available.
     pub(crate) fn whole(content: &Bytes) -> Self {
         Self {
@@ -121,7 +121,7 @@ pub(crate) struct Tracker {
 
 #[derive(Debug, Clone, Default)]
 struct Files {
-    seen: HashMap<VPath, Seen>,
+    seen: HashMap<VPath, SeenFile>,
     clock: u64,
     kept: usize,
 }
@@ -160,13 +160,13 @@ impl Tracker {
     }
 
     /// Returns the last known state of a file.
-    pub(crate) fn seen(&self, path: &VPath) -> Option<Seen> {
+    pub(crate) fn seen(&self, path: &VPath) -> Option<SeenFile> {
         self.files().seen.get(path).cloned()
     }
 
     /// Records the result of a read that began at `since`. If the conversation has seen
     /// or changed the file in the meantime, the newer entry stays.
-    pub(crate) fn read(&self, path: &VPath, since: Moment, seen: Seen) {
+    pub(crate) fn read(&self, path: &VPath, since: Moment, seen: SeenFile) {
         let mut files = self.files();
         if files.seen.get(path).is_none_or(|known| known.at <= since.0) {
             files.insert(path, seen);
@@ -174,7 +174,7 @@ impl Tracker {
     }
 
     /// Records content that the conversation has just written.
-    pub(crate) fn wrote(&self, path: &VPath, seen: Seen) {
+    pub(crate) fn wrote(&self, path: &VPath, seen: SeenFile) {
         self.files().insert(path, seen);
     }
 
@@ -202,7 +202,7 @@ impl Tracker {
 }
 
 impl Files {
-    fn insert(&mut self, path: &VPath, mut seen: Seen) {
+    fn insert(&mut self, path: &VPath, mut seen: SeenFile) {
         self.clock += 1;
         seen.at = self.clock;
         self.kept += seen.kept();
@@ -236,14 +236,14 @@ impl Files {
         }
     }
 
-    fn remove(&mut self, path: &VPath) -> Option<Seen> {
+    fn remove(&mut self, path: &VPath) -> Option<SeenFile> {
         let seen = self.seen.remove(path)?;
         self.kept -= seen.kept();
         Some(seen)
     }
 
     /// Removes and returns the entries of `path` and everything beneath it.
-    fn take(&mut self, path: &VPath) -> Vec<(VPath, Seen)> {
+    fn take(&mut self, path: &VPath) -> Vec<(VPath, SeenFile)> {
         let beneath: Vec<VPath> = self
             .seen
             .keys()

@@ -9,8 +9,8 @@ fn path(text: &str) -> VPath {
     VPath::parse(text).unwrap()
 }
 
-fn seen(content: &str) -> Seen {
-    Seen::whole(&Bytes::copy_from_slice(content.as_bytes()))
+fn seen(content: &str) -> SeenFile {
+    SeenFile::whole(&Bytes::copy_from_slice(content.as_bytes()))
 }
 
 fn text(tracker: &Tracker, at: &str) -> Option<String> {

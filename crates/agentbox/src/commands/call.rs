@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use backend_core::Backend;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use console_tools::{Block, Class, Reply};
+use console_tools::{Block, FailureClass, Reply};
 use serde_json::{Value, json};
 
 use crate::app::App;
@@ -139,6 +139,6 @@ fn as_json(reply: &Reply) -> Value {
         "text": reply.text,
         "blocks": blocks.collect::<Vec<Value>>(),
         "structured": reply.structured,
-        "failure": reply.failure.map(Class::as_str),
+        "failure": reply.failure.map(FailureClass::as_str),
     })
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use backend_core::{BackendExt as _, ErrorKind};
 use backend_state::StateBackend;
 use backend_sync::{Cancel, Engine, SyncChat, SyncToolset};
-use console_tools::{Caller, Class, Options, Toolset};
+use console_tools::{Caller, FailureClass, Options, Toolset};
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 
@@ -21,7 +21,7 @@ fn works(chat: &SyncChat) {
     assert!(reply.text.contains("hello"), "{}", reply.text);
     // A mistake of the model is a reply, not an error.
     let reply = chat.call("reed_file", "{").unwrap();
-    assert_eq!(reply.failure, Some(Class::Fixable));
+    assert_eq!(reply.failure, Some(FailureClass::Fixable));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::*;
-use crate::reply::Class;
+use crate::reply::FailureClass;
 use crate::schema::schema_for;
 
 #[derive(Debug, Deserialize, schemars::JsonSchema)]
@@ -47,7 +47,7 @@ struct Args {
 fn error(value: Value) -> String {
     let schema = schema_for::<Args>();
     let error = typed::<Args>("t", &value, &schema).unwrap_err();
-    assert_eq!(error.class(), Class::Fixable);
+    assert_eq!(error.class(), FailureClass::Fixable);
     let text = error.to_string();
     let text = text.strip_prefix("wrong arguments for t: ").unwrap();
     let end = "; nothing was done, call it again with that corrected";

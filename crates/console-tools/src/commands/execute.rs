@@ -17,8 +17,8 @@ use crate::args::commands::ExecuteArgs;
 use crate::context::Context;
 use crate::conversation::conversation_shells::ForegroundShell;
 use crate::counted::counted;
-use crate::kept_outputs::{Collector, Shown};
-use crate::reply::{Class, Reply, ToolError, ToolResult};
+use crate::kept_outputs::{Collector, ShownOutput};
+use crate::reply::{FailureClass, Reply, ToolError, ToolResult};
 use crate::tool::{Annotations, Builtin};
 
 /// Maximum timeout of a call in seconds: one day.
@@ -195,20 +195,25 @@ async fn run_as_shell(
 }
 
 /// Converts an error of the sandbox and adds the output so far.
-fn with_output(error: Error, shown: &Shown) -> ToolError {
+fn with_output(error: Error, shown: &ShownOutput) -> ToolError {
     let error = ToolError::from(error);
     if shown.text.is_empty() {
         return error;
     }
     let message = format!("{error}\nBefore that the command printed:\n{}", shown.text);
     match error.class() {
-        Class::Fixable => ToolError::fixable(message),
-        Class::Refused => ToolError::refused(message),
+        FailureClass::Fixable => ToolError::fixable(message),
+        FailureClass::Refused => ToolError::refused(message),
         _ => ToolError::environment(message),
     }
 }
 
-fn reply(context: &Context, outcome: &Outcome, shown: Shown, timeout: Option<Duration>) -> Reply {
+fn reply(
+    context: &Context,
+    outcome: &Outcome,
+    shown: ShownOutput,
+    timeout: Option<Duration>,
+) -> Reply {
     let background = context.options.include_background;
     let mut executed = Executed {
         truncated: shown.truncated,
@@ -289,20 +294,20 @@ mod tests {
 
     #[test]
     fn what_a_lost_command_printed_is_told() {
-        let shown = Shown {
+        let shown = ShownOutput {
             text: "half of it".into(),
-            ..Shown::default()
+            ..ShownOutput::default()
         };
         let error = with_output(Error::unavailable("the sandbox is gone; start it"), &shown);
-        assert_eq!(error.class(), Class::Environment);
+        assert_eq!(error.class(), FailureClass::Environment);
         assert_eq!(
             error.to_string(),
             "the sandbox is gone; start it\nBefore that the command printed:\nhalf of it"
         );
-        let error = with_output(Error::invalid_input("no"), &Shown::default());
+        let error = with_output(Error::invalid_input("no"), &ShownOutput::default());
         assert_eq!(
             (error.class(), error.to_string()),
-            (Class::Fixable, "no".into())
+            (FailureClass::Fixable, "no".into())
         );
     }
 }

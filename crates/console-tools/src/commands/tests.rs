@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::conversation::Conversation;
 use crate::options::Options;
-use crate::reply::{Class, Reply};
+use crate::reply::{FailureClass, Reply};
 use crate::tool::Builtin;
 
 /// Longer than any step here takes. A wait of this length has failed.
@@ -65,7 +65,7 @@ impl Fixture {
         self.call::<T>(args).await.text
     }
 
-    async fn error<T: Builtin>(&self, args: Value) -> (Class, String) {
+    async fn error<T: Builtin>(&self, args: Value) -> (FailureClass, String) {
         let error = self.try_call::<T>(args).await.unwrap_err();
         (error.class(), error.to_string())
     }
@@ -181,7 +181,7 @@ async fn a_wrong_timeout_names_its_field() {
     for seconds in [0, -1, 86_401, i64::MAX, i64::MIN] {
         let args = json!({"command": "true", "timeout": seconds});
         let (class, text) = fixture.error::<ExecuteTool>(args).await;
-        assert_eq!(class, Class::Fixable);
+        assert_eq!(class, FailureClass::Fixable);
         assert_eq!(
             text,
             format!("timeout must be from 1 to 86400 seconds, or null for none, not {seconds}")
@@ -215,12 +215,12 @@ async fn a_command_runs_where_it_is_told() {
     assert_eq!(text, "file.txt\n");
     let args = json!({"command": "ls", "directory": "nowhere"});
     let (class, text) = fixture.error::<ExecuteTool>(args).await;
-    assert_eq!(class, Class::Fixable);
+    assert_eq!(class, FailureClass::Fixable);
     assert!(text.contains("nowhere"), "{text}");
     let (class, _) = fixture
         .error::<ExecuteTool>(json!({"command": "ls", "directory": "../.."}))
         .await;
-    assert_eq!(class, Class::Fixable);
+    assert_eq!(class, FailureClass::Fixable);
 }
 
 #[tokio::test]
@@ -366,7 +366,7 @@ async fn a_backend_without_commands_says_so() {
         assert_eq!(
             (class, &text[..]),
             (
-                Class::Environment,
+                FailureClass::Environment,
                 "Backend does not support command execution"
             )
         );
@@ -374,7 +374,7 @@ async fn a_backend_without_commands_says_so() {
         assert_eq!(
             (class, &text[..]),
             (
-                Class::Environment,
+                FailureClass::Environment,
                 "Backend does not support background processes"
             )
         );

@@ -8,7 +8,7 @@ use hashline::{
     ViewOptions,
 };
 
-use super::numbered_lines::{Budget, Shown};
+use super::numbered_lines::{Budget, ShownLines};
 use crate::args::files::LineEdit;
 use crate::bounds::at_least;
 use crate::counted::counted;
@@ -29,7 +29,12 @@ const MISMATCHES: usize = 20;
 
 /// Formats lines as `N:HH|line`. If the offset is past the end, the error is the number
 /// of lines.
-pub(super) fn render(text: &str, offset: u64, limit: usize, budget: Budget) -> Result<Shown, u64> {
+pub(super) fn render(
+    text: &str,
+    offset: u64,
+    limit: usize,
+    budget: Budget,
+) -> Result<ShownLines, u64> {
     let options = ViewOptions::default()
         .offset(usize::try_from(offset).unwrap_or(usize::MAX))
         .limit(limit)
@@ -47,7 +52,7 @@ pub(super) fn render(text: &str, offset: u64, limit: usize, budget: Budget) -> R
     let cut = view.lines().take(kept).filter(|line| line.cut_bytes > 0);
     let total = view.total_lines() as u64;
     let end = offset + count;
-    Ok(Shown {
+    Ok(ShownLines {
         text: shown,
         lines: count,
         cut: cut.count() as u64,

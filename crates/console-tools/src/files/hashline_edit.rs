@@ -16,7 +16,7 @@ use crate::args::files::{HashlineEditArgs, LineEdit};
 use crate::context::Context;
 use crate::reply::{Reply, ToolError, ToolResult};
 use crate::tool::{Annotations, Builtin, Preview};
-use crate::tracker::Seen;
+use crate::tracker::SeenFile;
 
 /// Changes lines of a file, named by number and hash.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ impl Builtin for HashlineEditTool {
             let after = Bytes::from(applied.text);
             replace(context, &file, &before, text, &after).await?;
             let tracker = &context.conversation.tracker;
-            tracker.wrote(&file.path, Seen::whole(&after));
+            tracker.wrote(&file.path, SeenFile::whole(&after));
             format!("Edited {}: {}", file.shown, applied.summary)
         };
         let output = EditOutput {
@@ -119,7 +119,7 @@ async fn replace(
 async fn failure(context: &Context, file: &ModelPath, before: &Bytes, error: Error) -> ToolError {
     match error.kind() {
         ErrorKind::Conflict => {
-            read_before_edit::changed_error(context, file, &Seen::whole(before)).await
+            read_before_edit::changed_error(context, file, &SeenFile::whole(before)).await
         }
         _ => file.explain(error),
     }

@@ -18,7 +18,7 @@ const LINE_EXTRA_BYTES: usize = 80;
 
 /// Formatted lines, and the position where they end.
 #[derive(Debug, Default)]
-pub(super) struct Shown {
+pub(super) struct ShownLines {
     pub(super) text: String,
     /// Number of lines in `text`.
     pub(super) lines: u64,
@@ -69,7 +69,7 @@ impl Budget {
 }
 
 /// Formats a window with line numbers, six columns wide and followed by a tab.
-pub(super) fn numbered(window: &TextWindow, budget: Budget) -> Shown {
+pub(super) fn numbered(window: &TextWindow, budget: Budget) -> ShownLines {
     let lines = window
         .lines()
         .map(|line| (format!("{:>6}\t{line}", line.number), line.text.len()));
@@ -79,7 +79,7 @@ pub(super) fn numbered(window: &TextWindow, budget: Budget) -> Shown {
     let cut = cut.count() as u64;
     let end = window.first_line() - 1 + count;
     let more = window.more || kept < window.line_count();
-    Shown {
+    ShownLines {
         text,
         lines: count,
         cut,
@@ -104,7 +104,7 @@ pub(super) fn push_line(out: &mut String, number: u64, line: &str) {
     }
 }
 
-impl Shown {
+impl ShownLines {
     /// Returns the text with notes on what was left out and how to read it.
     pub(super) fn with_notes(self, budget: Budget) -> String {
         let mut out = self.text;

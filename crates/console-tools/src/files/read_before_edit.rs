@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::counted::counted;
 use crate::reply::ToolError;
 use crate::tool::Preview;
-use crate::tracker::{HASHED_BYTES, Seen, Stamp, count_lines};
+use crate::tracker::{HASHED_BYTES, SeenFile, Stamp, count_lines};
 
 /// Maximum size of the diff in a refusal, in bytes.
 const CHANGE_BYTES: usize = 4 * 1024;
@@ -26,7 +26,7 @@ const CHANGE_BYTES: usize = 4 * 1024;
 pub(super) async fn last_seen(
     context: &Context,
     file: &ModelPath,
-) -> Result<Option<Seen>, ToolError> {
+) -> Result<Option<SeenFile>, ToolError> {
     let Some(seen) = context.conversation.tracker.seen(&file.path) else {
         return Ok(None);
     };
@@ -47,7 +47,7 @@ pub(super) async fn last_seen(
 pub(super) async fn last_seen_or_unread(
     context: &Context,
     file: &ModelPath,
-) -> Result<Option<Seen>, ToolError> {
+) -> Result<Option<SeenFile>, ToolError> {
     let seen = last_seen(context, file).await?;
     if seen.is_none() && context.options.require_read_before_edit {
         return Err(unread_error(file));
@@ -103,8 +103,8 @@ pub(super) fn dry_run_text(file: &ModelPath, diff: &str) -> String {
 }
 
 /// Returns edit options that detect a concurrent change.
-pub(super) fn edit_options(seen: Option<&Seen>) -> EditOptions {
-    match seen.and_then(Seen::hash) {
+pub(super) fn edit_options(seen: Option<&SeenFile>) -> EditOptions {
+    match seen.and_then(SeenFile::hash) {
         Some(hash) => EditOptions::default().expected(hash),
         None => EditOptions::default(),
     }
@@ -113,7 +113,7 @@ pub(super) fn edit_options(seen: Option<&Seen>) -> EditOptions {
 /// Refuses content that differs from what was seen.
 pub(super) fn check_unchanged(
     file: &ModelPath,
-    seen: Option<&Seen>,
+    seen: Option<&SeenFile>,
     now: &Bytes,
 ) -> Result<(), ToolError> {
     match seen {
@@ -126,7 +126,11 @@ pub(super) fn check_unchanged(
 
 /// Returns the error for a file that has changed, with the changes if they can be
 /// determined.
-pub(super) async fn changed_error(context: &Context, file: &ModelPath, seen: &Seen) -> ToolError {
+pub(super) async fn changed_error(
+    context: &Context,
+    file: &ModelPath,
+    seen: &SeenFile,
+) -> ToolError {
     let options = ReadOptions::default().max_bytes(HASHED_BYTES);
     let now = context.non_interactive.read(&file.path, options).await;
     let now = now.ok().map(|bytes| bytes.data);
@@ -138,7 +142,7 @@ pub(super) fn raced_error(file: &ModelPath) -> ToolError {
     refusal(file, None, None)
 }
 
-fn refusal(file: &ModelPath, seen: Option<&Seen>, now: Option<&Bytes>) -> ToolError {
+fn refusal(file: &ModelPath, seen: Option<&SeenFile>, now: Option<&Bytes>) -> ToolError {
     let shown = &file.shown;
     let hash = now.map(|now| ContentHash::of(now));
     let Some(seen) = seen.filter(|seen| hash.is_none() || seen.hash() != hash) else {
@@ -158,7 +162,7 @@ fn refusal(file: &ModelPath, seen: Option<&Seen>, now: Option<&Bytes>) -> ToolEr
 }
 
 /// Returns a diff if both texts are available, else the old and new sizes.
-fn what_changed(seen: &Seen, now: &Bytes) -> Option<String> {
+fn what_changed(seen: &SeenFile, now: &Bytes) -> Option<String> {
     if let (Some(before), Ok(after)) = (seen.text(), str::from_utf8(now)) {
         return Some(diff(before, after, CHANGE_BYTES).text);
     }

@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::counted::counted;
 use crate::reply::{Reply, ToolError, ToolResult};
 use crate::tool::{Annotations, Builtin};
-use crate::tracker::{Seen, count_lines};
+use crate::tracker::{SeenFile, count_lines};
 
 /// Writes a whole file, unless it differs from what the conversation last saw.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Builtin for Console {
         let outcome = write(context, &file, &content, seen.as_ref()).await?;
         let lines = count_lines(&content);
         let tracker = &context.conversation.tracker;
-        tracker.wrote(&file.path, Seen::whole(&content));
+        tracker.wrote(&file.path, SeenFile::whole(&content));
         let output = WriteOutput {
             path: file.path.as_str().to_owned(),
             lines,
@@ -92,9 +92,9 @@ async fn write(
     context: &Context,
     file: &ModelPath,
     content: &Bytes,
-    seen: Option<&Seen>,
+    seen: Option<&SeenFile>,
 ) -> Result<WriteOutcome, ToolError> {
-    let mode = match (seen, seen.and_then(Seen::hash)) {
+    let mode = match (seen, seen.and_then(SeenFile::hash)) {
         (_, Some(hash)) => WriteMode::IfUnchanged(hash),
         (None, _) if context.options.require_read_before_edit => WriteMode::CreateNew,
         _ => WriteMode::Overwrite,

@@ -17,7 +17,7 @@ pub(crate) struct Collector {
 
 /// The part of an output that a reply shows.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Shown {
+pub(crate) struct ShownOutput {
     /// The output, or its beginning and its end.
     pub(crate) text: String,
     /// Whether something was left out.
@@ -57,7 +57,7 @@ impl Collector {
     }
 
     /// Returns the text for the reply. If it is truncated, the whole output is kept.
-    pub(crate) fn finish(mut self, limits: &Limits, outputs: &OutputStore) -> Shown {
+    pub(crate) fn finish(mut self, limits: &Limits, outputs: &OutputStore) -> ShownOutput {
         let rest = std::mem::take(&mut self.renderer).finish();
         self.push_text(&rest);
         let total = self.text.total();
@@ -67,9 +67,9 @@ impl Collector {
         let tail = without_half_start(&output.tail);
         let budget = limits.output_bytes.min(limits.reply_bytes / 2);
         if !output.is_truncated() && head.len() <= budget {
-            return Shown {
+            return ShownOutput {
                 text: head.into(),
-                ..Shown::default()
+                ..ShownOutput::default()
             };
         }
         let half = budget / 2;
@@ -102,7 +102,7 @@ impl Collector {
         } else {
             "\n"
         };
-        Shown {
+        ShownOutput {
             text: format!(
                 "{first}{line_end}[... {lines} lines ({bytes} bytes) left out{rest} ...]\n{last}"
             ),

@@ -14,14 +14,14 @@ fn limits(output: usize, spill: usize) -> Limits {
     }
 }
 
-fn shown(bytes: &[u8], limits: &Limits) -> (Shown, OutputStore) {
+fn shown(bytes: &[u8], limits: &Limits) -> (ShownOutput, OutputStore) {
     let outputs = OutputStore::default();
     let mut collector = Collector::new(limits);
     bytes.chunks(7).for_each(|piece| collector.push(piece));
     (collector.finish(limits, &outputs), outputs)
 }
 
-fn kept(outputs: &OutputStore, shown: &Shown) -> String {
+fn kept(outputs: &OutputStore, shown: &ShownOutput) -> String {
     let path = VPath::parse(shown.output_file.as_deref().unwrap()).unwrap();
     match outputs.find(&path).unwrap() {
         Lookup::Output(text) => String::from_utf8(text.into()).unwrap(),

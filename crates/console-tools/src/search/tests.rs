@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::conversation::Conversation;
 use crate::options::Options;
-use crate::reply::{Class, Reply};
+use crate::reply::{FailureClass, Reply};
 use crate::tool::Builtin;
 
 struct Tree {
@@ -49,7 +49,7 @@ impl Tree {
 
     async fn error<T: Builtin>(&self, args: Value) -> String {
         let error = self.try_call::<T>(args).await.unwrap_err();
-        assert_eq!(error.class(), Class::Fixable, "{error}");
+        assert_eq!(error.class(), FailureClass::Fixable, "{error}");
         error.to_string()
     }
 }

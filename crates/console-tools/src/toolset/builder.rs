@@ -13,10 +13,10 @@ use permissions::{Policy, Ruleset};
 use super::build_error::BuildError;
 use super::policy_source::{PolicyParts, PolicySource};
 use super::registered_tool::RegisteredTool;
-use super::{ApproverSource, Inner, Source, Toolset, builtin, descriptions};
+use super::{ApproverSource, Inner, Source, Toolset, builtin, description_overrides};
 use crate::custom::CustomTool;
+use crate::descriptions;
 use crate::options::Options;
-use crate::texts;
 use crate::tool::ToolHandler;
 
 /// Maximum length of a tool's name.
@@ -148,7 +148,7 @@ impl ToolsetBuilder {
         }
         for entry in &mut self.entries {
             if let Some(tool) = entry.tool {
-                texts::describe(&mut entry.definition, tool, &options);
+                descriptions::describe(&mut entry.definition, tool, &options);
             }
         }
         check_names(&self.custom)?;
@@ -170,7 +170,7 @@ impl ToolsetBuilder {
         };
         let mut entries = self.entries;
         entries.append(&mut self.custom);
-        descriptions::replace(&options, &customs, &mut entries)?;
+        description_overrides::replace(&options, &customs, &mut entries)?;
         check_settings(policy_source.settings(), customs)?;
         let names = entries.iter().enumerate();
         let index: HashMap<Arc<str>, usize> = names

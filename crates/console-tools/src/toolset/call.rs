@@ -13,7 +13,7 @@ use super::environment::OfferedTools;
 use super::registered_tool::RegisteredTool;
 use crate::arguments::{self, Arguments};
 use crate::observer::Observer;
-use crate::reply::{Class, Reply, ToolError, ToolResult};
+use crate::reply::{FailureClass, Reply, ToolError, ToolResult};
 
 /// The target of the `tracing` events.
 const TARGET: &str = "console_tools";
@@ -113,7 +113,7 @@ fn beginning(name: &str) -> &str {
 }
 
 fn outcome(reply: &Reply) -> &'static str {
-    reply.failure.map_or("success", Class::as_str)
+    reply.failure.map_or("success", FailureClass::as_str)
 }
 
 fn not_offered(name: &str, tools: &OfferedTools) -> ToolError {

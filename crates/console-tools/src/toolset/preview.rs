@@ -21,7 +21,7 @@ use super::chat::Chat;
 use super::environment::CallEnvironment;
 use super::trial::Trial;
 use crate::arguments::{self, Arguments};
-use crate::reply::{Class, Reply, ToolResult};
+use crate::reply::{FailureClass, Reply, ToolResult};
 
 /// The outcome of a call if it were made at this moment.
 ///
@@ -107,8 +107,8 @@ impl Chat {
         let reply = self.reply(name, result);
         match reply.failure {
             None => CallPreview::Allowed,
-            Some(Class::Refused) => CallPreview::Denied(reply),
-            Some(Class::Fixable | Class::Environment) => CallPreview::Fails(reply),
+            Some(FailureClass::Refused) => CallPreview::Denied(reply),
+            Some(FailureClass::Fixable | FailureClass::Environment) => CallPreview::Fails(reply),
         }
     }
 

@@ -16,7 +16,7 @@ use serde_json::json;
 use super::*;
 use crate::context::Context;
 use crate::options::EditFormat;
-use crate::reply::{Class, Reply, ToolError, ToolResult};
+use crate::reply::{FailureClass, Reply, ToolError, ToolResult};
 use crate::tool::{Annotations, Builtin, Preview};
 
 #[derive(Deserialize, JsonSchema)]
@@ -174,7 +174,7 @@ async fn a_no_changes_nothing_and_is_final() {
     let reply = chat
         .call("hashline_edit", json!({"path": "a", "text": "two\n"}))
         .await;
-    assert_eq!(reply.failure, Some(Class::Refused));
+    assert_eq!(reply.failure, Some(FailureClass::Refused));
     assert!(reply.text.contains("was not approved"), "{}", reply.text);
     assert!(!reply.text.contains("one"), "{}", reply.text);
     assert_eq!(person.asked().len(), 1);
@@ -202,7 +202,7 @@ async fn what_changes_while_somebody_thinks_is_not_overwritten() {
     let reply = chat
         .call("hashline_edit", json!({"path": "a", "text": "two\n"}))
         .await;
-    assert_eq!(reply.failure, Some(Class::Fixable), "{}", reply.text);
+    assert_eq!(reply.failure, Some(FailureClass::Fixable), "{}", reply.text);
     assert_eq!(&backend.read_bytes("/a").await.unwrap()[..], b"other\n");
 }
 
@@ -257,7 +257,7 @@ async fn what_can_only_be_denied_is_not_offered() {
     let reply = chat
         .call("hashline_edit", json!({"path": "a", "text": "x"}))
         .await;
-    assert_eq!(reply.failure, Some(Class::Refused));
+    assert_eq!(reply.failure, Some(FailureClass::Refused));
     assert_eq!(
         reply.text,
         "Error: 'hashline_edit' is not offered here; call one of read_file"
@@ -277,7 +277,7 @@ async fn a_denied_path_is_refused_however_it_is_spelt() {
         let reply = chat.call("read_file", json!({"path": path})).await;
         assert_eq!(
             reply.failure,
-            Some(Class::Refused),
+            Some(FailureClass::Refused),
             "{path}: {}",
             reply.text
         );
@@ -285,7 +285,7 @@ async fn a_denied_path_is_refused_however_it_is_spelt() {
         let reply = chat.call("hashline_edit", edit).await;
         assert_eq!(
             reply.failure,
-            Some(Class::Refused),
+            Some(FailureClass::Refused),
             "{path}: {}",
             reply.text
         );

@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use console_tools::{Chat, Class, Profile, Reply};
+use console_tools::{Chat, FailureClass, Profile, Reply};
 use serde_json::{Value, json};
 
-use crate::support::slots::{CallFixture, Slot, profiles, slots};
+use crate::support::fields::{CallFixture, Field, fields, profiles};
 
 /// Maximum size of a message, in bytes.
 const MESSAGE: usize = 2_048;
@@ -104,7 +104,7 @@ fn check_failure(chat: &Chat, reply: &Reply, what: &str) {
 fn check(chat: &Chat, reply: &Reply, tool: &str, field: &str, value: &Value) {
     let what = format!("{tool} with {field} = {}", shown(value));
     check_failure(chat, reply, &what);
-    assert_eq!(reply.failure, Some(Class::Fixable), "{what}");
+    assert_eq!(reply.failure, Some(FailureClass::Fixable), "{what}");
     let text = &reply.text;
     assert!(
         text.contains(field),
@@ -112,8 +112,8 @@ fn check(chat: &Chat, reply: &Reply, tool: &str, field: &str, value: &Value) {
     );
 }
 
-/// Returns values of every type that `slot` does not accept.
-fn wrong(slot: &Slot) -> Vec<Value> {
+/// Returns values of every type that `field` does not accept.
+fn wrong(field: &Field) -> Vec<Value> {
     let mut wrong: Vec<Value> = [
         ("string", json!("a string")),
         ("integer", json!(7)),
@@ -123,20 +123,20 @@ fn wrong(slot: &Slot) -> Vec<Value> {
         ("null", Value::Null),
     ]
     .into_iter()
-    .filter(|(kind, _)| !slot.takes(kind))
+    .filter(|(kind, _)| !field.takes(kind))
     .map(|(_, value)| value)
     .collect();
-    if slot.takes("integer") {
+    if field.takes("integer") {
         wrong.extend([json!(1.5), json!(1e300), json!("1"), json!(u64::MAX)]);
         wrong.extend([json!(i64::MIN), json!(-1)].into_iter().filter(|_| {
             // The profile without minimums has its own messages.
-            slot.schema.get("minimum").is_some()
+            field.schema.get("minimum").is_some()
         }));
     }
-    if slot.takes("array") {
+    if field.takes("array") {
         wrong.extend([json!([null]), json!([{}]), json!([{"no_such": 1}])]);
     }
-    if slot.schema.get("enum").is_some() {
+    if field.schema.get("enum").is_some() {
         wrong.extend([json!("no such"), json!("")]);
     }
     wrong
@@ -150,25 +150,25 @@ async fn wrong_types_and_numbers_missing_and_unknown_fields() {
             let chat = fixture.chat(options);
             for definition in chat.definitions().await.unwrap().iter() {
                 let tool = definition.name.as_str();
-                for slot in slots(definition) {
-                    for value in wrong(&slot) {
-                        let reply = chat.call(tool, slot.with(value.clone())).await;
-                        check(&chat, &reply, tool, &slot.name, &value);
+                for field in fields(definition) {
+                    for value in wrong(&field) {
+                        let reply = chat.call(tool, field.with(value.clone())).await;
+                        check(&chat, &reply, tool, &field.name, &value);
                         let text = &reply.text;
                         let says = ["must be", "missing", "not known"];
                         assert!(says.iter().any(|words| text.contains(words)), "{text}");
                     }
-                    if slot.required {
-                        let reply = chat.call(tool, slot.without()).await;
-                        check(&chat, &reply, tool, &slot.name, &Value::Null);
+                    if field.required {
+                        let reply = chat.call(tool, field.without()).await;
+                        check(&chat, &reply, tool, &field.name, &Value::Null);
                         assert!(reply.text.contains("missing"), "{}", reply.text);
                     }
                 }
                 for name in ["no_such_field", "a\0b", &"x".repeat(100_000)] {
                     let mut args = json!({name: 1});
-                    for slot in slots(definition).iter().filter(|slot| slot.required) {
-                        if !slot.name.contains('.') {
-                            args[&slot.key] = slot.with(json!("x"))[&slot.key].clone();
+                    for field in fields(definition).iter().filter(|field| field.required) {
+                        if !field.name.contains('.') {
+                            args[&field.key] = field.with(json!("x"))[&field.key].clone();
                         }
                     }
                     let reply = chat.call(tool, args).await;
@@ -217,7 +217,7 @@ async fn what_is_no_object_or_no_json() {
                     let reply = chat.call(tool, raw).await;
                     check(&chat, &reply, tool, "arguments", &json!(raw));
                 }
-                for slot in slots(definition) {
+                for field in fields(definition) {
                     for raw in [
                         "\"\\ud800\"",
                         "\"\\udc00\\ud800\"",
@@ -229,19 +229,19 @@ async fn what_is_no_object_or_no_json() {
                         "-",
                         "nul",
                     ] {
-                        let reply = chat.call(tool, &slot.raw(raw)).await;
+                        let reply = chat.call(tool, &field.raw(raw)).await;
                         check(&chat, &reply, tool, "arguments", &json!(raw));
-                        let key = &slot.key;
+                        let key = &field.key;
                         assert!(reply.text.contains(key), "{tool} {key}: {}", reply.text);
                     }
                 }
                 for nothing in ["", " \n", "null", "{}"] {
-                    let needs = slots(definition).into_iter().find(|slot| slot.required);
-                    let Some(slot) = needs.filter(|slot| !slot.name.contains('.')) else {
+                    let needs = fields(definition).into_iter().find(|field| field.required);
+                    let Some(field) = needs.filter(|field| !field.name.contains('.')) else {
                         continue;
                     };
                     let reply = chat.call(tool, nothing).await;
-                    check(&chat, &reply, tool, &slot.name, &json!(nothing));
+                    check(&chat, &reply, tool, &field.name, &json!(nothing));
                 }
             }
         }
@@ -258,12 +258,12 @@ async fn fields_that_are_there_twice() {
         let chat = fixture.chat(options);
         for definition in chat.definitions().await.unwrap().iter() {
             let tool = definition.name.as_str();
-            for slot in slots(definition) {
-                let key = Value::from(slot.key.as_str());
-                let wrong = wrong(&slot).remove(0);
-                let raw = slot.raw(&format!("\"x\",{key}:{wrong}"));
+            for field in fields(definition) {
+                let key = Value::from(field.key.as_str());
+                let wrong = wrong(&field).remove(0);
+                let raw = field.raw(&format!("\"x\",{key}:{wrong}"));
                 let reply = chat.call(tool, &raw).await;
-                check(&chat, &reply, tool, &slot.name, &wrong);
+                check(&chat, &reply, tool, &field.name, &wrong);
             }
         }
     }
@@ -284,18 +284,18 @@ async fn too_much_and_too_deep() {
         let chat = fixture.chat(options);
         for definition in chat.definitions().await.unwrap().iter() {
             let tool = definition.name.as_str();
-            for slot in slots(definition) {
+            for field in fields(definition) {
                 for raw in [&large, &deep] {
-                    let reply = chat.call(tool, &slot.raw(raw)).await;
+                    let reply = chat.call(tool, &field.raw(raw)).await;
                     check(&chat, &reply, tool, "arguments", &Value::Null);
                 }
-                let reply = chat.call(tool, slot.with(wide.clone())).await;
-                check(&chat, &reply, tool, &slot.name, &Value::Null);
+                let reply = chat.call(tool, field.with(wide.clone())).await;
+                check(&chat, &reply, tool, &field.name, &Value::Null);
                 let mut nested = json!(1);
                 for _ in 0..1_000 {
                     nested = Value::Array(vec![nested]);
                 }
-                let reply = chat.call(tool, slot.with(nested)).await;
+                let reply = chat.call(tool, field.with(nested)).await;
                 check(&chat, &reply, tool, "arguments", &Value::Null);
             }
             let mut nested = json!(1);
@@ -316,11 +316,11 @@ async fn too_much_and_too_deep() {
 }
 
 /// Returns `true` for fields that accept any text, and for paths of new files.
-fn takes_any_text(tool: &str, slot: &Slot) -> bool {
+fn takes_any_text(tool: &str, field: &Field) -> bool {
     matches!(
-        slot.key.as_str(),
+        field.key.as_str(),
         "content" | "new_string" | "new_text" | "new_content" | "command" | "input"
-    ) || (tool == "write_file" && slot.key == "path")
+    ) || (tool == "write_file" && field.key == "path")
 }
 
 #[tokio::test]
@@ -331,15 +331,15 @@ async fn attacks_in_every_text() {
             let chat = fixture.chat(options);
             for definition in chat.definitions().await.unwrap().iter() {
                 let tool = definition.name.as_str();
-                for slot in slots(definition) {
-                    if !slot.takes("string") || takes_any_text(tool, &slot) {
+                for field in fields(definition) {
+                    if !field.takes("string") || takes_any_text(tool, &field) {
                         continue;
                     }
                     let attacks = ATTACKS.iter().map(|attack| (*attack).to_owned());
                     for attack in attacks.chain(long_attacks()) {
                         let value = json!(attack);
-                        let what = format!("{tool} with {} = {}", slot.name, shown(&value));
-                        let reply = chat.call(tool, slot.with(value)).await;
+                        let what = format!("{tool} with {} = {}", field.name, shown(&value));
+                        let reply = chat.call(tool, field.with(value)).await;
                         match reply.is_success() {
                             true => assert!(reply.text.len() < most(&chat), "{what}"),
                             false => check_failure(&chat, &reply, &what),
@@ -363,18 +363,18 @@ async fn what_is_no_path_is_refused() {
             let chat = fixture.chat(options);
             for definition in chat.definitions().await.unwrap().iter() {
                 let tool = definition.name.as_str();
-                for slot in slots(definition) {
+                for field in fields(definition) {
                     let is_path = ["path", "source", "destination", "directory", "one", "two"];
-                    if !is_path.contains(&slot.key.as_str()) {
+                    if !is_path.contains(&field.key.as_str()) {
                         continue;
                     }
                     for bad in ["a\0b", "../../../x", "~/x", "C:\\x", &"x/".repeat(4_000)] {
-                        let what = format!("{tool} {} {}", slot.name, shown(&json!(bad)));
-                        let reply = chat.call(tool, slot.with(json!(bad))).await;
+                        let what = format!("{tool} {} {}", field.name, shown(&json!(bad)));
+                        let reply = chat.call(tool, field.with(json!(bad))).await;
                         check_failure(&chat, &reply, &what);
                         let named = chat.options().profile == Profile::Filesystem
                             || tool == "swap"
-                            || reply.text.contains(&slot.key);
+                            || reply.text.contains(&field.key);
                         assert!(named, "{what}: {}", reply.text);
                     }
                 }
@@ -419,9 +419,9 @@ async fn nothing_is_written_elsewhere() {
 async fn good_and_bad_calls_at_once() {
     const CALLS: usize = 200;
     for fixture in CallFixture::both().await {
-        let slots: String = (0..CALLS).map(|n| format!("slot {n}.\n")).collect();
+        let lines: String = (0..CALLS).map(|n| format!("field {n}.\n")).collect();
         let chat = Arc::new(fixture.chat(profiles().remove(0)));
-        let args = json!({"path": "shared", "content": slots});
+        let args = json!({"path": "shared", "content": lines});
         assert!(chat.call("write_file", args).await.is_success());
         let mut calls = Vec::new();
         for n in 0..CALLS {
@@ -430,8 +430,8 @@ async fn good_and_bad_calls_at_once() {
                 let (tool, args, good) = match n % 8 {
                     0 => ("write_file", json!({"path": format!("new/{n}"), "content": "x"}), true),
                     1 => ("write_file", json!({"path": format!("new/{n}")}), false),
-                    2 => ("edit_file", json!({"path": "shared", "old_string": format!("slot {n}."), "new_string": format!("done {n}.")}), true),
-                    3 => ("edit_file", json!({"path": "shared", "old_string": "slot", "new_string": "x"}), false),
+                    2 => ("edit_file", json!({"path": "shared", "old_string": format!("field {n}."), "new_string": format!("done {n}.")}), true),
+                    3 => ("edit_file", json!({"path": "shared", "old_string": "field", "new_string": "x"}), false),
                     4 => ("read_file", json!({"path": "d/b"}), true),
                     5 => ("read_file", json!({"path": "../../etc/passwd"}), false),
                     6 => ("grep", json!({"pattern": "2"}), true),
@@ -450,7 +450,7 @@ async fn good_and_bad_calls_at_once() {
         let shared = dump.iter().find(|(path, _)| path == "/shared").unwrap();
         let shared = String::from_utf8(shared.1.clone().unwrap()).unwrap();
         for (n, line) in shared.lines().enumerate() {
-            let word = if n % 8 == 2 { "done" } else { "slot" };
+            let word = if n % 8 == 2 { "done" } else { "field" };
             assert_eq!(line, format!("{word} {n}."));
         }
     }

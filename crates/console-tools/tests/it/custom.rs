@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use backend_core::{Backend, BackendExt as _};
 use backend_state::StateBackend;
 use console_tools::{
-    Annotations, BuildError, Class, Context, CustomTool, Definition, Options, Reply, ToolHandler,
-    ToolResult, Toolset,
+    Annotations, BuildError, Context, CustomTool, Definition, FailureClass, Options, Reply,
+    ToolHandler, ToolResult, Toolset,
 };
 use permissions::tool::{ToolSetting, ToolSettings};
 use permissions::{Access, Action, Op, Preset};
@@ -50,12 +50,12 @@ async fn a_no_stops_it_before_it_runs() {
         .unwrap();
     let chat = toolset.conversation("c");
     let reply = chat.call("swap", json!({"one": "a", "two": "b"})).await;
-    assert_eq!(reply.failure, Some(Class::Refused));
+    assert_eq!(reply.failure, Some(FailureClass::Refused));
     assert!(reply.text.contains("swap a and b") && reply.text.contains("not today"));
     // A denied access is not even asked about.
     person.taken();
     let reply = chat.call("swap", json!({"one": "a", "two": ".env"})).await;
-    assert_eq!(reply.failure, Some(Class::Refused));
+    assert_eq!(reply.failure, Some(FailureClass::Refused));
     assert!(person.taken().is_empty());
     assert_eq!(snapshot(&backend).await, before);
 }
@@ -132,7 +132,7 @@ async fn what_names_nothing_is_judged_by_all_it_may_do() {
     let toolset = Toolset::builder(backend).tool(Deploy(Op::Delete));
     let chat = toolset.build().unwrap().conversation("c");
     let reply = chat.call("deploy", "{}").await;
-    assert_eq!(reply.failure, Some(Class::Environment));
+    assert_eq!(reply.failure, Some(FailureClass::Environment));
     assert!(reply.text.contains("not declared"), "{}", reply.text);
 }
 
@@ -162,13 +162,13 @@ async fn settings_count_for_custom_tools() {
     let toolset = toolset.tool(Swap).build().unwrap();
     assert!(toolset.definitions().get("swap").is_none());
     let reply = toolset.conversation("c").call("swap", args.clone()).await;
-    assert_eq!(reply.failure, Some(Class::Refused));
+    assert_eq!(reply.failure, Some(FailureClass::Refused));
 
     // There is no approver.
     let toolset = Toolset::builder(backend).tool_settings(settings(Action::Ask));
     let toolset = toolset.tool(Swap).build().unwrap();
     let reply = toolset.conversation("c").call("swap", args).await;
-    assert_eq!(reply.failure, Some(Class::Refused));
+    assert_eq!(reply.failure, Some(FailureClass::Refused));
     assert!(reply.text.contains("needs approval"), "{}", reply.text);
 }
 

@@ -2,7 +2,7 @@
 //! and asks one question in that library's words.
 
 use backend_core::BackendExt as _;
-use console_tools::Class;
+use console_tools::FailureClass;
 use permissions::approval::Effect;
 use serde_json::{Value, json};
 
@@ -107,7 +107,7 @@ async fn each_tool_asks_one_question_in_these_words() {
         let reply = chat.call(tool, arguments.clone()).await;
         assert_eq!(
             reply.failure,
-            Some(Class::Refused),
+            Some(FailureClass::Refused),
             "{what}: {}",
             reply.text
         );

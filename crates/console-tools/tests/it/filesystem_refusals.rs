@@ -2,7 +2,7 @@
 //! failures, in that library's words.
 
 use backend_core::VPath;
-use console_tools::Class;
+use console_tools::FailureClass;
 use permissions::Ruleset;
 use serde_json::{Value, json};
 
@@ -242,7 +242,7 @@ async fn a_rule_blocks_in_these_words() {
         ),
     ] {
         let reply = chat.call(tool, arguments).await;
-        assert_eq!(reply.failure, Some(Class::Refused), "{}", reply.text);
+        assert_eq!(reply.failure, Some(FailureClass::Refused), "{}", reply.text);
         assert_eq!(reply.text, told);
         assert!(person.taken().is_empty());
     }

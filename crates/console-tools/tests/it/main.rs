@@ -28,9 +28,9 @@ mod snapshots_texts;
 mod support {
     pub(crate) mod approver;
     pub(crate) mod cases;
+    pub(crate) mod fields;
     pub(crate) mod mounted;
     pub(crate) mod script;
-    pub(crate) mod slots;
     pub(crate) mod valid;
 }
 mod toolset;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use backend_core::BackendExt as _;
 use backend_state::StateBackend;
-use console_tools::{Block, Chat, Class, EditFormat, Options, Toolset, ToolsetBuilder};
+use console_tools::{Block, Chat, EditFormat, FailureClass, Options, Toolset, ToolsetBuilder};
 use permissions::tool::{Tool, ToolSetting, ToolSettings};
 use permissions::{Action, Op, Preset, Question, Ruleset};
 use serde_json::{Value, json};
@@ -90,7 +90,7 @@ async fn run(format: EditFormat, cases: fn() -> Vec<Case>) {
                 } else {
                     assert_eq!(
                         reply.failure,
-                        Some(Class::Refused),
+                        Some(FailureClass::Refused),
                         "{what}: {}",
                         reply.text
                     );
@@ -164,7 +164,7 @@ async fn an_edit_that_fails_asks_only_to_read() {
     let backend = store().await;
     let strict = chat(Law::Rules, &backend, EditFormat::StrReplace, &person);
     let reply = strict.call("edit_file", arguments.clone()).await;
-    assert_eq!(reply.failure, Some(Class::Fixable));
+    assert_eq!(reply.failure, Some(FailureClass::Fixable));
     // After a yes the model gets the helpful message.
     assert!(reply.text.contains("Nearest lines") && reply.text.contains("two"));
     let asked = person.taken();
@@ -174,7 +174,7 @@ async fn an_edit_that_fails_asks_only_to_read() {
     // After a no it learns nothing.
     person.say(false);
     let reply = strict.call("edit_file", arguments.clone()).await;
-    assert_eq!(reply.failure, Some(Class::Refused));
+    assert_eq!(reply.failure, Some(FailureClass::Refused));
     assert!(!reply.text.contains("two"), "{}", reply.text);
     assert_eq!(person.taken().len(), 1);
 
@@ -210,7 +210,7 @@ async fn a_failure_asks_no_further_question() {
         let onto = json!({"source": "/src/a.rs", "destination": "/src/b.rs"});
         for tool in ["move_file", "copy_file"] {
             let reply = chat.call(tool, onto.clone()).await;
-            assert_eq!(reply.failure, Some(Class::Fixable), "{}", reply.text);
+            assert_eq!(reply.failure, Some(FailureClass::Fixable), "{}", reply.text);
             assert_eq!(person.taken().len(), 1, "{tool} {law:?}");
         }
         // The file has changed since it was read.
@@ -225,7 +225,7 @@ async fn a_failure_asks_no_further_question() {
             ),
         ] {
             let reply = chat.call(tool, arguments).await;
-            assert_eq!(reply.failure, Some(Class::Fixable), "{}", reply.text);
+            assert_eq!(reply.failure, Some(FailureClass::Fixable), "{}", reply.text);
             assert!(reply.text.contains("changed since"), "{}", reply.text);
             // At most one question, to read, and only for an edit, which reads anyway.
             let most = usize::from(tool == "edit_file");
@@ -268,7 +268,7 @@ async fn what_was_shown_is_what_happens_or_nothing_does() {
         let reply = chat.call(tool, arguments).await;
         assert_eq!(
             reply.failure,
-            Some(Class::Fixable),
+            Some(FailureClass::Fixable),
             "{tool}: {}",
             reply.text
         );

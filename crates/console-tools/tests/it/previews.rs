@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use backend_core::BackendExt as _;
 use backend_state::StateBackend;
-use console_tools::{CallPreview, Chat, Class, EditFormat, Options, Toolset, ToolsetBuilder};
+use console_tools::{
+    CallPreview, Chat, EditFormat, FailureClass, Options, Toolset, ToolsetBuilder,
+};
 use permissions::approval::{
     Answer, ApprovalService, ApproveAll, Deferred, Grants, Interactive, Strict,
 };
@@ -50,16 +52,24 @@ async fn agree(
     assert!(asked.len() <= 1, "{what}: one call is one question");
     match preview {
         CallPreview::Allowed => {
-            assert_ne!(reply.failure, Some(Class::Refused), "{what}: {reply:?}");
+            assert_ne!(
+                reply.failure,
+                Some(FailureClass::Refused),
+                "{what}: {reply:?}"
+            );
             "allowed"
         }
         CallPreview::Asks(_) => {
             assert!(!asked.is_empty(), "{what}");
-            assert_ne!(reply.failure, Some(Class::Refused), "{what}: {reply:?}");
+            assert_ne!(
+                reply.failure,
+                Some(FailureClass::Refused),
+                "{what}: {reply:?}"
+            );
             "asks"
         }
         CallPreview::Denied(told) => {
-            assert_eq!(reply.failure, Some(Class::Refused), "{what}");
+            assert_eq!(reply.failure, Some(FailureClass::Refused), "{what}");
             assert_eq!(told, reply, "{what}");
             "denied"
         }
@@ -362,7 +372,7 @@ async fn what_is_remembered_counts() {
         .unwrap()
         .conversation("c");
     let reply = chat.call("write_file", first.clone()).await;
-    assert_eq!(reply.failure, Some(Class::Refused));
+    assert_eq!(reply.failure, Some(FailureClass::Refused));
     let preview = chat.preview("write_file", first).await;
     let CallPreview::Denied(told) = preview else {
         panic!("{preview:?}");
@@ -379,7 +389,7 @@ async fn with_nobody_to_ask_it_says_what_would_have_to_be_asked() {
     let preview = chat.preview("write_file", write.clone()).await;
     assert_eq!(preview.questions().len(), 1);
     let reply = chat.call("write_file", write).await;
-    assert_eq!(reply.failure, Some(Class::Refused));
+    assert_eq!(reply.failure, Some(FailureClass::Refused));
 }
 
 #[tokio::test]
@@ -458,16 +468,16 @@ async fn a_decision_made_later_is_for_what_was_shown() {
         .await
         .unwrap();
     let reply = resumed.call("edit_file", change.clone()).await;
-    assert_eq!(reply.failure, Some(Class::Refused), "{}", reply.text);
+    assert_eq!(reply.failure, Some(FailureClass::Refused), "{}", reply.text);
     backend.write_file("/src/a.rs", "one\ntwo\n").await.unwrap();
     // The decision cannot be used for another conversation, or twice.
     let other = toolset.conversation("d").approver(decided.clone());
     let reply = other.call("edit_file", change.clone()).await;
-    assert_eq!(reply.failure, Some(Class::Refused), "{}", reply.text);
+    assert_eq!(reply.failure, Some(FailureClass::Refused), "{}", reply.text);
     let reply = resumed.call("edit_file", change.clone()).await;
     assert!(reply.is_success(), "{}", reply.text);
     backend.write_file("/src/a.rs", "one\ntwo\n").await.unwrap();
     let anew = chat.approver(decided);
     let reply = anew.call("edit_file", change).await;
-    assert_eq!(reply.failure, Some(Class::Refused), "{}", reply.text);
+    assert_eq!(reply.failure, Some(FailureClass::Refused), "{}", reply.text);
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use backend_core::BackendExt as _;
 use backend_state::StateBackend;
-use console_tools::{Chat, Class, EditFormat, Options, Profile, Reply, Toolset};
+use console_tools::{Chat, EditFormat, FailureClass, Options, Profile, Reply, Toolset};
 use permissions::{Policy, Preset};
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ async fn read(chat: &Chat, path: &str) {
 }
 
 fn stale(reply: &Reply) {
-    assert_eq!(reply.failure, Some(Class::Fixable), "{}", reply.text);
+    assert_eq!(reply.failure, Some(FailureClass::Fixable), "{}", reply.text);
     let text = &reply.text;
     assert!(text.contains("changed since you last read it"), "{text}");
 }

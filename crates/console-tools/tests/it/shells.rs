@@ -8,7 +8,7 @@ use std::time::Duration;
 use backend_core::Backend;
 use backend_core::ops::{Command, ShellId, ShellState};
 use backend_local::LocalBackend;
-use console_tools::{Chat, Class, Observer, Options, Toolset};
+use console_tools::{Chat, FailureClass, Observer, Options, Toolset};
 use futures::executor::block_on;
 use permissions::tool::{Tool, ToolSetting, ToolSettings};
 use permissions::{Action, Policy, Preset};
@@ -143,7 +143,7 @@ async fn a_command_asks_once_and_shows_itself() {
             let reply = chat.call(tool, arguments.clone()).await;
             assert_eq!(
                 reply.failure,
-                Some(Class::Refused),
+                Some(FailureClass::Refused),
                 "{what}: {}",
                 reply.text
             );
@@ -206,7 +206,7 @@ async fn dealing_with_a_shell_asks_at_most_once() {
                 let reply = chat.call(tool, arguments.clone()).await;
                 assert_eq!(
                     reply.failure,
-                    Some(Class::Refused),
+                    Some(FailureClass::Refused),
                     "{tool}: {}",
                     reply.text
                 );
@@ -231,7 +231,7 @@ async fn dealing_with_a_shell_asks_at_most_once() {
         // Nothing is asked about a shell that does not exist.
         let wrong = json!({"shell_id": "bg_99", "input": "x"});
         let reply = chat.call("write_input", wrong).await;
-        assert_eq!(reply.failure, Some(Class::Fixable), "{}", reply.text);
+        assert_eq!(reply.failure, Some(FailureClass::Fixable), "{}", reply.text);
         assert!(person.taken().is_empty());
     }
 }
@@ -275,7 +275,7 @@ async fn a_conversation_reaches_only_its_own_shells() {
         ("write_input", json!({"shell_id": id, "input": "x\n"})),
     ] {
         let reply = two.call(tool, arguments).await;
-        assert_eq!(reply.failure, Some(Class::Fixable), "{tool}");
+        assert_eq!(reply.failure, Some(FailureClass::Fixable), "{tool}");
         assert_eq!(
             reply.text,
             format!(

@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use backend_core::{Backend, BackendExt as _, Error, Result};
 use backend_state::StateBackend;
 use console_tools::{
-    Caller, Class, Context, CustomTool, Limits, Options, Reply, Resolver, ToolResult, Toolset,
+    Caller, Context, CustomTool, FailureClass, Limits, Options, Reply, Resolver, ToolResult,
+    Toolset,
 };
 use permissions::tool::{ToolSetting, ToolSettings};
 use permissions::{Action, Op, Policy, Preset};
@@ -53,7 +54,7 @@ async fn a_panic_is_a_reply_and_the_toolset_goes_on() {
         .conversation("c");
     for _ in 0..2 {
         let reply = chat.call("panics", "{}").await;
-        assert_eq!(reply.failure, Some(Class::Environment));
+        assert_eq!(reply.failure, Some(FailureClass::Environment));
         assert_eq!(
             reply.text,
             "Error: 'panics' crashed; try a different approach"
@@ -88,7 +89,7 @@ async fn an_unknown_tool_names_the_nearest() {
     let chat = toolset.conversation("c");
     for name in ["swp", "SWAP", "swpa"] {
         let reply = chat.call(name, "{}").await;
-        assert_eq!(reply.failure, Some(Class::Fixable));
+        assert_eq!(reply.failure, Some(FailureClass::Fixable));
         assert!(reply.text.contains("did you mean swap?"), "{}", reply.text);
     }
     let reply = chat.call("quite_something_else", "{}").await;
@@ -96,7 +97,7 @@ async fn an_unknown_tool_names_the_nearest() {
     assert!(reply.text.contains("swap"), "{}", reply.text);
     for name in ["", "\0", &"ä".repeat(100_000), "a\nb"] {
         let reply = chat.call(name, "{}").await;
-        assert_eq!(reply.failure, Some(Class::Fixable));
+        assert_eq!(reply.failure, Some(FailureClass::Fixable));
         assert!(reply.text.len() < 2_000 && !reply.text.contains(['\0', '\n']));
     }
 }
@@ -143,7 +144,7 @@ async fn one_toolset_serves_many_and_mixes_nothing() {
     assert!(of_alice.call("swap", args.clone()).await.is_success());
     assert_eq!(
         of_bob.call("swap", args.clone()).await.failure,
-        Some(Class::Refused)
+        Some(FailureClass::Refused)
     );
     assert_eq!((one.taken().len(), two.taken().len()), (1, 1));
     assert_eq!(&alice.read_bytes("/a").await.unwrap()[..], b"2");
@@ -155,13 +156,13 @@ async fn one_toolset_serves_many_and_mixes_nothing() {
     assert!(free.call("swap", args.clone()).await.is_success());
     assert_eq!(
         of_bob.call("swap", args.clone()).await.failure,
-        Some(Class::Refused)
+        Some(FailureClass::Refused)
     );
 
     let reply = chat("carol").call("swap", args.clone()).await;
     assert!(reply.text.contains("no files"), "{}", reply.text);
     let reply = chat("panic").call("swap", args).await;
-    assert_eq!(reply.failure, Some(Class::Environment));
+    assert_eq!(reply.failure, Some(FailureClass::Environment));
     assert!(
         chat("alice")
             .definitions()
@@ -280,7 +281,7 @@ async fn arguments_have_a_limit() {
         chat.call("swap", &raw).await,
         chat.call("swap", json!({"one": long, "two": "b"})).await,
     ] {
-        assert_eq!(reply.failure, Some(Class::Fixable));
+        assert_eq!(reply.failure, Some(FailureClass::Fixable));
         assert!(reply.text.contains("more than the 1000"), "{}", reply.text);
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use backend_core::BackendExt as _;
 use backend_local::LocalBackend;
-use console_tools::{Class, Toolset};
+use console_tools::{FailureClass, Toolset};
 use permissions::Ruleset;
 
 const RULES: &str = r#"
@@ -42,7 +42,12 @@ async fn calls(directory: &std::path::Path) -> Result<(), Box<dyn std::error::Er
     assert!(found.text.contains("- [x] release"), "{}", found.text);
     let secret = r#"{"path": ".env", "content": "TOKEN=1"}"#;
     let refused = chat.call("write_file", secret).await;
-    assert_eq!(refused.failure, Some(Class::Refused), "{}", refused.text);
+    assert_eq!(
+        refused.failure,
+        Some(FailureClass::Refused),
+        "{}",
+        refused.text
+    );
     assert!(!directory.join(".env").exists());
     assert_eq!(files.read_to_string("plan.md").await?, "- [x] release\n");
     Ok(())

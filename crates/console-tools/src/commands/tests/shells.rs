@@ -57,7 +57,7 @@ async fn a_background_shell_from_start_to_end() {
     let args = json!({"shell_id": id, "input": "x"});
     assert_eq!(
         fixture.error::<WriteInputTool>(args).await.0,
-        Class::Fixable
+        FailureClass::Fixable
     );
     let killed = fixture.text::<KillShellTool>(json!({"shell_id": id})).await;
     assert_eq!(
@@ -113,7 +113,7 @@ async fn an_unknown_shell_is_answered_with_the_known_ones() {
     let fixture = Fixture::new();
     let wrong = json!({"shell_id": "bg_7"});
     let (class, text) = fixture.error::<ReadOutputTool>(wrong.clone()).await;
-    assert_eq!(class, Class::Fixable);
+    assert_eq!(class, FailureClass::Fixable);
     assert_eq!(
         text,
         "there is no background shell 'bg_7'; there are none; start one with run_in_background"

@@ -9,12 +9,12 @@ use bytes::Bytes;
 use crate::context::Context;
 use crate::counted::counted;
 use crate::files::diff::diff;
-use crate::files::hint::failed_edit;
+use crate::files::edit_hint::failed_edit;
 use crate::files::model_path::ModelPath;
 use crate::files::output::{DIFF_BYTES, EditOutput};
 use crate::files::read_before_edit;
 use crate::reply::{Reply, ToolError, ToolResult};
-use crate::tracker::{HASHED_BYTES, Seen, Stamp};
+use crate::tracker::{HASHED_BYTES, SeenFile, Stamp};
 
 /// A single call. It holds the lock of the file.
 pub(super) struct Call<'a> {
@@ -23,7 +23,7 @@ pub(super) struct Call<'a> {
     pub(super) edits: Vec<Edit>,
     /// Whether the edits were given as a list.
     pub(super) listed: bool,
-    pub(super) seen: Option<Seen>,
+    pub(super) seen: Option<SeenFile>,
 }
 
 impl Call<'_> {
@@ -39,8 +39,8 @@ impl Call<'_> {
         };
         let (after, diff) = self.after(&outcome).unzip();
         let seen = match &after {
-            Some(after) => Seen::whole(after),
-            None => Seen::stamped(Stamp::Hash(outcome.hash)),
+            Some(after) => SeenFile::whole(after),
+            None => SeenFile::stamped(Stamp::Hash(outcome.hash)),
         };
         self.context
             .conversation
@@ -125,7 +125,7 @@ impl Call<'_> {
     /// Finds the lines that were probably meant. The kept text equals the file, since
     /// the backend would otherwise have reported a conflict.
     async fn hint(&self) -> Option<ToolError> {
-        if let Some(text) = self.seen.as_ref().and_then(Seen::text) {
+        if let Some(text) = self.seen.as_ref().and_then(SeenFile::text) {
             return failed_edit(&self.file, text, &self.edits, self.listed);
         }
         let options = ReadOptions::default().max_bytes(HASHED_BYTES);

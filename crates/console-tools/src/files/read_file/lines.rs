@@ -13,12 +13,12 @@ use crate::bounds::at_least;
 use crate::context::Context;
 use crate::files::hashline_adapter;
 use crate::files::model_path::ModelPath;
-use crate::files::numbered_lines::{Budget, Shown, numbered};
+use crate::files::numbered_lines::{Budget, ShownLines, numbered};
 use crate::files::output::{ReadKind, ReadOutput};
 use crate::media::{Media, ScaleError, scale};
 use crate::options::EditFormat;
 use crate::reply::{Block, Reply, ToolError, ToolResult};
-use crate::tracker::{HASHED_BYTES, Seen, Stamp};
+use crate::tracker::{HASHED_BYTES, SeenFile, Stamp};
 
 /// Reads the file, and records what the conversation has seen of it.
 pub(super) async fn read(context: &Context, args: &ReadFileArgs) -> ToolResult {
@@ -58,14 +58,14 @@ struct Call<'a> {
 impl Call<'_> {
     /// Reads the file. Small files are read whole, so the reply and the tracked state
     /// come from the same bytes.
-    async fn read(&self) -> Result<(Reply, Option<Seen>), ToolError> {
+    async fn read(&self) -> Result<(Reply, Option<SeenFile>), ToolError> {
         match self.bytes(HASHED_BYTES).await {
             Ok(data) => {
                 let reply = match Media::sniff(&data) {
                     Some(media) if self.is_shown(media) => self.media(media, data.clone()).await?,
                     media => self.lines(media, &data)?,
                 };
-                Ok((reply, Some(Seen::whole(&data))))
+                Ok((reply, Some(SeenFile::whole(&data))))
             }
             Err(error) if error.kind() == ErrorKind::TooLarge => self.read_large().await,
             Err(error) => Err(self.explain(error)),
@@ -74,14 +74,14 @@ impl Call<'_> {
 
     /// Reads a large file. It is tracked by size and modification time from before the
     /// read. If those cannot be read without asking the user, it stays untracked.
-    async fn read_large(&self) -> Result<(Reply, Option<Seen>), ToolError> {
+    async fn read_large(&self) -> Result<(Reply, Option<SeenFile>), ToolError> {
         let path = &self.file.path;
         let non_interactive = &self.context.non_interactive;
         let entry = non_interactive
             .stat(path, StatOptions::default())
             .await
             .ok();
-        let seen = entry.map(|entry| Seen::stamped(Stamp::of_entry(&entry)));
+        let seen = entry.map(|entry| SeenFile::stamped(Stamp::of_entry(&entry)));
         let head = ReadOptions::default().range(0..SNIFF_BYTES as u64);
         let head = self.context.backend.read(path, head).await;
         let head = head.map_err(|error| self.explain(error))?;
@@ -97,7 +97,7 @@ impl Call<'_> {
         if self.context.options.edit_format == EditFormat::Hashline && size <= EDIT_BYTES {
             let data = self.bytes(EDIT_BYTES).await;
             let data = data.map_err(|error| self.explain(error))?;
-            return Ok((self.lines(None, &data)?, Some(Seen::whole(&data))));
+            return Ok((self.lines(None, &data)?, Some(SeenFile::whole(&data))));
         }
         Ok((self.large_lines(size).await?, seen))
     }
@@ -155,7 +155,7 @@ impl Call<'_> {
         }
     }
 
-    fn reply(&self, shown: Shown) -> Reply {
+    fn reply(&self, shown: ShownLines) -> Reply {
         let output = ReadOutput {
             path: self.file.path.as_str().to_owned(),
             kind: ReadKind::Text,

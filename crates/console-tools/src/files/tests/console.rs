@@ -22,7 +22,7 @@ use crate::files::move_file::Console as MoveFileTool;
 use crate::files::read_file::Console as ReadFileTool;
 use crate::files::write_file::Console as WriteFileTool;
 use crate::options::{EditFormat, Options};
-use crate::reply::{Class, Reply};
+use crate::reply::{FailureClass, Reply};
 use crate::tool::Builtin;
 
 /// A conversation over a backend in memory.
@@ -76,7 +76,7 @@ impl Bench {
     /// Calls a tool and returns the text of its fixable failure.
     async fn fails<T: Builtin>(&self, args: Value) -> String {
         let reply = self.call::<T>(args).await;
-        assert_eq!(reply.failure, Some(Class::Fixable), "{}", reply.text);
+        assert_eq!(reply.failure, Some(FailureClass::Fixable), "{}", reply.text);
         let text = reply.text.strip_prefix("Error: ").unwrap();
         text.to_owned()
     }

@@ -29,7 +29,7 @@ use crate::files::move_file::Filesystem as MoveFileTool;
 use crate::files::read_file::Filesystem as ReadFileTool;
 use crate::files::write_file::Filesystem as WriteFileTool;
 use crate::options::{Options, Profile};
-use crate::reply::{Class, Reply};
+use crate::reply::{FailureClass, Reply};
 use crate::tool::Builtin;
 
 /// Creates a context over `backend` with the default options.
@@ -62,11 +62,11 @@ fn ok<T: Builtin>(context: &Context, arguments: Value) -> String {
 
 /// Calls a tool and returns the text of its fixable failure.
 fn fixable<T: Builtin>(context: &Context, arguments: Value) -> String {
-    failed::<T>(context, arguments, Class::Fixable)
+    failed::<T>(context, arguments, FailureClass::Fixable)
 }
 
 /// Calls a tool and returns the text of its failure of `class`.
-fn failed<T: Builtin>(context: &Context, arguments: Value, class: Class) -> String {
+fn failed<T: Builtin>(context: &Context, arguments: Value, class: FailureClass) -> String {
     let reply = call::<T>(context, arguments);
     assert_eq!(reply.failure, Some(class), "{}", reply.text);
     reply.text

@@ -15,7 +15,7 @@ use super::{
     WriteFileTool, call, context,
 };
 use crate::options::Options;
-use crate::reply::Class;
+use crate::reply::FailureClass;
 
 fn edit(old: &str, new: &str) -> Value {
     json!({"path": "f", "old_string": old, "new_string": new})
@@ -403,14 +403,19 @@ async fn a_refusal_is_passed_on_and_nothing_is_told_of_the_file() {
     });
     let context = context(Arc::new(backend), Options::default());
     let reply = call::<ReadFileTool>(&context, json!({"path": "f"})).await;
-    assert_eq!(reply.failure, Some(Class::Refused), "{}", reply.text);
+    assert_eq!(reply.failure, Some(FailureClass::Refused), "{}", reply.text);
     let args = json!({"path": "f", "start_line": 1, "start_hash": "92", "new_content": "x"});
     let reply = call::<HashlineEditTool>(&context, args).await;
-    assert_eq!(reply.failure, Some(Class::Refused), "{}", reply.text);
+    assert_eq!(reply.failure, Some(FailureClass::Refused), "{}", reply.text);
     let reply = call::<EditFileTool>(&context, edit("nothing like it", "x")).await;
-    assert_eq!(reply.failure, Some(Class::Fixable), "{}", reply.text);
+    assert_eq!(reply.failure, Some(FailureClass::Fixable), "{}", reply.text);
     assert!(reply.text.contains("was not found") && !reply.text.contains("secret"));
     let reply = call::<DeleteFileTool>(&context, json!({"path": "f"})).await;
-    assert_eq!(reply.failure, Some(Class::Environment), "{}", reply.text);
+    assert_eq!(
+        reply.failure,
+        Some(FailureClass::Environment),
+        "{}",
+        reply.text
+    );
     assert_eq!(state.read_to_string("/f").await.unwrap(), "secret line\n");
 }

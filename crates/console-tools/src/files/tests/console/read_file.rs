@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{Bench, ReadFileTool, call, context};
 use crate::args::files as args;
 use crate::options::{EditFormat, Limits, Options};
-use crate::reply::{Block, Class};
+use crate::reply::{Block, FailureClass};
 use crate::tool::Builtin as _;
 
 async fn read(bench: &Bench, path: &str) -> String {
@@ -405,7 +405,7 @@ async fn a_link_and_a_pipe_on_a_real_disk() {
     let made = std::process::Command::new("mkfifo").arg(&fifo).status();
     assert!(made.unwrap().success());
     let reply = call::<ReadFileTool>(&context, json!({"path": "pipe"})).await;
-    assert_eq!(reply.failure, Some(Class::Fixable), "{}", reply.text);
+    assert_eq!(reply.failure, Some(FailureClass::Fixable), "{}", reply.text);
 }
 
 #[test]

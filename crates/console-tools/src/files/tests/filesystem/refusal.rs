@@ -7,11 +7,11 @@ use super::{
     CopyFileTool, DeleteFileTool, EditFileTool, ListFilesTool, MoveFileTool, ReadFileTool,
     WriteFileTool, declining, failed, fixable, mounted, ok,
 };
-use crate::reply::Class;
+use crate::reply::FailureClass;
 use crate::tool::Builtin;
 
 fn refused<T: Builtin>(arguments: Value) -> String {
-    failed::<T>(&mounted(), arguments, Class::Refused)
+    failed::<T>(&mounted(), arguments, FailureClass::Refused)
 }
 
 fn from_to(source: &str, destination: &str) -> Value {
@@ -137,7 +137,11 @@ fn suffixes_and_sizes() {
 fn a_no_is_told_with_its_note() {
     let said = |refusal: Refusal| {
         let context = declining(Some(refusal));
-        let told = failed::<ReadFileTool>(&context, json!({"path": "/docs/a.md"}), Class::Refused);
+        let told = failed::<ReadFileTool>(
+            &context,
+            json!({"path": "/docs/a.md"}),
+            FailureClass::Refused,
+        );
         // The question is asked only once.
         ok::<ReadFileTool>(&context, json!({"path": "/docs/a.md"}));
         told

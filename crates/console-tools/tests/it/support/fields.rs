@@ -93,7 +93,7 @@ pub(crate) fn profiles() -> Vec<Options> {
 }
 
 /// A field that can be filled.
-pub(crate) struct Slot {
+pub(crate) struct Field {
     /// The name in messages.
     pub(crate) name: String,
     /// The last part of the name.
@@ -105,7 +105,7 @@ pub(crate) struct Slot {
     list: Option<String>,
 }
 
-impl Slot {
+impl Field {
     /// Returns arguments that are valid except for this field.
     pub(crate) fn with(&self, value: Value) -> Value {
         self.changed(|fields| {
@@ -168,7 +168,7 @@ fn good(schema: &Value) -> Map<String, Value> {
 }
 
 /// Returns every field of a tool, including those in lists.
-pub(crate) fn slots(definition: &Definition) -> Vec<Slot> {
+pub(crate) fn fields(definition: &Definition) -> Vec<Field> {
     let schema = &definition.input_schema;
     let arguments = good(schema);
     let mut all = Vec::new();
@@ -177,7 +177,7 @@ pub(crate) fn slots(definition: &Definition) -> Vec<Slot> {
         listed.any(|one| one == name)
     };
     for (name, field) in schema["properties"].as_object().unwrap() {
-        all.push(Slot {
+        all.push(Field {
             name: name.clone(),
             key: name.clone(),
             schema: field.clone(),
@@ -189,7 +189,7 @@ pub(crate) fn slots(definition: &Definition) -> Vec<Slot> {
         for (inner, field) in items["properties"].as_object().into_iter().flatten() {
             let mut arguments = arguments.clone();
             arguments.insert(name.clone(), json!([good(items)]));
-            all.push(Slot {
+            all.push(Field {
                 name: format!("{name}[0].{inner}"),
                 key: inner.clone(),
                 schema: field.clone(),
