@@ -10,79 +10,41 @@ use backend_sync::SyncBackend;
 #[derive(Debug)]
 pub(crate) struct Inline(pub(crate) SyncBackend);
 
-#[async_trait]
-impl Backend for Inline {
-    fn info(&self) -> BackendInfo {
-        self.0.info()
-    }
+macro_rules! inline {
+    ($($method:ident($($arg:ident: $type:ty),+) -> $output:ty;)+) => {
+        #[async_trait]
+        impl Backend for Inline {
+            fn info(&self) -> BackendInfo {
+                self.0.info()
+            }
 
-    fn working_dir(&self) -> VPath {
-        self.0.working_dir()
-    }
+            fn working_dir(&self) -> VPath {
+                self.0.working_dir()
+            }
 
-    fn as_sandbox(&self) -> Option<&dyn Sandbox> {
-        None
-    }
+            fn as_sandbox(&self) -> Option<&dyn Sandbox> {
+                None
+            }
 
-    async fn resolve(&self, path: &VPath, options: ResolveOptions) -> Result<VPath> {
-        self.0.resolve(path, options)
-    }
+            $(async fn $method(&self, $($arg: $type),+) -> Result<$output> {
+                self.0.$method($($arg),+)
+            })+
+        }
+    };
+}
 
-    async fn stat(&self, path: &VPath, options: StatOptions) -> Result<Entry> {
-        self.0.stat(path, options)
-    }
-
-    async fn ls(&self, path: &VPath, options: LsOptions) -> Result<Listing> {
-        self.0.ls(path, options)
-    }
-
-    async fn read(&self, path: &VPath, options: ReadOptions) -> Result<FileBytes> {
-        self.0.read(path, options)
-    }
-
-    async fn read_text(&self, path: &VPath, options: TextOptions) -> Result<TextWindow> {
-        self.0.read_text(path, options)
-    }
-
-    async fn write(
-        &self,
-        path: &VPath,
-        content: Content,
-        options: WriteOptions,
-    ) -> Result<WriteOutcome> {
-        self.0.write(path, content, options)
-    }
-
-    async fn edit(
-        &self,
-        path: &VPath,
-        edits: &[Edit],
-        options: EditOptions,
-    ) -> Result<EditOutcome> {
-        self.0.edit(path, edits, options)
-    }
-
-    async fn create_dir(&self, path: &VPath, options: CreateDirOptions) -> Result<()> {
-        self.0.create_dir(path, options)
-    }
-
-    async fn delete(&self, path: &VPath, options: DeleteOptions) -> Result<()> {
-        self.0.delete(path, options)
-    }
-
-    async fn rename(&self, from: &VPath, to: &VPath, options: RenameOptions) -> Result<()> {
-        self.0.rename(from, to, options)
-    }
-
-    async fn copy(&self, from: &VPath, to: &VPath, options: CopyOptions) -> Result<()> {
-        self.0.copy(from, to, options)
-    }
-
-    async fn glob(&self, query: GlobQuery) -> Result<GlobResult> {
-        self.0.glob(query)
-    }
-
-    async fn grep(&self, query: GrepQuery) -> Result<GrepResult> {
-        self.0.grep(query)
-    }
+inline! {
+    resolve(path: &VPath, options: ResolveOptions) -> VPath;
+    stat(path: &VPath, options: StatOptions) -> Entry;
+    ls(path: &VPath, options: LsOptions) -> Listing;
+    read(path: &VPath, options: ReadOptions) -> FileBytes;
+    read_text(path: &VPath, options: TextOptions) -> TextWindow;
+    write(path: &VPath, content: Content, options: WriteOptions) -> WriteOutcome;
+    edit(path: &VPath, edits: &[Edit], options: EditOptions) -> EditOutcome;
+    create_dir(path: &VPath, options: CreateDirOptions) -> ();
+    delete(path: &VPath, options: DeleteOptions) -> ();
+    rename(from: &VPath, to: &VPath, options: RenameOptions) -> ();
+    copy(from: &VPath, to: &VPath, options: CopyOptions) -> ();
+    glob(query: GlobQuery) -> GlobResult;
+    grep(query: GrepQuery) -> GrepResult;
 }

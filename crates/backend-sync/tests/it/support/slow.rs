@@ -4,9 +4,8 @@ use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use backend_core::ops::*;
-use backend_core::text::TextWindow;
-use backend_core::{Backend, BackendInfo, Edit, Result, Sandbox, VPath};
+use backend_core::ops::{FileBytes, ReadOptions};
+use backend_core::{Backend, Result, Sandbox, VPath};
 use backend_state::StateBackend;
 
 /// Timeout of a test. Only a deadlock takes this long.
@@ -84,78 +83,17 @@ impl Slow {
 
 #[async_trait]
 impl Backend for Slow {
-    fn info(&self) -> BackendInfo {
-        self.state.info()
-    }
-
-    fn working_dir(&self) -> VPath {
-        self.state.working_dir()
+    backend_core::delegate! {
+        |self| self.state => info, working_dir, resolve, stat, ls, read_text, write, edit,
+        create_dir, delete, rename, copy, glob, grep
     }
 
     fn as_sandbox(&self) -> Option<&dyn Sandbox> {
         None
     }
 
-    async fn resolve(&self, path: &VPath, options: ResolveOptions) -> Result<VPath> {
-        self.state.resolve(path, options).await
-    }
-
-    async fn stat(&self, path: &VPath, options: StatOptions) -> Result<Entry> {
-        self.state.stat(path, options).await
-    }
-
-    async fn ls(&self, path: &VPath, options: LsOptions) -> Result<Listing> {
-        self.state.ls(path, options).await
-    }
-
     async fn read(&self, path: &VPath, options: ReadOptions) -> Result<FileBytes> {
         self.wait().await;
         self.state.read(path, options).await
-    }
-
-    async fn read_text(&self, path: &VPath, options: TextOptions) -> Result<TextWindow> {
-        self.state.read_text(path, options).await
-    }
-
-    async fn write(
-        &self,
-        path: &VPath,
-        content: Content,
-        options: WriteOptions,
-    ) -> Result<WriteOutcome> {
-        self.state.write(path, content, options).await
-    }
-
-    async fn edit(
-        &self,
-        path: &VPath,
-        edits: &[Edit],
-        options: EditOptions,
-    ) -> Result<EditOutcome> {
-        self.state.edit(path, edits, options).await
-    }
-
-    async fn create_dir(&self, path: &VPath, options: CreateDirOptions) -> Result<()> {
-        self.state.create_dir(path, options).await
-    }
-
-    async fn delete(&self, path: &VPath, options: DeleteOptions) -> Result<()> {
-        self.state.delete(path, options).await
-    }
-
-    async fn rename(&self, from: &VPath, to: &VPath, options: RenameOptions) -> Result<()> {
-        self.state.rename(from, to, options).await
-    }
-
-    async fn copy(&self, from: &VPath, to: &VPath, options: CopyOptions) -> Result<()> {
-        self.state.copy(from, to, options).await
-    }
-
-    async fn glob(&self, query: GlobQuery) -> Result<GlobResult> {
-        self.state.glob(query).await
-    }
-
-    async fn grep(&self, query: GrepQuery) -> Result<GrepResult> {
-        self.state.grep(query).await
     }
 }

@@ -4,9 +4,7 @@ use async_trait::async_trait;
 use backend_core::ops::*;
 use backend_core::search::{Exclude, is_generated};
 use backend_core::text::{self, TextWindow, WindowRequest};
-use backend_core::{
-    Backend, BackendInfo, Edit, Error, ErrorKind, Operation, Result, Sandbox, VPath,
-};
+use backend_core::{Backend, Edit, Error, ErrorKind, Operation, Result, Sandbox, VPath};
 use backend_state::StateBackend;
 use bytes::Bytes;
 
@@ -128,24 +126,10 @@ fn window_of(text: &str) -> Result<TextWindow> {
 
 #[async_trait]
 impl Backend for Broken {
-    fn info(&self) -> BackendInfo {
-        self.inner.info()
-    }
-
-    fn working_dir(&self) -> VPath {
-        self.inner.working_dir()
-    }
+    backend_core::delegate!(|self| self.inner => info, working_dir, resolve, stat, create_dir);
 
     fn as_sandbox(&self) -> Option<&dyn Sandbox> {
         None
-    }
-
-    async fn resolve(&self, path: &VPath, options: ResolveOptions) -> Result<VPath> {
-        self.inner.resolve(path, options).await
-    }
-
-    async fn stat(&self, path: &VPath, options: StatOptions) -> Result<Entry> {
-        self.inner.stat(path, options).await
     }
 
     async fn ls(&self, path: &VPath, mut options: LsOptions) -> Result<Listing> {
@@ -329,10 +313,6 @@ impl Backend for Broken {
             _ => {}
         }
         self.spoil(self.inner.edit(path, edits, options).await)
-    }
-
-    async fn create_dir(&self, path: &VPath, options: CreateDirOptions) -> Result<()> {
-        self.inner.create_dir(path, options).await
     }
 
     async fn delete(&self, path: &VPath, mut options: DeleteOptions) -> Result<()> {

@@ -1,542 +1,282 @@
 //! The cases that each defect fails: all of them, and no others.
 
-use super::backend::Defect;
+use super::backend::Defect::{self, *};
 
-/// Ids in the order of the table of cases.
-pub(crate) const FAILURES: &[(Defect, &[&str])] = &[
+/// The names of the cases by group, in the order of the table of cases.
+pub(crate) const FAILURES: &[(Defect, &str)] = &[
     (
-        Defect::NumbersInText,
-        &[
-            "read_text::lines_have_numbers_beside_them",
-            "read_text::numbers_are_real",
-            "read_text::trailing_newline_is_no_line",
-            "read_text::last_line_without_newline",
-            "read_text::blank_lines_count",
-            "read_text::greatest_limit",
-            "read_text::crlf_is_a_line_end",
-            "read_text::lone_cr_is_content",
-            "read_text::other_separators_are_content",
-            "read_text::long_line_is_cut",
-            "read_text::max_bytes_end_the_window",
-            "read_text::binary_is_not_text",
-            "read_text::nul_in_text_is_shown",
-            "read_text::invalid_utf8_is_replaced",
-            "read_text::utf8_mark_is_not_content",
-            "read_text::utf16_is_text",
-            "read_text::deep_window",
-        ],
+        NumbersInText,
+        "read_text: lines_have_numbers_beside_them numbers_are_real trailing_newline_is_no_line
+             last_line_without_newline blank_lines_count greatest_limit crlf_is_a_line_end
+             lone_cr_is_content other_separators_are_content long_line_is_cut
+             max_bytes_end_the_window binary_is_not_text nul_in_text_is_shown
+             invalid_utf8_is_replaced utf8_mark_is_not_content utf16_is_text deep_window",
     ),
     (
-        Defect::FinalNewlineIsALine,
-        &[
-            "read_text::lines_have_numbers_beside_them",
-            "read_text::numbers_are_real",
-            "read_text::trailing_newline_is_no_line",
-            "read_text::blank_lines_count",
-            "read_text::offset_past_the_end_names_the_length",
-            "read_text::greatest_offset",
-            "read_text::greatest_limit",
-            "read_text::crlf_is_a_line_end",
-            "read_text::exactly_the_limit_has_no_more",
-            "read_text::long_line_is_cut",
-            "read_text::max_bytes_end_the_window",
-            "read_text::nul_in_text_is_shown",
-            "read_text::invalid_utf8_is_replaced",
-            "read_text::utf8_mark_is_not_content",
-            "read_text::utf16_is_text",
-        ],
+        FinalNewlineIsALine,
+        "read_text: lines_have_numbers_beside_them numbers_are_real trailing_newline_is_no_line
+             blank_lines_count offset_past_the_end_names_the_length greatest_offset
+             greatest_limit crlf_is_a_line_end exactly_the_limit_has_no_more long_line_is_cut
+             max_bytes_end_the_window nul_in_text_is_shown invalid_utf8_is_replaced
+             utf8_mark_is_not_content utf16_is_text",
     ),
     (
-        Defect::EmptyFileIsAnError,
-        &[
-            "read_text::empty_file",
-            "read_text::offset_past_the_end_names_the_length",
-        ],
+        EmptyFileIsAnError,
+        "read_text: empty_file offset_past_the_end_names_the_length",
     ),
     (
-        Defect::PastTheEndIsEmpty,
-        &[
-            "read_text::offset_past_the_end_names_the_length",
-            "read_text::greatest_offset",
-            "read_text::zero_limit_is_invalid",
-        ],
+        PastTheEndIsEmpty,
+        "read_text: offset_past_the_end_names_the_length greatest_offset zero_limit_is_invalid",
     ),
     (
-        Defect::TrailerInText,
-        &[
-            "read_text::limit_ends_the_window",
-            "read_text::max_bytes_end_the_window",
-            "read_text::deep_window",
-        ],
+        TrailerInText,
+        "read_text: limit_ends_the_window max_bytes_end_the_window deep_window",
+    ),
+    (MissingFileIsText, "read_text: missing_and_directory"),
+    (
+        DirectoryReadsAsAFile,
+        "read: directory_is_an_error read_text: missing_and_directory",
     ),
     (
-        Defect::MissingFileIsText,
-        &["read_text::missing_and_directory"],
+        BinaryIsShown,
+        "read_text: binary_is_not_text nul_in_text_is_shown utf16_is_text",
+    ),
+    (LongLinesAreNotCut, "read_text: long_line_is_cut"),
+    (
+        UniversalNewlines,
+        "read_text: lone_cr_is_content binary_is_not_text utf16_is_text",
     ),
     (
-        Defect::DirectoryReadsAsAFile,
-        &[
-            "read::directory_is_an_error",
-            "read_text::missing_and_directory",
-        ],
+        WriteDropsCarriageReturns,
+        "path: blanks_and_line_ends
+         stat: size_counts_bytes
+         read: bytes_are_exact large_file_round_trips
+         read_text: lone_cr_is_content utf16_is_text
+         write: carriage_returns_are_kept stream_is_written large_file
+         edit: crlf_is_kept newline_means_crlf_in_a_crlf_file mixed_line_ends_are_kept
+             carriage_return_only_change
+         copy: large_file
+         grep: utf16_is_searched",
     ),
     (
-        Defect::BinaryIsShown,
-        &[
-            "read_text::binary_is_not_text",
-            "read_text::nul_in_text_is_shown",
-            "read_text::utf16_is_text",
-        ],
+        EditConvertsLineEnds,
+        "edit: crlf_is_kept newline_means_crlf_in_a_crlf_file mixed_line_ends_are_kept
+             carriage_return_only_change",
     ),
-    (Defect::LongLinesAreNotCut, &["read_text::long_line_is_cut"]),
+    (EditTranscodes, "edit: not_utf8_is_refused"),
+    (ListingAFileIsEmpty, "ls: file_lists_itself"),
+    (DirectoriesHaveSizes, "ls: sizes_are_of_files"),
+    (DirectoriesHaveTimes, "ls: times_are_of_files"),
     (
-        Defect::UniversalNewlines,
-        &[
-            "read_text::lone_cr_is_content",
-            "read_text::binary_is_not_text",
-            "read_text::utf16_is_text",
-        ],
+        ListedPathsLackTheirDirectory,
+        "path: nothing_is_expanded leading_dashes blanks_and_line_ends special_characters
+             unicode_names longest_name
+         ls: file_lists_itself paths_are_absolute",
     ),
     (
-        Defect::WriteDropsCarriageReturns,
-        &[
-            "path::blanks_and_line_ends",
-            "stat::size_counts_bytes",
-            "read::bytes_are_exact",
-            "read::large_file_round_trips",
-            "read_text::lone_cr_is_content",
-            "read_text::utf16_is_text",
-            "write::carriage_returns_are_kept",
-            "write::stream_is_written",
-            "write::large_file",
-            "edit::crlf_is_kept",
-            "edit::newline_means_crlf_in_a_crlf_file",
-            "edit::mixed_line_ends_are_kept",
-            "edit::carriage_return_only_change",
-            "copy::large_file",
-            "grep::utf16_is_searched",
-        ],
+        ArrowsCutListedNames,
+        "path: special_characters ls: file_lists_itself",
     ),
     (
-        Defect::EditConvertsLineEnds,
-        &[
-            "edit::crlf_is_kept",
-            "edit::newline_means_crlf_in_a_crlf_file",
-            "edit::mixed_line_ends_are_kept",
-            "edit::carriage_return_only_change",
-        ],
-    ),
-    (Defect::EditTranscodes, &["edit::not_utf8_is_refused"]),
-    (Defect::ListingAFileIsEmpty, &["ls::file_lists_itself"]),
-    (Defect::DirectoriesHaveSizes, &["ls::sizes_are_of_files"]),
-    (Defect::DirectoriesHaveTimes, &["ls::times_are_of_files"]),
-    (
-        Defect::ListedPathsLackTheirDirectory,
-        &[
-            "path::nothing_is_expanded",
-            "path::leading_dashes",
-            "path::blanks_and_line_ends",
-            "path::special_characters",
-            "path::unicode_names",
-            "path::longest_name",
-            "ls::file_lists_itself",
-            "ls::paths_are_absolute",
-        ],
+        StarCrossesSlashes,
+        "glob: star_stays_in_one_component absolute_pattern hidden_when_named",
     ),
     (
-        Defect::ArrowsCutListedNames,
-        &["path::special_characters", "ls::file_lists_itself"],
+        PlainPatternIsAnchored,
+        "path: deep_path
+         glob: pattern_without_slash_matches_at_any_depth braces files_only hidden_when_named
+             negation_brings_back
+         contract: every_view_agrees",
     ),
     (
-        Defect::StarCrossesSlashes,
-        &[
-            "glob::star_stays_in_one_component",
-            "glob::absolute_pattern",
-            "glob::hidden_when_named",
-        ],
+        HiddenFilesAreFound,
+        "glob: hidden_left_out hidden_when_named hidden_start_directory_is_searched
+             gitignore_is_honoured ignored_on_request ignore_beats_gitignore
+             deeper_beats_shallower nothing_comes_back_inside_an_ignored_directory
+             negation_does_not_unhide anchored_rules directory_only_rules
+             generated_left_out_and_counted ignore_files_overrule_generated skipped_is_counted
+         grep: hidden_start_directory_is_searched hidden_left_out_and_counted
+             gitignore_is_honoured",
     ),
     (
-        Defect::PlainPatternIsAnchored,
-        &[
-            "path::deep_path",
-            "glob::pattern_without_slash_matches_at_any_depth",
-            "glob::braces",
-            "glob::files_only",
-            "glob::hidden_when_named",
-            "glob::negation_brings_back",
-            "contract::every_view_agrees",
-        ],
+        NoBraces,
+        "glob: braces braces_with_slashes escaped_metacharacters bad_pattern_is_invalid
+             parent_component_is_invalid hidden_left_out generated_when_named
+             exclude_hides_what_is_inside",
     ),
     (
-        Defect::HiddenFilesAreFound,
-        &[
-            "glob::hidden_left_out",
-            "glob::hidden_when_named",
-            "glob::hidden_start_directory_is_searched",
-            "glob::gitignore_is_honoured",
-            "glob::ignored_on_request",
-            "glob::ignore_beats_gitignore",
-            "glob::deeper_beats_shallower",
-            "glob::nothing_comes_back_inside_an_ignored_directory",
-            "glob::negation_does_not_unhide",
-            "glob::anchored_rules",
-            "glob::directory_only_rules",
-            "glob::generated_left_out_and_counted",
-            "glob::ignore_files_overrule_generated",
-            "glob::skipped_is_counted",
-            "grep::hidden_start_directory_is_searched",
-            "grep::hidden_left_out_and_counted",
-            "grep::gitignore_is_honoured",
-        ],
+        NewestFirstAlways,
+        "glob: star_stays_in_one_component pattern_without_slash_matches_at_any_depth
+             double_star_matches_any_depth question_mark_is_one_character class_and_range
+             negated_class braces braces_with_slashes escaped_metacharacters
+             limit_gives_the_head absolute_pattern files_only path_narrows_the_search
+             hidden_on_request hidden_when_named hidden_start_directory_is_searched
+             git_only_when_named ignored_on_request deeper_beats_shallower negation_brings_back
+             rules_above_the_start_apply anchored_rules
+             start_inside_ignored_directory_is_searched generated_left_out_and_counted
+             generated_on_request generated_when_named generated_start_directory_is_searched
+             ignore_files_overrule_generated exclude_comes_before_the_limit
+             pattern_with_leading_dash names_with_special_characters sizes_are_reported",
     ),
     (
-        Defect::NoBraces,
-        &[
-            "glob::braces",
-            "glob::braces_with_slashes",
-            "glob::escaped_metacharacters",
-            "glob::bad_pattern_is_invalid",
-            "glob::parent_component_is_invalid",
-            "glob::hidden_left_out",
-            "glob::generated_when_named",
-            "glob::exclude_hides_what_is_inside",
-        ],
+        FoundFilesHaveNoSize,
+        "glob: sizes_are_reported times_are_reported",
     ),
     (
-        Defect::NewestFirstAlways,
-        &[
-            "glob::star_stays_in_one_component",
-            "glob::pattern_without_slash_matches_at_any_depth",
-            "glob::double_star_matches_any_depth",
-            "glob::question_mark_is_one_character",
-            "glob::class_and_range",
-            "glob::negated_class",
-            "glob::braces",
-            "glob::braces_with_slashes",
-            "glob::escaped_metacharacters",
-            "glob::limit_gives_the_head",
-            "glob::absolute_pattern",
-            "glob::files_only",
-            "glob::path_narrows_the_search",
-            "glob::hidden_on_request",
-            "glob::hidden_when_named",
-            "glob::hidden_start_directory_is_searched",
-            "glob::git_only_when_named",
-            "glob::ignored_on_request",
-            "glob::deeper_beats_shallower",
-            "glob::negation_brings_back",
-            "glob::rules_above_the_start_apply",
-            "glob::anchored_rules",
-            "glob::start_inside_ignored_directory_is_searched",
-            "glob::generated_left_out_and_counted",
-            "glob::generated_on_request",
-            "glob::generated_when_named",
-            "glob::generated_start_directory_is_searched",
-            "glob::ignore_files_overrule_generated",
-            "glob::exclude_comes_before_the_limit",
-            "glob::pattern_with_leading_dash",
-            "glob::names_with_special_characters",
-            "glob::sizes_are_reported",
-        ],
+        BasicRegularExpressions,
+        "grep: rust_dialect bad_pattern_points_at_the_spot pattern_stands_alone
+             literal_is_literal multi_line_spans crlf_end_is_not_content
+             dot_does_not_match_line_ends shell_characters_are_only_text
+             too_large_pattern_is_invalid",
     ),
     (
-        Defect::FoundFilesHaveNoSize,
-        &["glob::sizes_are_reported", "glob::times_are_reported"],
+        BadPatternFindsNothing,
+        "grep: bad_pattern_points_at_the_spot pattern_stands_alone file_anchors_need_multi_line
+             bad_filter_is_invalid too_much_context_is_invalid
+             line_end_in_pattern_needs_multi_line zero_maximum_is_invalid
+             too_large_pattern_is_invalid",
     ),
     (
-        Defect::BasicRegularExpressions,
-        &[
-            "grep::rust_dialect",
-            "grep::bad_pattern_points_at_the_spot",
-            "grep::pattern_stands_alone",
-            "grep::literal_is_literal",
-            "grep::multi_line_spans",
-            "grep::crlf_end_is_not_content",
-            "grep::dot_does_not_match_line_ends",
-            "grep::shell_characters_are_only_text",
-            "grep::too_large_pattern_is_invalid",
-        ],
+        FilterIsAnchored,
+        "grep: filter_matches_at_any_depth filter_with_braces",
     ),
     (
-        Defect::BadPatternFindsNothing,
-        &[
-            "grep::bad_pattern_points_at_the_spot",
-            "grep::pattern_stands_alone",
-            "grep::file_anchors_need_multi_line",
-            "grep::bad_filter_is_invalid",
-            "grep::too_much_context_is_invalid",
-            "grep::line_end_in_pattern_needs_multi_line",
-            "grep::zero_maximum_is_invalid",
-            "grep::too_large_pattern_is_invalid",
-        ],
+        SingleFileFindsNothing,
+        "grep: single_file named_hidden_file_is_searched named_ignored_file_is_searched
+             generated_when_named names_with_special_characters",
     ),
     (
-        Defect::FilterIsAnchored,
-        &[
-            "grep::filter_matches_at_any_depth",
-            "grep::filter_with_braces",
-        ],
+        WorkingDirectoryFindsNothing,
+        "grep: finds_lines rust_dialect pattern_stands_alone file_anchors_need_multi_line
+             filter_matches_at_any_depth filter_with_braces filter_with_slash_is_anchored
+             hidden_left_out_and_counted hidden_on_request gitignore_is_honoured
+             generated_left_out_and_counted generated_on_request generated_when_named
+             binary_is_passed_over_and_counted late_nul_is_text utf16_is_searched
+             byte_order_mark_is_no_content invalid_utf8_is_searched literal_is_literal
+             case_insensitive smart_case context_lines too_much_context_is_invalid
+             multi_line_spans maximum_gives_the_head maximum_cuts_inside_a_file
+             exactly_the_maximum_is_not_truncated maximum_keeps_trailing_context
+             ordered_by_path_then_line crlf_end_is_not_content dot_does_not_match_line_ends
+             long_line_is_cut names_with_special_characters pattern_with_leading_dash
+             shell_characters_are_only_text exclude_hides_content
+             exclude_comes_before_the_maximum empty_pattern_matches_every_line
+             last_line_without_newline max_bytes_bounds_the_result matches_are_counted
+         contract: every_view_agrees",
     ),
     (
-        Defect::SingleFileFindsNothing,
-        &[
-            "grep::single_file",
-            "grep::named_hidden_file_is_searched",
-            "grep::named_ignored_file_is_searched",
-            "grep::generated_when_named",
-            "grep::names_with_special_characters",
-        ],
+        ParentsAreNotCreated,
+        "path: blanks_in_directories deep_path
+         ls: one_level_only paths_are_absolute
+         write: creates_parents if_unchanged_on_a_missing_file
+         create_dir: written_parents_stay
+         delete: recursive_takes_everything
+         rename: into_itself over_a_directory nothing_inside_loses_its_path
+         copy: into_itself over_a_directory nothing_inside_loses_its_path
+         glob: pattern_without_slash_matches_at_any_depth pattern_with_slash_is_anchored
+             braces_with_slashes limit_gives_the_head absolute_pattern path_narrows_the_search
+             hidden_when_named git_only_when_named anchored_rules directory_only_rules
+             generated_left_out_and_counted generated_on_request generated_when_named
+             ignore_files_overrule_generated
+         grep: filter_with_slash_is_anchored generated_left_out_and_counted
+             generated_on_request generated_when_named",
     ),
     (
-        Defect::WorkingDirectoryFindsNothing,
-        &[
-            "grep::finds_lines",
-            "grep::rust_dialect",
-            "grep::pattern_stands_alone",
-            "grep::file_anchors_need_multi_line",
-            "grep::filter_matches_at_any_depth",
-            "grep::filter_with_braces",
-            "grep::filter_with_slash_is_anchored",
-            "grep::hidden_left_out_and_counted",
-            "grep::hidden_on_request",
-            "grep::gitignore_is_honoured",
-            "grep::generated_left_out_and_counted",
-            "grep::generated_on_request",
-            "grep::generated_when_named",
-            "grep::binary_is_passed_over_and_counted",
-            "grep::late_nul_is_text",
-            "grep::utf16_is_searched",
-            "grep::byte_order_mark_is_no_content",
-            "grep::invalid_utf8_is_searched",
-            "grep::literal_is_literal",
-            "grep::case_insensitive",
-            "grep::smart_case",
-            "grep::context_lines",
-            "grep::too_much_context_is_invalid",
-            "grep::multi_line_spans",
-            "grep::maximum_gives_the_head",
-            "grep::maximum_cuts_inside_a_file",
-            "grep::exactly_the_maximum_is_not_truncated",
-            "grep::maximum_keeps_trailing_context",
-            "grep::ordered_by_path_then_line",
-            "grep::crlf_end_is_not_content",
-            "grep::dot_does_not_match_line_ends",
-            "grep::long_line_is_cut",
-            "grep::names_with_special_characters",
-            "grep::pattern_with_leading_dash",
-            "grep::shell_characters_are_only_text",
-            "grep::exclude_hides_content",
-            "grep::exclude_comes_before_the_maximum",
-            "grep::empty_pattern_matches_every_line",
-            "grep::last_line_without_newline",
-            "grep::max_bytes_bounds_the_result",
-            "grep::matches_are_counted",
-            "contract::every_view_agrees",
-        ],
+        CreateNewOverwrites,
+        "write: create_new_conflicts create_new_on_a_directory create_new_has_one_winner",
     ),
     (
-        Defect::ParentsAreNotCreated,
-        &[
-            "path::blanks_in_directories",
-            "path::deep_path",
-            "ls::one_level_only",
-            "ls::paths_are_absolute",
-            "write::creates_parents",
-            "write::if_unchanged_on_a_missing_file",
-            "create_dir::written_parents_stay",
-            "delete::recursive_takes_everything",
-            "rename::into_itself",
-            "rename::over_a_directory",
-            "rename::nothing_inside_loses_its_path",
-            "copy::into_itself",
-            "copy::over_a_directory",
-            "copy::nothing_inside_loses_its_path",
-            "glob::pattern_without_slash_matches_at_any_depth",
-            "glob::pattern_with_slash_is_anchored",
-            "glob::braces_with_slashes",
-            "glob::limit_gives_the_head",
-            "glob::absolute_pattern",
-            "glob::path_narrows_the_search",
-            "glob::hidden_when_named",
-            "glob::git_only_when_named",
-            "glob::anchored_rules",
-            "glob::directory_only_rules",
-            "glob::generated_left_out_and_counted",
-            "glob::generated_on_request",
-            "glob::generated_when_named",
-            "glob::ignore_files_overrule_generated",
-            "grep::filter_with_slash_is_anchored",
-            "grep::generated_left_out_and_counted",
-            "grep::generated_on_request",
-            "grep::generated_when_named",
-        ],
+        IfUnchangedIsIgnored,
+        "write: if_unchanged_conflicts if_unchanged_on_a_missing_file
+             if_unchanged_has_one_winner",
     ),
     (
-        Defect::CreateNewOverwrites,
-        &[
-            "write::create_new_conflicts",
-            "write::create_new_on_a_directory",
-            "write::create_new_has_one_winner",
-        ],
+        StreamFailureKeepsAPart,
+        "write: failing_stream_keeps_the_old_file failing_stream_creates_nothing",
+    ),
+    (EditTakesTheFirst, "edit: ambiguous_is_refused"),
+    (
+        EditIsNotAtomic,
+        "edit: several_edits_all_or_none outcome_tells_what_happened",
     ),
     (
-        Defect::IfUnchangedIsIgnored,
-        &[
-            "write::if_unchanged_conflicts",
-            "write::if_unchanged_on_a_missing_file",
-            "write::if_unchanged_has_one_winner",
-        ],
+        DeletingMissingIsFine,
+        "delete: missing contract: errors_have_context",
+    ),
+    (DeleteIsRecursive, "delete: directory_needs_recursive"),
+    (
+        RenameOverwrites,
+        "rename: never_overwrites race_has_one_winner",
     ),
     (
-        Defect::StreamFailureKeepsAPart,
-        &[
-            "write::failing_stream_keeps_the_old_file",
-            "write::failing_stream_creates_nothing",
-        ],
-    ),
-    (Defect::EditTakesTheFirst, &["edit::ambiguous_is_refused"]),
-    (
-        Defect::EditIsNotAtomic,
-        &[
-            "edit::several_edits_all_or_none",
-            "edit::outcome_tells_what_happened",
-        ],
+        CopyMovesInstead,
+        "copy: file_is_copied creates_parents overwrites_when_told directory_is_copied_whole
+             empty_file_is_copied race_has_one_winner",
     ),
     (
-        Defect::DeletingMissingIsFine,
-        &["delete::missing", "contract::errors_have_context"],
+        LimitTakesTheTail,
+        "glob: limit_gives_the_head
+         grep: maximum_gives_the_head maximum_cuts_inside_a_file maximum_keeps_trailing_context",
     ),
     (
-        Defect::DeleteIsRecursive,
-        &["delete::directory_needs_recursive"],
+        ExcludeComesAfterTheLimit,
+        "ls: exclude_comes_before_the_limit exclude_hides_what_is_inside
+         glob: exclude_comes_before_the_limit exclude_hides_what_is_inside
+         grep: exclude_hides_content exclude_comes_before_the_maximum",
     ),
     (
-        Defect::RenameOverwrites,
-        &["rename::never_overwrites", "rename::race_has_one_winner"],
+        IgnoreFilesAreIgnored,
+        "glob: gitignore_is_honoured ignore_beats_gitignore deeper_beats_shallower
+             negation_brings_back nothing_comes_back_inside_an_ignored_directory
+             rules_above_the_start_apply anchored_rules directory_only_rules
+             start_inside_ignored_directory_is_searched generated_left_out_and_counted
+             generated_when_named generated_start_directory_is_searched
+             ignore_files_overrule_generated skipped_is_counted
+         grep: gitignore_is_honoured generated_left_out_and_counted",
     ),
     (
-        Defect::CopyMovesInstead,
-        &[
-            "copy::file_is_copied",
-            "copy::creates_parents",
-            "copy::overwrites_when_told",
-            "copy::directory_is_copied_whole",
-            "copy::empty_file_is_copied",
-            "copy::race_has_one_winner",
-        ],
+        GeneratedIsSearched,
+        "glob: generated_left_out_and_counted generated_when_named
+             generated_start_directory_is_searched ignore_files_overrule_generated
+         grep: generated_left_out_and_counted",
     ),
     (
-        Defect::LimitTakesTheTail,
-        &[
-            "glob::limit_gives_the_head",
-            "grep::maximum_gives_the_head",
-            "grep::maximum_cuts_inside_a_file",
-            "grep::maximum_keeps_trailing_context",
-        ],
+        GeneratedIsNeverSearched,
+        "glob: ignored_on_request anchored_rules start_inside_ignored_directory_is_searched
+             generated_on_request generated_when_named generated_start_directory_is_searched
+             ignore_files_overrule_generated
+         grep: named_ignored_file_is_searched gitignore_is_honoured generated_on_request
+             generated_when_named",
     ),
     (
-        Defect::ExcludeComesAfterTheLimit,
-        &[
-            "ls::exclude_comes_before_the_limit",
-            "ls::exclude_hides_what_is_inside",
-            "glob::exclude_comes_before_the_limit",
-            "glob::exclude_hides_what_is_inside",
-            "grep::exclude_hides_content",
-            "grep::exclude_comes_before_the_maximum",
-        ],
+        GeneratedIsNotCounted,
+        "glob: generated_left_out_and_counted generated_start_directory_is_searched
+             ignore_files_overrule_generated
+         grep: generated_left_out_and_counted",
     ),
     (
-        Defect::IgnoreFilesAreIgnored,
-        &[
-            "glob::gitignore_is_honoured",
-            "glob::ignore_beats_gitignore",
-            "glob::deeper_beats_shallower",
-            "glob::negation_brings_back",
-            "glob::nothing_comes_back_inside_an_ignored_directory",
-            "glob::rules_above_the_start_apply",
-            "glob::anchored_rules",
-            "glob::directory_only_rules",
-            "glob::start_inside_ignored_directory_is_searched",
-            "glob::generated_left_out_and_counted",
-            "glob::generated_when_named",
-            "glob::generated_start_directory_is_searched",
-            "glob::ignore_files_overrule_generated",
-            "glob::skipped_is_counted",
-            "grep::gitignore_is_honoured",
-            "grep::generated_left_out_and_counted",
-        ],
+        BinaryIsNotCounted,
+        "grep: binary_is_passed_over_and_counted",
     ),
     (
-        Defect::GeneratedIsSearched,
-        &[
-            "glob::generated_left_out_and_counted",
-            "glob::generated_when_named",
-            "glob::generated_start_directory_is_searched",
-            "glob::ignore_files_overrule_generated",
-            "grep::generated_left_out_and_counted",
-        ],
+        TruncationIsNotTold,
+        "ls: limit_gives_the_head
+         glob: limit_gives_the_head
+         grep: maximum_gives_the_head maximum_cuts_inside_a_file maximum_keeps_trailing_context
+             max_bytes_bounds_the_result",
     ),
     (
-        Defect::GeneratedIsNeverSearched,
-        &[
-            "glob::ignored_on_request",
-            "glob::anchored_rules",
-            "glob::start_inside_ignored_directory_is_searched",
-            "glob::generated_on_request",
-            "glob::generated_when_named",
-            "glob::generated_start_directory_is_searched",
-            "glob::ignore_files_overrule_generated",
-            "grep::named_ignored_file_is_searched",
-            "grep::gitignore_is_honoured",
-            "grep::generated_on_request",
-            "grep::generated_when_named",
-        ],
+        ErrorsLackContext,
+        "edit: missing_text_names_the_nearest_line ambiguous_is_refused
+         contract: errors_have_context",
     ),
     (
-        Defect::GeneratedIsNotCounted,
-        &[
-            "glob::generated_left_out_and_counted",
-            "glob::generated_start_directory_is_searched",
-            "glob::ignore_files_overrule_generated",
-            "grep::generated_left_out_and_counted",
-        ],
+        RangesAreIgnored,
+        "read: range_gives_its_bytes range_is_cut_at_the_end range_past_the_end_is_invalid
+             turned_range_is_invalid exactly_the_maximum_is_read",
     ),
+    (TooMuchIsShortened, "read: too_much_is_an_error"),
     (
-        Defect::BinaryIsNotCounted,
-        &["grep::binary_is_passed_over_and_counted"],
-    ),
-    (
-        Defect::TruncationIsNotTold,
-        &[
-            "ls::limit_gives_the_head",
-            "glob::limit_gives_the_head",
-            "grep::maximum_gives_the_head",
-            "grep::maximum_cuts_inside_a_file",
-            "grep::maximum_keeps_trailing_context",
-            "grep::max_bytes_bounds_the_result",
-        ],
-    ),
-    (
-        Defect::ErrorsLackContext,
-        &[
-            "edit::missing_text_names_the_nearest_line",
-            "edit::ambiguous_is_refused",
-            "contract::errors_have_context",
-        ],
-    ),
-    (
-        Defect::RangesAreIgnored,
-        &[
-            "read::range_gives_its_bytes",
-            "read::range_is_cut_at_the_end",
-            "read::range_past_the_end_is_invalid",
-            "read::turned_range_is_invalid",
-            "read::exactly_the_maximum_is_read",
-        ],
-    ),
-    (Defect::TooMuchIsShortened, &["read::too_much_is_an_error"]),
-    (
-        Defect::MissingListsEmpty,
-        &["ls::missing_is_not_found", "contract::errors_have_context"],
+        MissingListsEmpty,
+        "ls: missing_is_not_found contract: errors_have_context",
     ),
 ];

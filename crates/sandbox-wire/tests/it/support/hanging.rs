@@ -1,18 +1,12 @@
 //! A backend whose operations never finish, and that reports when an operation
 //! began and when it was dropped.
 
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use async_trait::async_trait;
-use backend_core::ops::{
-    Command, Content, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions, EditOutcome,
-    Entry, Event, ExecuteOutcome, FileBytes, GlobQuery, GlobResult, GrepQuery, GrepResult, Listing,
-    LsOptions, ReadOptions, RenameOptions, ResolveOptions, ShellId, ShellInfo, ShellOutput,
-    StatOptions, StopMode, TextOptions, WriteOptions, WriteOutcome,
-};
-use backend_core::text::TextWindow;
+use backend_core::ops::{Command, Event, StopMode};
 use backend_core::{
-    Backend, BackendInfo, Capabilities, Containment, Edit, EventStream, Result, Sandbox, VPath,
+    Backend, BackendInfo, Capabilities, Containment, EventStream, Result, Sandbox, VPath,
 };
 use bytes::Bytes;
 use futures::StreamExt as _;
@@ -47,13 +41,21 @@ impl Hanging {
         Guard(self.0.clone(), name)
     }
 
-    async fn hang<T>(&self, name: &'static str) -> Result<T> {
+    /// Never returns the backend that would do the work.
+    async fn hang(&self, name: &'static str) -> &Self {
         let _guard = self.guard(name);
         std::future::pending().await
     }
 }
 
-#[async_trait]
+/// Methods that hang under their names. They hold their arguments, and content that is
+/// not polled pushes back.
+macro_rules! hang {
+    ($($method:ident),+) => {
+        $(backend_core::delegate!(|self| self.hang(stringify!($method)).await => $method);)+
+    };
+}
+
 impl Backend for Hanging {
     fn info(&self) -> BackendInfo {
         let capabilities = Capabilities::writable().with_commands();
@@ -68,59 +70,10 @@ impl Backend for Hanging {
         Some(self)
     }
 
-    async fn resolve(&self, _: &VPath, _: ResolveOptions) -> Result<VPath> {
-        self.hang("resolve").await
-    }
-
-    async fn stat(&self, _: &VPath, _: StatOptions) -> Result<Entry> {
-        self.hang("stat").await
-    }
-
-    async fn ls(&self, _: &VPath, _: LsOptions) -> Result<Listing> {
-        self.hang("ls").await
-    }
-
-    async fn read(&self, _: &VPath, _: ReadOptions) -> Result<FileBytes> {
-        self.hang("read").await
-    }
-
-    async fn read_text(&self, _: &VPath, _: TextOptions) -> Result<TextWindow> {
-        self.hang("read_text").await
-    }
-
-    async fn write(&self, _: &VPath, content: Content, _: WriteOptions) -> Result<WriteOutcome> {
-        // Content that is held and not polled pushes back.
-        let _content = content;
-        self.hang("write").await
-    }
-
-    async fn edit(&self, _: &VPath, _: &[Edit], _: EditOptions) -> Result<EditOutcome> {
-        self.hang("edit").await
-    }
-
-    async fn create_dir(&self, _: &VPath, _: CreateDirOptions) -> Result<()> {
-        self.hang("create_dir").await
-    }
-
-    async fn delete(&self, _: &VPath, _: DeleteOptions) -> Result<()> {
-        self.hang("delete").await
-    }
-
-    async fn rename(&self, _: &VPath, _: &VPath, _: RenameOptions) -> Result<()> {
-        self.hang("rename").await
-    }
-
-    async fn copy(&self, _: &VPath, _: &VPath, _: CopyOptions) -> Result<()> {
-        self.hang("copy").await
-    }
-
-    async fn glob(&self, _: GlobQuery) -> Result<GlobResult> {
-        self.hang("glob").await
-    }
-
-    async fn grep(&self, _: GrepQuery) -> Result<GrepResult> {
-        self.hang("grep").await
-    }
+    hang!(
+        resolve, stat, ls, read, read_text, write, edit, create_dir, delete, rename, copy
+    );
+    hang!(glob, grep);
 }
 
 #[async_trait]
@@ -145,9 +98,14 @@ impl Sandbox for Hanging {
         SystemTime::UNIX_EPOCH
     }
 
-    async fn execute(&self, _: Command) -> Result<ExecuteOutcome> {
-        self.hang("execute").await
-    }
+    hang!(
+        execute,
+        shell_start,
+        shell_read,
+        shell_write,
+        shell_kill,
+        shell_list
+    );
 
     /// Prints once and never ends.
     async fn stream(&self, _: Command) -> Result<EventStream> {
@@ -158,25 +116,5 @@ impl Sandbox for Hanging {
             event
         });
         Ok(first.chain(rest).boxed())
-    }
-
-    async fn shell_start(&self, _: Command) -> Result<ShellInfo> {
-        self.hang("shell_start").await
-    }
-
-    async fn shell_read(&self, _: &ShellId, _: Duration) -> Result<ShellOutput> {
-        self.hang("shell_read").await
-    }
-
-    async fn shell_write(&self, _: &ShellId, _: Option<Bytes>) -> Result<()> {
-        self.hang("shell_write").await
-    }
-
-    async fn shell_kill(&self, _: &ShellId) -> Result<bool> {
-        self.hang("shell_kill").await
-    }
-
-    async fn shell_list(&self) -> Result<Vec<ShellInfo>> {
-        self.hang("shell_list").await
     }
 }
