@@ -51,6 +51,37 @@ pub struct LocalBackend {
     pub(crate) inner: Arc<Inner>,
 }
 
+impl LocalBuilder {
+    /// Opens the directory.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound`, `NotADirectory` and `PermissionDenied` for the root and the
+    /// allowed directories; `Unsupported` for a confinement or limit that this
+    /// host cannot enforce; `Config` for options that exclude each other, and
+    /// for a directory whose path is not UTF-8 and therefore cannot be shown.
+    pub fn open(self) -> Result<LocalBackend> {
+        let fs = RootedFs::open(&self).map_err(|error| error.on(NAME))?;
+        let runner = if self.enable_execute {
+            let directories = fs.host_directories();
+            let opened = Runner::open(&self.commands, &directories, self.read_only);
+            Some(opened.map_err(|error| error.on(NAME))?)
+        } else {
+            None
+        };
+        let inner = Inner {
+            fs,
+            runner,
+            hidden: self.hidden,
+            ignored: self.ignored,
+            generated: self.generated,
+        };
+        Ok(LocalBackend {
+            inner: Arc::new(inner),
+        })
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) fs: RootedFs,
@@ -78,29 +109,6 @@ impl LocalBackend {
     /// Returns a builder for a backend on the directory `root`.
     pub fn builder(root: impl Into<PathBuf>) -> LocalBuilder {
         LocalBuilder::new(root.into())
-    }
-
-    pub(crate) fn open_with(builder: LocalBuilder) -> Result<Self> {
-        let fs = RootedFs::open(&builder).map_err(|error| error.on(NAME))?;
-        let runner = match builder.enable_execute {
-            true => {
-                let directories = fs.host_directories();
-                let opened = Runner::open(&builder.commands, &directories, builder.read_only);
-                Some(opened.map_err(|error| error.on(NAME))?)
-            }
-            false => None,
-        };
-        let (hidden, ignored, generated) = (builder.hidden, builder.ignored, builder.generated);
-        let inner = Inner {
-            fs,
-            runner,
-            hidden,
-            ignored,
-            generated,
-        };
-        Ok(Self {
-            inner: Arc::new(inner),
-        })
     }
 
     fn fs(&self) -> &RootedFs {

@@ -1,10 +1,9 @@
-//! [`LocalBuilder`]: the options of a [`LocalBackend`].
+//! [`LocalBuilder`]: the options of a [`LocalBackend`](crate::LocalBackend).
 
 use std::path::PathBuf;
 
-use backend_core::{Result, VPath};
+use backend_core::VPath;
 
-use crate::backend::LocalBackend;
 use crate::exec::Commands;
 
 /// The relation of the backend's paths to host paths.
@@ -33,7 +32,8 @@ pub enum Resolution {
     Components,
 }
 
-/// Options of a [`LocalBackend`], from [`LocalBackend::builder`].
+/// Options of a [`LocalBackend`](crate::LocalBackend), from its
+/// [`builder`](crate::LocalBackend::builder).
 #[derive(Debug, Clone)]
 #[must_use = "a builder does nothing until `open`"]
 pub struct LocalBuilder {
@@ -149,17 +149,5 @@ impl LocalBuilder {
     pub fn commands(mut self, commands: Commands) -> Self {
         self.commands = commands;
         self
-    }
-
-    /// Opens the directory.
-    ///
-    /// # Errors
-    ///
-    /// `NotFound`, `NotADirectory` and `PermissionDenied` for the root and the
-    /// allowed directories; `Unsupported` for a confinement or limit that this
-    /// host cannot enforce; `Config` for options that exclude each other, and
-    /// for a directory whose path is not UTF-8 and therefore cannot be shown.
-    pub fn open(self) -> Result<LocalBackend> {
-        LocalBackend::open_with(self)
     }
 }

@@ -30,6 +30,6 @@ pub use backend::LocalBackend;
 #[cfg(target_os = "linux")]
 pub use builder::{LocalBuilder, NameSpace, Resolution};
 #[cfg(target_os = "linux")]
-pub use exec::{Commands, Environment, Limits, Supervisor};
+pub use exec::{Commands, Environment, Supervisor};
 #[cfg(target_os = "linux")]
-pub use supervisor::{Confinement, Landlock};
+pub use supervisor::{Confinement, Landlock, Limits};

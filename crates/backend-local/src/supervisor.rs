@@ -15,6 +15,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use confine::{Confinement, Landlock};
+pub use limits::Limits;
 
 mod confine;
 pub(crate) mod limits;
@@ -26,14 +27,11 @@ mod program;
 pub(crate) mod protocol;
 mod reap;
 mod serve;
+mod shared;
 mod spawn;
 mod table;
 
 pub(crate) use confine::Policy;
-
-/// The variable that every command's processes inherit. Its value identifies
-/// the command.
-pub(crate) const MARKER: &str = "AGENTBOX_COMMAND";
 
 /// The prefix of a supervisor's first argument. Its version follows.
 pub(crate) const SUPERVISE: &str = "--agentbox-supervise=";

@@ -11,13 +11,17 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
+use backend_core::limits::KILL_GRACE;
+use backend_core::ops::CommandStatus;
 use backend_core::{Error, Result};
 use rustix::io::Errno;
 use rustix::process::Pid;
 use tokio::sync::watch;
 
-use super::job::{Exited, Extent, StartRequest, spawn_error};
-use crate::supervisor::MARKER;
+use super::process::{Exited, StartRequest, spawn_error};
+use crate::engine;
+use crate::supervisor::kill::{self, Marker, Scope, Target};
+use crate::supervisor::process::{MARKER, ticks};
 
 /// The directory in which an open descriptor has a path.
 const DESCRIPTORS: &str = "/proc/self/fd";
@@ -27,7 +31,7 @@ const DESCRIPTORS: &str = "/proc/self/fd";
 pub(crate) struct Direct {
     pid: u32,
     exit: watch::Receiver<Option<Exited>>,
-    target: crate::supervisor::kill::Target,
+    target: Target,
 }
 
 impl Direct {
@@ -45,7 +49,7 @@ impl Direct {
             Some(stderr) => stderr,
             None => ends.stdout.try_clone().map_err(trouble)?,
         };
-        let since = crate::supervisor::process::ticks();
+        let since = ticks();
         let mut child = tokio::process::Command::new(shell)
             // `--`: a line that begins with a dash is not an option.
             .args(["-c", "--"])
@@ -70,8 +74,10 @@ impl Direct {
         tokio::spawn(async move {
             let status = child.wait().await;
             let exited = status.map(|status| Exited {
-                signal: status.code().is_none(),
-                number: status.code().or(status.signal()).unwrap_or_default(),
+                status: match status.code() {
+                    Some(code) => CommandStatus::Exited(code),
+                    None => CommandStatus::Signalled(status.signal().unwrap_or_default()),
+                },
                 group: has_group(pid),
             });
             tell.send_replace(exited.ok());
@@ -79,9 +85,9 @@ impl Direct {
         Ok(Self {
             pid,
             exit,
-            target: crate::supervisor::kill::Target {
+            target: Target {
                 groups: vec![pid.cast_signed()],
-                marker: crate::supervisor::kill::Marker::Is(marker.as_bytes().to_vec()),
+                marker: Marker::Is(marker.as_bytes().to_vec()),
                 since,
                 supervisor: None,
             },
@@ -98,18 +104,13 @@ impl Direct {
         exit.ok_or_else(|| Error::internal("the command's exit status could not be read"))
     }
 
-    pub(crate) async fn end(&self, extent: Extent, grace: Option<Duration>) -> Result<u32> {
-        use crate::supervisor::kill::{self, Scope};
-        let scope = match extent {
-            Extent::Group => Scope::Group,
-            Extent::Tree => Scope::Tree,
-        };
+    pub(crate) async fn end(&self, scope: Scope, grace: Option<Duration>) -> Result<u32> {
         let mut target = self.target.clone();
         if self.exit.borrow().is_some_and(|exited| !exited.group) {
             // The process group ID may have been reused.
             target.groups.clear();
         }
-        crate::engine::blocking(move || {
+        engine::blocking(move || {
             Ok(match grace {
                 Some(grace) => kill::end(&target, scope, grace),
                 None => kill::count(&target, scope),
@@ -121,14 +122,13 @@ impl Direct {
 
 /// Ends every process whose marker starts with `marker`.
 pub(crate) fn sweep(marker: String) {
-    use crate::supervisor::kill::{Marker, Scope, Target, end};
     let target = Target {
         groups: Vec::new(),
         marker: Marker::StartsWith(marker.into_bytes()),
         since: 0,
         supervisor: None,
     };
-    end(&target, Scope::Tree, backend_core::limits::KILL_GRACE);
+    kill::end(&target, Scope::Tree, KILL_GRACE);
 }
 
 /// Whether a process group has members.

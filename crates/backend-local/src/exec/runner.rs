@@ -12,7 +12,7 @@ use backend_run::panicked;
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
-use super::Commands;
+use super::commands::Commands;
 use super::state::State;
 use super::task::Task;
 use crate::engine;

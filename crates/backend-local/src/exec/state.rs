@@ -14,11 +14,13 @@ use backend_run::{Activity, Shells};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::Commands;
 use super::client::{Settings, SupervisorClient};
+use super::commands::Commands;
 use super::direct::{self, Direct};
-use super::job::{Job, StartRequest, Supervised};
+use super::job::Job;
 use super::locate::{self, Program};
+use super::process::StartRequest;
+use super::supervised::Supervised;
 use super::temp_dir::TempDir;
 use crate::engine;
 use crate::random::random;

@@ -17,9 +17,11 @@ use futures_util::future::FusedFuture;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::job::{Exited, Extent, Job, StartRequest, spawn_error};
+use super::job::Job;
+use super::process::{Exited, StartRequest, spawn_error};
 use super::pump::{OverLimit, Pipes, pipes, pump};
 use super::state::{LINGER, State};
+use crate::supervisor::kill::Scope;
 
 /// The time allowed for a killed process to disappear.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -162,7 +164,7 @@ async fn drive(
     };
     match reason {
         Reason::Exited(exited) => {
-            ending.status = status(exited);
+            ending.status = exited.status;
             ending.leftovers = flow
                 .settle(job, exited, command.keep_leftovers, state.linger)
                 .await?;
@@ -173,7 +175,7 @@ async fn drive(
             ending.status = match reason {
                 Reason::TimedOut => CommandStatus::TimedOut,
                 Reason::OverLimit => CommandStatus::OutputLimited,
-                _ => exited.map_or(CommandStatus::Signalled(9), status),
+                _ => exited.map_or(CommandStatus::Signalled(9), |exited| exited.status),
             };
         }
     }
@@ -194,14 +196,6 @@ async fn drive(
         ending.status = CommandStatus::OutputLimited;
     }
     Ok(ending)
-}
-
-fn status(exited: Exited) -> CommandStatus {
-    if exited.signal {
-        CommandStatus::Signalled(exited.number)
-    } else {
-        CommandStatus::Exited(exited.number)
-    }
 }
 
 /// The output, which is pumped while waiting for other things.
@@ -263,7 +257,7 @@ impl<P: FusedFuture<Output = Result<(), OverLimit>>> Flow<'_, P> {
             }
             let grace = until.saturating_duration_since(Instant::now());
             let grace = (!keep).then_some(grace);
-            leftovers = self.during(job.end(Extent::Group, grace)).await?;
+            leftovers = self.during(job.end(Scope::Group, grace)).await?;
         }
         self.wait(until).await;
         Ok(leftovers)
@@ -272,7 +266,7 @@ impl<P: FusedFuture<Output = Result<(), OverLimit>>> Flow<'_, P> {
     /// Ends everything that the command started. Returns the command's own exit
     /// status.
     async fn end_tree(&mut self, job: &mut Job) -> Result<Option<Exited>> {
-        self.during(job.end(Extent::Tree, Some(KILL_GRACE))).await?;
+        self.during(job.end(Scope::Tree, Some(KILL_GRACE))).await?;
         let exited = self
             .during(tokio::time::timeout(PATIENCE, job.exited()))
             .await;

@@ -12,7 +12,9 @@ mod system;
 #[cfg(test)]
 mod tests;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use backend_core::{Error, Result};
 
 pub(crate) use policy::Policy;
 pub(crate) use restrict::restrict_current_thread;
@@ -30,6 +32,51 @@ pub enum Confinement {
     /// (Landlock and seccomp), for root as well. Opening the backend fails on a
     /// host that cannot enforce all of it.
     Landlock(Landlock),
+}
+
+impl Confinement {
+    /// Returns the policy that the supervisor must enforce, if any.
+    /// `directories` are the backend's own, and `temporary` is a private one
+    /// for temporary files.
+    ///
+    /// # Errors
+    ///
+    /// `Unsupported` if this host cannot enforce it; `Config` for a missing
+    /// path, or for permission to write everywhere.
+    pub(crate) fn policy(
+        &self,
+        directories: &[&Path],
+        read_only: bool,
+        temporary: &Path,
+    ) -> Result<Option<Policy>> {
+        match self {
+            Self::Off => Ok(None),
+            Self::Landlock(options) => {
+                supported()?;
+                options.policy(directories, read_only, temporary).map(Some)
+            }
+        }
+    }
+}
+
+/// Checks that this host can enforce a policy. This happens before anything is
+/// started, so that the caller gets a typed error.
+fn supported() -> Result<()> {
+    if let Err(missing) = restrict::ruleset(false) {
+        return Err(Error::unsupported(format!(
+            "this kernel cannot confine commands ({missing}); use Linux 6.12 or newer with \
+             Landlock enabled (`lsm=` has `landlock`; ABI 6), let a container's seccomp profile \
+             pass the landlock calls, or choose no confinement"
+        )));
+    }
+    if seccomp::architecture().is_none() {
+        return Err(Error::unsupported(format!(
+            "there is no system call filter for {}; use x86_64 or aarch64, or choose no \
+             confinement",
+            std::env::consts::ARCH
+        )));
+    }
+    Ok(())
 }
 
 /// Options of [`Confinement::Landlock`].

@@ -24,7 +24,6 @@ use serde::{Deserialize, Serialize};
 use cgroup::{Group, Parent};
 
 use super::program::Environment;
-use crate::exec::Limits;
 
 /// The first argument of a supervisor's program that is to set limits and
 /// become a command. [`run_launcher`] takes the arguments after it.
@@ -45,6 +44,42 @@ const THREADS_KEPT: &str = "AGENTBOX_TOKIO_WORKER_THREADS";
 
 /// Seconds between the signal that a program may catch and the one it may not.
 const CPU_GRACE: u64 = 1;
+
+/// Resource limits of a command. Nothing is limited by default.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[must_use]
+pub struct Limits {
+    cpu_seconds: Option<u64>,
+    file_bytes: Option<u64>,
+    memory_bytes: Option<u64>,
+    processes: Option<u64>,
+}
+
+impl Limits {
+    /// Sets the CPU time of each process, in seconds.
+    pub fn cpu_seconds(mut self, seconds: u64) -> Self {
+        self.cpu_seconds = Some(seconds);
+        self
+    }
+
+    /// Sets the size of the largest file that a process may write.
+    pub fn file_bytes(mut self, bytes: u64) -> Self {
+        self.file_bytes = Some(bytes);
+        self
+    }
+
+    /// Sets the address space of each process, in bytes.
+    pub fn memory_bytes(mut self, bytes: u64) -> Self {
+        self.memory_bytes = Some(bytes);
+        self
+    }
+
+    /// Sets the maximum number of concurrent processes and threads.
+    pub fn processes(mut self, processes: u64) -> Self {
+        self.processes = Some(processes);
+        self
+    }
+}
 
 /// Limits as data, checked by the host.
 #[derive(Debug, Clone, Serialize, Deserialize)]

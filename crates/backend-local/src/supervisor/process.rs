@@ -7,7 +7,9 @@ use std::os::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
 
-use super::MARKER;
+/// The variable that every command's processes inherit. Its value identifies
+/// the command.
+pub(crate) const MARKER: &str = "AGENTBOX_COMMAND";
 
 /// The most of a process's environment that is searched, in bytes. The kernel
 /// lets no program start with more.

@@ -4,7 +4,8 @@ use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions, WaitStatus};
 
 use super::protocol::{Exit, Reply};
-use super::table::{Shared, Table};
+use super::shared::Shared;
+use super::table::Table;
 
 /// Collects exits in an endless loop.
 pub(crate) fn run(shared: &Shared) {

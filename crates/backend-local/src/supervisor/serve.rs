@@ -22,8 +22,8 @@ use super::confine::{self, Policy};
 use super::kill::{self, Scope};
 use super::protocol::{self, End, Hello, Reply, Request, VERSION};
 use super::reap;
+use super::shared::Shared;
 use super::spawn::{SharedLimits, Spawner};
-use super::table::Shared;
 
 /// The last of the real-time signals.
 const LAST_SIGNAL: i32 = 64;

@@ -9,13 +9,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::io::Errno;
 
-use super::MARKER;
 use super::limits::Prepared;
 use super::oom;
-use super::process::ticks;
+use super::process::{MARKER, ticks};
 use super::program::{Environment, Program};
 use super::protocol::{Reply, Spawn};
-use super::table::{Record, Shared};
+use super::shared::Shared;
+use super::table::Record;
 
 /// Limits of all commands. Taken out at the end, which undoes their setup while
 /// another thread may still wait for requests.

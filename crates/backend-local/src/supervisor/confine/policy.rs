@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use backend_core::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 
-use super::{Confinement, Landlock, restrict, seccomp};
+use super::Landlock;
 
 /// The rules that the supervisor enforces.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -60,41 +60,22 @@ impl AllowedPath {
     }
 }
 
-impl Confinement {
-    /// Returns the policy that the supervisor must enforce, if any.
-    /// `directories` are the backend's own, and `temporary` is a private one
-    /// for temporary files.
-    ///
-    /// # Errors
-    ///
-    /// `Unsupported` if this host cannot enforce it; `Config` for a missing
-    /// path, or for permission to write everywhere.
-    pub(crate) fn policy(
+impl Landlock {
+    pub(super) fn policy(
         &self,
         directories: &[&Path],
         read_only: bool,
         temporary: &Path,
-    ) -> Result<Option<Policy>> {
-        match self {
-            Self::Off => Ok(None),
-            Self::Landlock(options) => {
-                supported()?;
-                options.policy(directories, read_only, temporary).map(Some)
-            }
-        }
-    }
-}
-
-impl Landlock {
-    fn policy(&self, directories: &[&Path], read_only: bool, temporary: &Path) -> Result<Policy> {
+    ) -> Result<Policy> {
         let temporary = AllowedPath::at(temporary)?;
         let mut read = allowed_paths(self.read.iter().map(PathBuf::as_path))?;
         let mut write = allowed_paths(self.write.iter().map(PathBuf::as_path))?;
         write.push(temporary.clone());
         let own = allowed_paths(directories.iter().copied())?;
-        match read_only {
-            true => read.extend(own),
-            false => write.extend(own),
+        if read_only {
+            read.extend(own);
+        } else {
+            write.extend(own);
         }
         if write.iter().any(|place| place.path() == Path::new("/")) {
             return Err(Error::new(
@@ -115,24 +96,4 @@ impl Landlock {
 
 fn allowed_paths<'a>(paths: impl Iterator<Item = &'a Path>) -> Result<Vec<AllowedPath>> {
     paths.map(AllowedPath::at).collect()
-}
-
-/// Checks that this host can enforce a policy. This happens before anything is
-/// started, so that the caller gets a typed error.
-fn supported() -> Result<()> {
-    if let Err(missing) = restrict::ruleset(false) {
-        return Err(Error::unsupported(format!(
-            "this kernel cannot confine commands ({missing}); use Linux 6.12 or newer with \
-             Landlock enabled (`lsm=` has `landlock`; ABI 6), let a container's seccomp profile \
-             pass the landlock calls, or choose no confinement"
-        )));
-    }
-    if seccomp::architecture().is_none() {
-        return Err(Error::unsupported(format!(
-            "there is no system call filter for {}; use x86_64 or aarch64, or choose no \
-             confinement",
-            std::env::consts::ARCH
-        )));
-    }
-    Ok(())
 }

@@ -1,0 +1,120 @@
+//! The state of one supervisor, shared by its threads.
+
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::kill::{self, Adopter, Marker, Scope, Target};
+use super::protocol::{self, Reply};
+use super::table::Table;
+
+/// The state of one supervisor.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    /// The connection to the host. Every message is sent as a whole.
+    socket: Mutex<UnixStream>,
+    /// Held while a command is started and while its exit is collected, so that
+    /// no exit is reported before its command is known.
+    table: Arc<Mutex<Table>>,
+    /// Signals that there is a child to wait for.
+    pub(crate) started: Condvar,
+    /// The prefix of this supervisor's markers.
+    pub(crate) marker: String,
+    /// Whether everything is being ended and nothing may start.
+    ending: AtomicBool,
+}
+
+impl Shared {
+    pub(crate) fn new(socket: UnixStream, marker: String) -> Self {
+        Self {
+            socket: Mutex::new(socket),
+            table: Arc::default(),
+            started: Condvar::new(),
+            marker,
+            ending: AtomicBool::new(false),
+        }
+    }
+
+    /// Sends a message to the host. A host that is gone is noticed elsewhere.
+    pub(crate) fn tell(&self, reply: &Reply) {
+        let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = protocol::send(&socket, reply);
+    }
+
+    pub(crate) fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn begin_ending(&self) {
+        self.ending.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_ending(&self) -> bool {
+        self.ending.load(Ordering::SeqCst)
+    }
+
+    /// Returns the marker's value for a command.
+    pub(crate) fn marker_of(&self, id: u64) -> String {
+        format!("{}{id}", self.marker)
+    }
+
+    /// Returns a command as a target and marks it as being ended. Returns
+    /// `None` if none of its processes can be left.
+    pub(crate) fn target(&self, id: u64) -> Option<Target> {
+        let (groups, since) = self.table().end(id)?;
+        Some(Target {
+            groups,
+            marker: Marker::Is(self.marker_of(id).into_bytes()),
+            since,
+            supervisor: Some(self.adopter()),
+        })
+    }
+
+    /// Returns all commands as one target.
+    pub(crate) fn everything(&self) -> Target {
+        Target {
+            groups: Vec::new(),
+            marker: Marker::StartsWith(self.marker.clone().into_bytes()),
+            since: 0,
+            supervisor: Some(self.adopter()),
+        }
+    }
+
+    fn adopter(&self) -> Adopter {
+        Adopter {
+            pid: rustix::process::getpid().as_raw_nonzero().get(),
+            table: Arc::clone(&self.table),
+            marker: self.marker.clone().into_bytes(),
+        }
+    }
+
+    /// Records that a command's processes were ended or counted.
+    pub(crate) fn settled(&self, id: u64) {
+        let mut table = self.table();
+        if let Some(record) = table.commands.get_mut(&id) {
+            record.ending = false;
+            if record.exited {
+                table.finish(id);
+            }
+        }
+    }
+
+    /// Ends or counts a command's processes, and reports the number.
+    pub(crate) fn end(&self, end: protocol::End) {
+        let count = match (self.target(end.id), end.grace) {
+            (None, _) => 0,
+            (Some(target), None) => kill::count(&target, end.scope),
+            (Some(target), Some(grace)) => {
+                let scope = match end.scope {
+                    // Ending one command must not end the others.
+                    Scope::All => Scope::Tree,
+                    scope => scope,
+                };
+                kill::end(&target, scope, Duration::from_millis(grace))
+            }
+        };
+        self.settled(end.id);
+        self.tell(&Reply::Ended { id: end.id, count });
+    }
+}
