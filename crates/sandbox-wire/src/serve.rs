@@ -3,6 +3,7 @@
 mod call;
 mod files;
 mod search;
+mod stream;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -2,7 +2,28 @@
 
 use backend_core::{Error, ErrorKind, Quoted, Result};
 
-use super::worker::broken;
+/// The error for a malformed reply.
+pub(crate) fn broken(how: &str) -> Error {
+    Error::unavailable(format!(
+        "the shell in the machine does not answer as it should: {how}; check whether its tools were changed"
+    ))
+}
+
+/// Whether an error concerns one file, which a search skips. Other errors
+/// concern the machine and end the search.
+pub(crate) fn is_about_entry(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::NotFound
+            | ErrorKind::IsADirectory
+            | ErrorKind::NotADirectory
+            | ErrorKind::IsALink
+            | ErrorKind::InvalidInput
+            | ErrorKind::InvalidPath
+            | ErrorKind::PermissionDenied
+            | ErrorKind::TooLarge
+    )
+}
 
 /// Returns the error for a status word of the worker script. `text` is the
 /// output of a tool.

@@ -11,9 +11,10 @@ use backend_core::text::{Progress, TextWindow, WindowScanner};
 use backend_core::{Error, ErrorKind, Result, VPath};
 use bytes::Bytes;
 
+use super::failure::broken;
 use super::pool::Pool;
 use super::record::{Record, records};
-use super::worker::{Request, broken};
+use super::worker::Request;
 use crate::machine::Machine;
 
 /// The maximum size of one directory's listing: some hundred thousand entries.

@@ -7,10 +7,11 @@ use backend_core::ops::{
     FileMatches, GlobQuery, GlobResult, GrepQuery, GrepResult, Links, Skipped,
 };
 use backend_core::search::{GlobCollector, Grep, GrepCollector, SkipReason};
-use backend_core::{Error, ErrorKind, Result, VPath};
+use backend_core::{Error, Result, VPath};
 use bytes::{Buf as _, Bytes};
 use tokio::sync::mpsc;
 
+use super::failure::is_about_entry;
 use super::pool::Pool;
 use super::read::{Next, Pieces};
 use super::tree::{FileInfo, Tree};
@@ -222,22 +223,6 @@ impl<M: Machine> Search<'_, M> {
 
 fn gone() -> SkipReason {
     SkipReason::Unreadable(io::Error::from(io::ErrorKind::NotFound))
-}
-
-/// Whether an error concerns one file, which a search skips. Other errors
-/// concern the machine and end the search.
-pub(crate) fn is_about_entry(error: &Error) -> bool {
-    matches!(
-        error.kind(),
-        ErrorKind::NotFound
-            | ErrorKind::IsADirectory
-            | ErrorKind::NotADirectory
-            | ErrorKind::IsALink
-            | ErrorKind::InvalidInput
-            | ErrorKind::InvalidPath
-            | ErrorKind::PermissionDenied
-            | ErrorKind::TooLarge
-    )
 }
 
 /// Pieces from a channel as one stream of bytes.

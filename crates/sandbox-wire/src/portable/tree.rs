@@ -15,11 +15,11 @@ use backend_core::search::{Step, Walk, WalkOptions};
 use backend_core::{Error, Quoted, Result, VPath};
 use bytes::Bytes;
 
+use super::failure::{broken, is_about_entry};
 use super::pool::Pool;
 use super::read::LISTING_BYTES;
 use super::record::records;
-use super::search::is_about_entry;
-use super::worker::{Request, broken};
+use super::worker::Request;
 use crate::machine::Machine;
 
 mod listing;

@@ -10,7 +10,7 @@ use futures::{FutureExt as _, StreamExt as _};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::time::Instant;
 
-use super::failure;
+use super::failure::{self, broken};
 use super::sentinel::{Scanner, random_word};
 use crate::machine::{Machine, OutputChunk, Process, Spawn};
 
@@ -371,13 +371,6 @@ impl WorkerError {
 
 fn gone() -> Error {
     Error::unavailable("the shell in the machine is gone; try again, or restart the machine")
-}
-
-/// The error for a malformed reply.
-pub(crate) fn broken(how: &str) -> Error {
-    Error::unavailable(format!(
-        "the shell in the machine does not answer as it should: {how}; check whether its tools were changed"
-    ))
 }
 
 /// Waits for `work`, and asks the machine for a diagnosis from time to time.

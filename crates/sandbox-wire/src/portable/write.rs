@@ -17,10 +17,11 @@ use futures::StreamExt as _;
 use futures::stream::{self, BoxStream};
 use tokio_util::sync::CancellationToken;
 
+use super::failure::broken;
 use super::pool::Pool;
 use super::read::flag;
 use super::sentinel::random_word;
-use super::worker::{Request, broken};
+use super::worker::Request;
 use crate::machine::Machine;
 
 /// Bytes sent with one request.

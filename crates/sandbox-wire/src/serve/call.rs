@@ -6,13 +6,11 @@ use std::time::SystemTime;
 use backend_core::ops::Event;
 use backend_core::{Backend, Error, Result, Sandbox};
 use bytes::Bytes;
-use futures::{AsyncReadExt as _, StreamExt as _};
+use futures::StreamExt as _;
 
 use crate::message::{FrameError, More, PIECE_BYTES, REQUEST_BYTES, Reply, Request, receive, send};
+use crate::serve::stream::{Reader, Writer, finish, gone};
 use crate::serve::{files, search};
-
-pub(super) type Reader = futures::io::ReadHalf<yamux::Stream>;
-pub(super) type Writer = futures::io::WriteHalf<yamux::Stream>;
 
 /// Answers the call on a stream. If the host drops the call, the operation is
 /// dropped.
@@ -37,14 +35,6 @@ pub(super) async fn answer(
             done = operate(&*backend, request, &mut writer) => done,
             gone = gone(&mut reader) => gone,
         },
-    }
-}
-
-/// Waits for the host to cancel the call.
-pub(super) async fn gone(reader: &mut Reader) -> Result<(), FrameError> {
-    match reader.read(&mut [0]).await {
-        Ok(1..) => Err(FrameError::Broken("more than a request".into())),
-        _ => Err(FrameError::Ended),
     }
 }
 
@@ -141,10 +131,6 @@ async fn command(
 
 fn done(result: Result<()>) -> Result<Reply> {
     result.map(|()| Reply::Done)
-}
-
-pub(super) async fn finish(reply: Result<Reply>, writer: &mut Writer) -> Result<(), FrameError> {
-    send(writer, &reply.unwrap_or_else(Reply::Failed)).await
 }
 
 async fn send_events(

@@ -8,7 +8,7 @@ use futures::stream::BoxStream;
 use tokio::sync::mpsc;
 
 use crate::message::{FrameError, More, PIECE_BYTES, Reply, WHOLE_BYTES, ended, receive, send};
-use crate::serve::call::{Reader, Writer, finish, gone};
+use crate::serve::stream::{Reader, Writer, finish, gone};
 
 /// The size of the longest message with a piece.
 const PIECE_MESSAGE: usize = PIECE_BYTES + 16;

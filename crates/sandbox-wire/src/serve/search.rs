@@ -3,7 +3,7 @@
 use backend_core::ops::{Entry, GlobResult, GrepResult, Listing};
 
 use crate::message::{BATCH, BATCH_BYTES, FrameError, Reply, send};
-use crate::serve::call::Writer;
+use crate::serve::stream::Writer;
 
 pub(super) async fn send_listing(
     mut listing: Listing,

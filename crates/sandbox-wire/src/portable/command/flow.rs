@@ -10,8 +10,9 @@ use futures::StreamExt as _;
 
 use super::Job;
 use crate::machine::{Machine, OutputChunk};
+use crate::portable::failure::broken;
 use crate::portable::sentinel::Scanner;
-use crate::portable::worker::{WorkerError, broken, wait_until};
+use crate::portable::worker::{WorkerError, wait_until};
 
 /// Bytes before a command's start that are examined.
 const TEXT_BYTES: usize = 4 * 1024;
