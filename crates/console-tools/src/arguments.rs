@@ -174,5 +174,4 @@ fn invalid_arguments(tool: &str, problems: &[String]) -> ToolError {
 }
 
 #[cfg(test)]
-#[path = "arguments/arguments_tests.rs"]
 mod tests;

@@ -81,10 +81,10 @@ impl Context {
     /// Waits until no other call of this conversation changes the file. Returns `None`
     /// if this call already holds the lock.
     pub(crate) async fn lock_path(&self, path: &VPath) -> Option<PathLock<'_>> {
-        match self.locked_path.as_ref() == Some(path) {
-            true => None,
-            false => Some(self.conversation.tracker.lock(path).await),
+        if self.locked_path.as_ref() == Some(path) {
+            return None;
         }
+        Some(self.conversation.tracker.lock(path).await)
     }
 
     /// Parses a path of the model. An absolute path may also be in the form that

@@ -147,5 +147,4 @@ impl ImageKind {
 }
 
 #[cfg(test)]
-#[path = "media_tests.rs"]
 mod tests;

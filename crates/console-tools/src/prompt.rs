@@ -66,12 +66,10 @@ pub(crate) fn fragment(options: &Options, definitions: &Definitions) -> String {
         parts.push("Some calls need approval.".to_owned());
     }
     parts.push("Each tool's description says how to use it.".to_owned());
-    let heading = match by_hash {
-        true => "## Console tools: edits by line hash",
-        false => match options.profile {
-            Profile::Filesystem => "## File tools",
-            Profile::Coding | Profile::Lean => "## Console tools",
-        },
+    let heading = match options.profile {
+        _ if by_hash => "## Console tools: edits by line hash",
+        Profile::Filesystem => "## File tools",
+        Profile::Coding | Profile::Lean => "## Console tools",
     };
     format!("{heading}\n\n{}", parts.join(" "))
 }

@@ -117,5 +117,4 @@ pub(crate) fn on_one_line(text: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "terminal_tests.rs"]
 mod tests;

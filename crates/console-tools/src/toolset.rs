@@ -232,5 +232,4 @@ impl Toolset {
 }
 
 #[cfg(test)]
-#[path = "toolset/toolset_tests.rs"]
 mod tests;

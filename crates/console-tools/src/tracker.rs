@@ -256,5 +256,4 @@ impl Files {
 }
 
 #[cfg(test)]
-#[path = "tracker_tests.rs"]
 mod tests;

@@ -213,9 +213,10 @@ impl Problems {
             _ => "are",
         };
         let unknown = unknown.join(", ");
-        self.add(match known.is_empty() {
-            true => format!("{unknown} {are} not known, there are no fields"),
-            false => format!("{unknown} {are} not known, the fields are {}", names(known)),
+        self.add(if known.is_empty() {
+            format!("{unknown} {are} not known, there are no fields")
+        } else {
+            format!("{unknown} {are} not known, the fields are {}", names(known))
         });
     }
 }
@@ -325,9 +326,10 @@ fn range(schema: &Value, least: &str, most: &str) -> String {
 
 fn names(known: &Map<String, Value>) -> String {
     let all: Vec<&str> = known.keys().take(NAMED).map(String::as_str).collect();
-    match all.is_empty() {
-        true => "none".to_owned(),
-        false => all.join(", "),
+    if all.is_empty() {
+        "none".to_owned()
+    } else {
+        all.join(", ")
     }
 }
 

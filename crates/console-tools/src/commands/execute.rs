@@ -250,9 +250,10 @@ fn reply(
                 }
                 CommandStatus::TimedOut => {
                     executed.timed_out = true;
-                    let or = match background {
-                        true => ", or use run_in_background",
-                        false => "",
+                    let or = if background {
+                        ", or use run_in_background"
+                    } else {
+                        ""
                     };
                     format!(
                         "Command timed out after {seconds} and was ended; give it a longer \
@@ -278,9 +279,10 @@ fn reply(
             1 => "a process that it left running was ended".to_owned(),
             count => format!("{count} processes that it left running were ended"),
         };
-        let instead = match background {
-            true => "use run_in_background for processes that should keep running",
-            false => "let the command wait for the processes that it starts",
+        let instead = if background {
+            "use run_in_background for processes that should keep running"
+        } else {
+            "let the command wait for the processes that it starts"
         };
         text.push_str(&format!("({left}; {instead})"));
     }

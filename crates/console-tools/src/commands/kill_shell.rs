@@ -49,9 +49,10 @@ impl Builtin for KillShellTool {
             Ok(killed) => killed,
             Err(error) => return Err(shell_error(context, sandbox, &id, error).await),
         };
-        let text = match killed {
-            true => format!("Killed background shell {id}."),
-            false => format!("Background shell {id} was already finished."),
+        let text = if killed {
+            format!("Killed background shell {id}.")
+        } else {
+            format!("Background shell {id} was already finished.")
         };
         let shell_id = id.to_string();
         Ok(Reply::text(text).data(&Killed { shell_id, killed }))

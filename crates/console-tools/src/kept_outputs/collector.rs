@@ -150,5 +150,4 @@ fn without_half_start(bytes: &[u8]) -> &str {
 }
 
 #[cfg(test)]
-#[path = "collector_tests.rs"]
 mod tests;

@@ -67,9 +67,10 @@ impl<'q> LineCutter<'q> {
 /// line. The start of the line is shown if compilation fails, or if there is no match
 /// because the line is part of a longer match.
 fn compile(query: &GrepQuery) -> Option<Regex> {
-    let pattern = match query.literal {
-        true => regex::escape(&query.pattern),
-        false => query.pattern.clone(),
+    let pattern = if query.literal {
+        regex::escape(&query.pattern)
+    } else {
+        query.pattern.clone()
     };
     let lower = match query.case {
         Case::Sensitive => false,

@@ -73,18 +73,20 @@ impl Preview {
             return Self::reading(path);
         };
         let is_shown = |content: &Bytes| content.len() as u64 <= PREVIEW_BYTES;
-        let effect = match is_shown(&before) && is_shown(&after) {
-            true => Effect::diff(path.as_str(), &before, &after),
-            false => Effect::None,
+        let effect = if is_shown(&before) && is_shown(&after) {
+            Effect::diff(path.as_str(), &before, &after)
+        } else {
+            Effect::None
         };
         let size = after.len() as u64;
-        let accesses: Vec<Access> = match before.is_empty() {
+        let accesses: Vec<Access> = if before.is_empty() {
             // An empty file has no text to replace, so it is written.
-            true => vec![
+            vec![
                 Access::file(Op::Read, path.clone()),
                 Access::file(Op::Write, path.clone()).bytes(size),
-            ],
-            false => Intent::edit(path.clone()).bytes(size).accesses().collect(),
+            ]
+        } else {
+            Intent::edit(path.clone()).bytes(size).accesses().collect()
         };
         Self {
             expected_content: Some((at, ContentHash::of(&before))),

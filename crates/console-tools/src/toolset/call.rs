@@ -159,30 +159,16 @@ fn nearest<'t>(name: &str, tools: &'t OfferedTools) -> Vec<&'t str> {
     let mut near: Vec<(usize, &str)> = tools
         .definitions
         .iter()
-        .map(|tool| (distance(name.as_bytes(), tool.name.as_bytes()), &*tool.name))
+        .map(|tool| (distance(&name, &tool.name), &*tool.name))
         .filter(|(distance, known)| *distance <= (known.len() / 3).max(2))
         .collect();
     near.sort_unstable();
     near.into_iter().take(3).map(|(_, name)| name).collect()
 }
 
-/// Computes the edit distance.
-fn distance(one: &[u8], two: &[u8]) -> usize {
-    let mut row: Vec<usize> = (0..=two.len()).collect();
-    for (above, left) in one.iter().enumerate() {
-        let mut diagonal = above;
-        let mut last = above + 1;
-        for (cell, top) in row.iter_mut().skip(1).zip(two) {
-            let replaced = diagonal + usize::from(left != top);
-            diagonal = *cell;
-            last = replaced.min(diagonal + 1).min(last + 1);
-            *cell = last;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = above + 1;
-        }
-    }
-    row.last().copied().unwrap_or_default()
+/// Returns the edit distance in bytes.
+fn distance(one: &str, two: &str) -> usize {
+    strsim::generic_levenshtein(&one.as_bytes().to_vec(), &two.as_bytes().to_vec())
 }
 
 #[cfg(test)]
@@ -199,7 +185,7 @@ mod tests {
             ("grep", "grpe", 2),
             ("kitten", "sitting", 3),
         ] {
-            assert_eq!(distance(one.as_bytes(), two.as_bytes()), far, "{one} {two}");
+            assert_eq!(distance(one, two), far, "{one} {two}");
         }
     }
 }

@@ -91,15 +91,12 @@ async fn start(chat: &Chat, line: &str) -> String {
 /// through the settings of the tools.
 fn asking(place: &Place, by_rules: bool, options: Options, person: &RecordingApprover) -> Chat {
     let builder = Toolset::builder(Arc::clone(&place.backend)).options(options);
-    let builder = match by_rules {
-        true => builder.ruleset(Preset::Strict.ruleset()),
-        false => {
-            let ask = ToolSetting::action(Action::Ask);
-            let tools = Tool::ALL.iter();
-            builder.tool_settings(
-                tools.fold(ToolSettings::default(), |all, tool| all.with(*tool, ask)),
-            )
-        }
+    let builder = if by_rules {
+        builder.ruleset(Preset::Strict.ruleset())
+    } else {
+        let ask = ToolSetting::action(Action::Ask);
+        let tools = Tool::ALL.iter();
+        builder.tool_settings(tools.fold(ToolSettings::default(), |all, tool| all.with(*tool, ask)))
     };
     let builder = builder.approver(person.clone());
     builder.build().unwrap().conversation("c")

@@ -42,9 +42,10 @@ impl RecordingApprover {
 impl Approver for RecordingApprover {
     async fn ask(&self, question: &Question) -> Result<Answer, ApproverError> {
         self.asked.lock().unwrap().push(question.clone());
-        Ok(match self.yes.load(Ordering::SeqCst) {
-            true => Answer::yes(),
-            false => Answer::no().note("not today"),
+        Ok(if self.yes.load(Ordering::SeqCst) {
+            Answer::yes()
+        } else {
+            Answer::no().note("not today")
         })
     }
 }
