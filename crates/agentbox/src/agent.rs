@@ -10,18 +10,18 @@ use std::path::{Path, PathBuf};
 use sandbox_wire::agent::{AgentBinary, PROGRAM, VARIABLE};
 
 use crate::exit::Failure;
+use crate::files;
 use crate::system::{self, file_owner};
 
 /// The command that builds an agent and installs it where this program looks.
 pub(crate) const INSTALL: &str = "agentbox agent install";
 
 /// The advice if there is no directory for agents.
-pub(crate) const NO_DIRECTORY: &str = match system::REPORTS_FILE_OWNERS {
-    true => "this user has no home; set HOME or XDG_DATA_HOME, or give --dir",
-    false => {
-        "this system does not tell who else could replace an agent; give --dir, and name the agent there \
-         with SANDBOX_AGENT"
-    }
+pub(crate) const NO_DIRECTORY: &str = if system::REPORTS_FILE_OWNERS {
+    "this user has no home; set HOME or XDG_DATA_HOME, or give --dir"
+} else {
+    "this system does not tell who else could replace an agent; give --dir, and name the agent there \
+     with SANDBOX_AGENT"
 };
 
 /// The version of this program and its agents. The handshake refuses agents of other
@@ -49,11 +49,8 @@ pub(crate) fn all() -> Result<Vec<AgentBinary>, Failure> {
 /// Returns the directory where agents of this version are installed, or `None` for a
 /// user without a home.
 pub(crate) fn directory() -> Option<PathBuf> {
-    Some(
-        own_directory("XDG_DATA_HOME", ".local/share")?
-            .join("agents")
-            .join(VERSION),
-    )
+    let own = own_directory("XDG_DATA_HOME", ".local/share")?;
+    Some(own.join("agents").join(VERSION))
 }
 
 /// Returns the file name of an installed agent. A directory can hold one for each
@@ -118,17 +115,10 @@ pub(crate) fn host_arch() -> &'static str {
     }
 }
 
-/// Returns this program's directory below the one that a variable names, or below the
-/// home. Programs that others could have put there must not run, so there is no such
-/// directory on systems where owners are not known.
+/// Returns the user's directory for programs. Those that others could have put there
+/// must not run, so there is no such directory on systems where owners are not known.
 fn own_directory(name: &str, usual: &str) -> Option<PathBuf> {
-    if !system::REPORTS_FILE_OWNERS {
-        return None;
-    }
-    let path =
-        |name| Some(PathBuf::from(system::variable(name)?)).filter(|path| path.is_absolute());
-    let base = path(name).or_else(|| Some(path("HOME")?.join(usual)))?;
-    Some(base.join("agentbox"))
+    files::user_directory(name, usual).filter(|_| system::REPORTS_FILE_OWNERS)
 }
 
 /// Writes a program atomically. All users may execute it: in a container, another user

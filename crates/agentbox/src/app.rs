@@ -7,13 +7,15 @@ use backend_core::VPath;
 use console_tools::{Toolset, ToolsetBuilder};
 use permissions::Policy;
 
-use crate::backend::{BackendSpec, Opened};
-use crate::cli::Global;
-use crate::commands::mcp::readable;
+use crate::backend;
+use crate::backend::open_backend::OpenBackend;
+use crate::backend::spec::BackendSpec;
 use crate::config::{Config, default_config_path};
 use crate::exit::Failure;
 use crate::log;
+use crate::options::CommonOptions;
 use crate::rules::{Rules, Source};
+use crate::token;
 
 /// The configured program.
 #[derive(Debug)]
@@ -21,20 +23,20 @@ pub(crate) struct App {
     pub(crate) config: Config,
     pub(crate) rules: Option<Rules>,
     pub(crate) spec: BackendSpec,
-    /// A file whose content the tools must not show.
-    pub(crate) secret: Option<PathBuf>,
+    /// The file with the server's token, which the tools must not show.
+    pub(crate) token_file: Option<PathBuf>,
 }
 
 impl App {
     /// Reads the configuration and starts the log.
-    pub(crate) fn new(global: &Global) -> Result<Self, Failure> {
-        let config = Config::load(global.layer(), global.config.clone(), std::env::vars_os())?;
+    pub(crate) fn new(options: &CommonOptions) -> Result<Self, Failure> {
+        let config = Config::load(options.layer(), options.config.clone(), std::env::vars_os())?;
         log::start(config.log.as_deref())?;
         let rules = config.permissions.as_ref().map(Rules::configured);
         let rules = rules.transpose()?;
         let spec = config.backend.as_deref();
         let spec = BackendSpec::new(spec, &config.backends)?;
-        if global.allows_directories() && spec.allowed_directories().is_empty() {
+        if options.allows_directories() && spec.allowed_directories().is_empty() {
             return Err(Failure::usage(
                 "--allow-dir is for --backend local:DIR; other backends have no such directories",
             ));
@@ -43,13 +45,13 @@ impl App {
             config,
             rules,
             spec,
-            secret: None,
+            token_file: None,
         })
     }
 
     /// Opens the backend.
-    pub(crate) async fn open(&self) -> Result<Opened, Failure> {
-        let opened = self.spec.open().await?;
+    pub(crate) async fn open(&self) -> Result<OpenBackend, Failure> {
+        let opened = backend::open(&self.spec).await?;
         for file in self.own_files() {
             if let Some(directory) = opened.confined_above(&file) {
                 let (file, directory) = (file.display(), directory.display());
@@ -59,8 +61,8 @@ impl App {
                 )));
             }
         }
-        match &self.secret {
-            Some(secret) if !opened.paths_of(secret).is_empty() => Err(readable(secret)),
+        match &self.token_file {
+            Some(file) if !opened.paths_of(file).is_empty() => Err(token::readable(file)),
             _ => Ok(opened),
         }
     }
@@ -80,7 +82,7 @@ impl App {
     }
 
     /// Returns the paths of those files, as the tools know them.
-    fn protected(&self, opened: &Opened) -> Vec<VPath> {
+    fn protected(&self, opened: &OpenBackend) -> Vec<VPath> {
         let files = self.own_files();
         files
             .iter()
@@ -90,7 +92,7 @@ impl App {
 
     /// Builds the tools for a backend. Without rules everything inside it is allowed,
     /// except changing the files that define the rules.
-    pub(crate) fn toolset(&self, opened: &Opened) -> ToolsetBuilder {
+    pub(crate) fn toolset(&self, opened: &OpenBackend) -> ToolsetBuilder {
         let mut builder = Toolset::builder(Arc::clone(&opened.backend))
             .options(self.config.options.clone())
             .tool_settings(self.config.tools.clone())
@@ -105,7 +107,7 @@ impl App {
     }
 
     /// Returns advice on how to allow an operation that needs approval.
-    pub(crate) fn allowing(&self, opened: &Opened) -> &'static str {
+    pub(crate) fn allowing(&self, opened: &OpenBackend) -> &'static str {
         match (&opened.mounts, &self.rules) {
             (Some(_), None) => "set read_approval or write_approval = false for the mount",
             _ => "allow it in the rules",
@@ -122,7 +124,7 @@ impl App {
     }
 
     /// Returns the policy for the tools of a backend.
-    pub(crate) fn policy(&self, opened: &Opened) -> Policy {
+    pub(crate) fn policy(&self, opened: &OpenBackend) -> Policy {
         let working_dir = opened.backend.working_dir();
         let policy = match &self.rules {
             Some(rules) => Policy::builder()

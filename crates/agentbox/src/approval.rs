@@ -15,10 +15,8 @@ const TERMINAL: &str = "/dev/tty";
 /// needs approval is refused; `instead` says how to allow it.
 pub(crate) fn terminal(instead: &'static str) -> Interactive {
     Interactive::blocking(move |question| {
-        let terminal = match std::io::stderr().is_terminal() {
-            true => File::open(TERMINAL).ok(),
-            false => None,
-        };
+        let terminal = Some(TERMINAL).filter(|_| std::io::stderr().is_terminal());
+        let terminal = terminal.and_then(|terminal| File::open(terminal).ok());
         let terminal = terminal.ok_or_else(|| {
             ApproverError::new(format!("there is no terminal to ask on; {instead}"))
         })?;

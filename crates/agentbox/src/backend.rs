@@ -1,434 +1,66 @@
-//! The available backends, given as `NAME` or `NAME:ARGUMENT`.
+//! The backends that the program can open, given as `NAME` or `NAME:ARGUMENT`.
 //!
-//! A new backend needs one more file and one more line in [`KINDS`].
+//! A new backend needs one more file, a variant of [`Kind`], and its arms here.
 
 #[cfg(not(all(local, feature = "docker")))]
-mod absent;
+pub(crate) mod absent;
 mod composite;
-mod docker;
+#[cfg(feature = "docker")]
+pub(crate) mod docker;
+pub(crate) mod kind;
+#[cfg(local)]
 mod local;
+#[cfg(local)]
 mod mounts;
-mod opened;
+pub(crate) mod open_backend;
+pub(crate) mod spec;
 mod state;
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-
-use backend_core::Quoted;
+use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use serde::de::DeserializeOwned;
-use toml::{Table, Value};
 
-#[cfg(not(local))]
-pub(crate) use self::absent::without_local;
-#[cfg(feature = "docker")]
-pub(crate) use self::docker::Docker;
-pub(crate) use self::opened::{Opened, StopActions};
-use crate::config::resolve_path;
+use self::kind::Kind;
+use self::open_backend::OpenBackend;
+use self::spec::BackendSpec;
 use crate::exit::Failure;
-use crate::output;
 
-/// Every kind of backend.
-pub(crate) const KINDS: &[Kind] = &[
-    local::KIND,
-    state::KIND,
-    docker::KIND,
-    composite::KIND,
-    mounts::KIND,
-];
-
-/// Maximum nesting of backends. Anything deeper is taken for a mistake.
-const DEPTH: usize = 8;
-
-/// The default directory for files, under the current directory.
-pub(crate) const WORKSPACE: &str = "agentbox-workspace";
-
-/// The config key of the directories that a local backend reaches besides its own.
-pub(crate) const ALLOWED: &str = "allowed_directories";
-
-/// A kind of backend.
-#[derive(Debug)]
-pub(crate) struct Kind {
-    /// The name before the colon, and of its table in the config file.
-    pub(crate) name: &'static str,
-    /// The syntax of its specification.
-    pub(crate) usage: &'static str,
-    /// The meaning of the text after the colon.
-    pub(crate) argument: Argument,
-    /// The keys of its table.
-    pub(crate) keys: &'static [&'static str],
-    /// The keys whose values are paths, or begin with a path and a colon.
-    pub(crate) paths: &'static [&'static str],
-    /// Checks a specification without opening anything. Returns the kinds of the
-    /// backends it consists of.
-    pub(crate) check: fn(&BackendSpec) -> Result<Vec<&'static str>, Failure>,
-    /// Opens the backend.
-    pub(crate) open: Open,
-}
-
-/// The meaning of the text after the colon of a specification.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Argument {
-    /// The directory of this machine that holds the files.
-    Directory,
-    /// A file of this machine.
-    File,
-    /// Not a path of this machine.
-    Name,
-}
-
-/// The time at which slow preparations are made, such as building an image.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Prepare {
-    /// Before the backend is opened.
-    #[default]
-    Wait,
-    /// In the background; the first call waits for it.
-    Background,
-    /// When the backend needs it.
-    No,
-}
-
-/// The config tables of all kinds, by name.
-pub(crate) type Tables = BTreeMap<&'static str, Table>;
-
-type Open = for<'a> fn(&'a BackendSpec) -> BoxFuture<'a, Result<Opened, Failure>>;
-
-/// A specification of a backend.
-#[derive(Debug, Clone)]
-pub(crate) struct BackendSpec {
-    kind: &'static Kind,
-    /// The text after the colon. A path is absolute.
-    pub(crate) argument: Option<String>,
-    /// Whether this is the default, because the user named no backend. Its directory
-    /// may be created then.
-    pub(crate) implied: bool,
-    /// Whether the directory is created without a message.
-    pub(crate) quiet: bool,
-    /// The time of slow preparations.
-    pub(crate) prepare: Prepare,
-    /// Number of backends that it is nested in.
-    depth: usize,
-    tables: Tables,
-}
-
-impl BackendSpec {
-    /// Parses `NAME[:ARGUMENT]`; `None` is the default.
-    pub(crate) fn new(spec: Option<&str>, tables: &Tables) -> Result<Self, Failure> {
-        let implied = spec.is_none();
-        let workspace = format!("local:{WORKSPACE}");
-        let spec = spec.unwrap_or(&workspace);
-        let here = std::env::current_dir().map_err(|error| {
-            Failure::environment(format!("there is no current directory: {error}; go to one"))
-        })?;
-        let mut parsed = Self::from_spec(&absolute(spec, &here)?, tables.clone())?;
-        parsed.implied = implied;
-        Ok(parsed)
-    }
-
-    fn from_spec(spec: &str, tables: Tables) -> Result<Self, Failure> {
-        let (kind, argument) = split(spec);
-        let kind = kind.ok_or_else(|| unknown(spec))?;
-        Ok(Self {
-            kind,
-            argument: argument.map(str::to_owned),
-            implied: false,
-            quiet: false,
-            prepare: Prepare::default(),
-            depth: 0,
-            tables,
-        })
-    }
-
-    /// Creates the specification of a part of this backend, named in a file in
-    /// `directory`. `over` overrides the settings of its kind.
-    fn part(&self, spec: &str, directory: &Path, over: &Table) -> Result<Self, Failure> {
-        let mut part = Self::from_spec(&absolute(spec, directory)?, self.tables.clone())?;
-        part.depth = self.depth + 1;
-        part.prepare = self.prepare;
-        if part.depth > DEPTH {
-            return Err(Failure::usage(format!(
-                "{} is {DEPTH} backends deep in others; see that no file names itself",
-                Quoted::new(spec)
-            )));
-        }
-        let mut over = over.clone();
-        rebase(&mut over, part.kind, directory);
-        let table = part.tables.entry(part.kind.name).or_default();
-        table.extend(over);
-        Ok(part)
-    }
-
-    /// Returns the file named after the colon.
-    fn file(&self) -> Result<&Path, Failure> {
-        let file = self.argument.as_deref().filter(|file| !file.is_empty());
-        file.map(Path::new).ok_or_else(|| {
-            let (name, usage) = (self.kind.name, self.kind.usage);
-            Failure::usage(format!("{name} needs a file; write {usage}"))
-        })
-    }
-
-    /// Returns the specification with absolute paths, valid in any directory.
-    pub(crate) fn text(&self) -> String {
-        match &self.argument {
-            Some(argument) => format!("{}:{argument}", self.kind.name),
-            None => self.kind.name.to_owned(),
+/// Opens a backend.
+pub(crate) fn open(spec: &BackendSpec) -> BoxFuture<'_, Result<OpenBackend, Failure>> {
+    async move {
+        match spec.kind {
+            Kind::State => state::open(spec),
+            Kind::Composite => composite::open(spec).await,
+            #[cfg(local)]
+            Kind::Local => local::open(spec),
+            #[cfg(local)]
+            Kind::Mounts => mounts::open(spec),
+            #[cfg(not(local))]
+            Kind::Local | Kind::Mounts => Err(absent::without_local(spec.kind.usage())),
+            #[cfg(feature = "docker")]
+            Kind::Docker => docker::open(spec).await,
+            #[cfg(not(feature = "docker"))]
+            Kind::Docker => Err(absent::without_docker()),
         }
     }
-
-    /// Returns the directories that it reaches besides its own, if its kind has any.
-    pub(crate) fn allowed_directories(&self) -> Vec<String> {
-        let table = self.tables.get(local::KIND.name);
-        let allowed = table.filter(|_| self.kind.name == local::KIND.name);
-        let allowed = allowed.and_then(|table| table.get(ALLOWED)?.as_array());
-        let paths = allowed.into_iter().flatten().filter_map(Value::as_str);
-        paths.map(str::to_owned).collect()
-    }
-
-    /// Returns `true` if it may include containers.
-    pub(crate) fn has_containers(&self) -> bool {
-        [docker::KIND.name, composite::KIND.name].contains(&self.kind.name)
-    }
-
-    /// Returns `true` if it consists of mounts, which may need approval for writes.
-    pub(crate) fn has_mounts(&self) -> bool {
-        self.kind.name == mounts::KIND.name
-    }
-
-    /// Returns the file that defines its directories and the permissions in them.
-    pub(crate) fn described_in(&self) -> Option<&Path> {
-        let is_described = [composite::KIND.name, mounts::KIND.name].contains(&self.kind.name);
-        self.file().ok().filter(|_| is_described)
-    }
-
-    /// Returns the directory of this machine that holds the files, if there is one.
-    pub(crate) fn host_root(&self) -> Option<PathBuf> {
-        let directory = self.argument.as_deref().map(Path::new)?;
-        match self.kind.argument {
-            Argument::Directory => directory.canonicalize().ok(),
-            Argument::File | Argument::Name => None,
-        }
-    }
-
-    /// Checks the specification without opening anything. Returns the kinds of the
-    /// backends it consists of.
-    pub(crate) fn check(&self) -> Result<Vec<&'static str>, Failure> {
-        (self.kind.check)(self)
-    }
-
-    /// Returns the directory of this machine that holds the files, if there is one.
-    /// Only the default directory may be missing.
-    pub(crate) fn given_directory(&self) -> Result<Option<&Path>, Failure> {
-        if self.kind.argument != Argument::Directory {
-            return Ok(None);
-        }
-        let directory = self.argument.as_deref().filter(|path| !path.is_empty());
-        let directory = directory.map(Path::new).ok_or_else(|| {
-            let (name, usage) = (self.kind.name, self.kind.usage);
-            Failure::usage(format!(
-                "{name} needs a directory; write {usage}, such as {name}:."
-            ))
-        })?;
-        let shown = directory.display();
-        match directory.exists() {
-            true if !directory.is_dir() => Err(Failure::environment(format!(
-                "{shown} is not a directory; name one"
-            ))),
-            false if !self.implied => Err(Failure::environment(format!(
-                "there is no directory {shown}; create it with mkdir, or name another"
-            ))),
-            _ => Ok(Some(directory)),
-        }
-    }
-
-    /// Returns the directory of this machine that holds the files, if there is one.
-    /// Creates the default directory, and reports that.
-    pub(crate) fn directory(&self) -> Result<Option<&Path>, Failure> {
-        let Some(directory) = self.given_directory()? else {
-            return Ok(None);
-        };
-        if directory.exists() {
-            return Ok(Some(directory));
-        }
-        let shown = directory.display();
-        std::fs::create_dir_all(directory).map_err(|error| {
-            Failure::environment(format!(
-                "{shown} cannot be created: {error}; name a directory with --backend local:DIR"
-            ))
-        })?;
-        if !self.quiet {
-            output::note(&format!(
-                "agentbox: files are in {shown} (new); choose another directory with --backend local:DIR"
-            ));
-        }
-        Ok(Some(directory))
-    }
-
-    /// Opens the backend.
-    pub(crate) async fn open(&self) -> Result<Opened, Failure> {
-        (self.kind.open)(self).await
-    }
-
-    /// Reads its table in the config file.
-    fn settings<T: DeserializeOwned>(&self) -> Result<T, Failure> {
-        read_settings(self.kind.name, &self.tables)
-    }
+    .boxed()
 }
 
-/// Reads the table of a kind.
-fn read_settings<T: DeserializeOwned>(name: &str, tables: &Tables) -> Result<T, Failure> {
-    let settings = tables.get(name).cloned().unwrap_or_default().try_into();
-    settings.map_err(|error: toml::de::Error| {
-        let what: Vec<String> = error.to_string().lines().map(str::to_owned).collect();
-        Failure::usage(format!(
-            "the settings of {name} are wrong: {}; correct them in [{name}] of the config file",
-            what.join(" ").trim(),
-        ))
-    })
-}
-
-/// Makes the path in a specification absolute. Other texts are returned unchanged.
-pub(crate) fn absolute(spec: &str, directory: &Path) -> Result<String, Failure> {
-    let (kind, path) = match split(spec) {
-        (Some(kind), Some(path)) if !path.is_empty() => (kind, path),
-        _ => return Ok(spec.to_owned()),
-    };
-    match kind.argument {
-        Argument::Directory | Argument::File => {
-            let path = resolve_path(path, directory);
-            // A lossy conversion would name a different path.
-            let path = path.to_str().ok_or_else(|| {
-                let shown = directory.display();
-                Failure::usage(format!(
-                    "{shown} is not valid UTF-8; give an absolute path that is"
-                ))
-            })?;
-            Ok(format!("{}:{path}", kind.name))
-        }
-        Argument::Name => Ok(spec.to_owned()),
+/// Checks a specification without opening anything. Returns the kinds of the backends it
+/// consists of.
+pub(crate) fn check(spec: &BackendSpec) -> Result<Vec<Kind>, Failure> {
+    match spec.kind {
+        Kind::State => state::check(spec)?,
+        Kind::Composite => return composite::check(spec),
+        #[cfg(local)]
+        Kind::Local => local::check(spec)?,
+        #[cfg(local)]
+        Kind::Mounts => mounts::check(spec)?,
+        #[cfg(not(local))]
+        Kind::Local | Kind::Mounts => return Err(absent::without_local(spec.kind.usage())),
+        #[cfg(feature = "docker")]
+        Kind::Docker => docker::check(spec)?,
+        #[cfg(not(feature = "docker"))]
+        Kind::Docker => return Err(absent::without_docker()),
     }
-}
-
-/// Makes relative paths in a kind's table absolute, starting at `directory`.
-pub(crate) fn rebase(table: &mut Table, kind: &Kind, directory: &Path) {
-    for key in kind.paths {
-        match table.get_mut(*key) {
-            Some(Value::String(path)) => rebase_path(path, directory),
-            Some(Value::Array(paths)) => {
-                for path in paths {
-                    if let Value::String(path) = path {
-                        rebase_path(path, directory);
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Makes a path absolute. Names of volumes are left alone: they have no slash.
-fn rebase_path(path: &mut String, directory: &Path) {
-    let (source, rest) = match path.split_once(':') {
-        Some((source, rest)) => (source, Some(rest)),
-        None => (path.as_str(), None),
-    };
-    let is_path = rest.is_none() || source.contains('/') || matches!(source, "." | ".." | "~");
-    if is_path && !source.is_empty() {
-        let source = resolve_path(source, directory);
-        let source = source.to_string_lossy();
-        *path = match rest {
-            Some(rest) => format!("{source}:{rest}"),
-            None => source.into_owned(),
-        };
-    }
-}
-
-/// Returns the help text of `--backend`.
-pub(crate) fn help() -> String {
-    let usages = usages("or");
-    match cfg!(local) {
-        true => format!(
-            "Where the files are: {usages}; without it the directory {WORKSPACE}, which is created"
-        ),
-        false => format!("Where the files are: {usages}; this build has no local and no mounts"),
-    }
-}
-
-/// Lists the syntax of all backends.
-fn usages(before_last: &str) -> String {
-    let mut all: Vec<&str> = KINDS.iter().map(|kind| kind.usage).collect();
-    let last = all.pop().unwrap_or_default();
-    format!("{} {before_last} {last}", all.join(", "))
-}
-
-fn split(spec: &str) -> (Option<&'static Kind>, Option<&str>) {
-    let (name, argument) = match spec.split_once(':') {
-        Some((name, argument)) => (name, Some(argument)),
-        None => (spec, None),
-    };
-    (KINDS.iter().find(|kind| kind.name == name), argument)
-}
-
-fn unknown(spec: &str) -> Failure {
-    let there_are = usages("and");
-    let name = spec.split(':').next().unwrap_or(spec);
-    let advice = match Path::new(spec).is_dir() {
-        true => format!("; for the directory write local:{spec}"),
-        false => "; use one of them".to_owned(),
-    };
-    let name = Quoted::new(name);
-    Failure::usage(format!(
-        "this version has no backend {name}, there are {there_are}{advice}"
-    ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parse(spec: &str) -> Result<BackendSpec, Failure> {
-        BackendSpec::new(Some(spec), &Tables::new())
-    }
-
-    #[test]
-    fn specifications_are_read() {
-        let state = parse("state").unwrap();
-        assert_eq!(state.text(), "state");
-        let local = parse("local:/tmp/a:b").unwrap();
-        assert_eq!(local.text(), "local:/tmp/a:b");
-        let relative = parse("local:a").unwrap();
-        assert!(Path::new(&relative.argument.unwrap()).is_absolute());
-        let image = parse("docker:python:3.12").unwrap();
-        assert_eq!(image.text(), "docker:python:3.12");
-        let default = BackendSpec::new(None, &Tables::new()).unwrap();
-        assert!(default.implied && default.text().ends_with(WORKSPACE));
-    }
-
-    #[test]
-    fn paths_of_tables_start_where_the_file_is() {
-        let mut table: Table = toml::from_str(
-            r#"ca_bundle = "ca.pem"
-               volumes = ["data:/data", "./src:/src:ro", "/abs:/abs"]
-               image = "a/b""#,
-        )
-        .unwrap();
-        rebase(&mut table, &docker::KIND, Path::new("/etc"));
-        assert_eq!(table["ca_bundle"].as_str(), Some("/etc/ca.pem"));
-        let volumes = table["volumes"].to_string();
-        assert_eq!(
-            volumes,
-            r#"["data:/data", "/etc/src:/src:ro", "/abs:/abs"]"#
-        );
-        assert_eq!(table["image"].as_str(), Some("a/b"));
-    }
-
-    #[test]
-    fn what_there_is_not_is_an_error_that_says_what_there_is() {
-        for spec in ["k8s:pod", "", "Local:/"] {
-            let error = parse(spec).unwrap_err().to_string();
-            assert!(error.contains("local:DIR, state[:FILE], docker"), "{error}");
-        }
-        let error = parse("/").unwrap_err().to_string();
-        assert!(error.contains("write local:/"), "{error}");
-    }
+    Ok(vec![spec.kind])
 }

@@ -1,16 +1,18 @@
 //! The command line.
 
-use std::path::PathBuf;
+use std::process::ExitCode;
 
-use clap::builder::{PossibleValue, PossibleValuesParser};
-use clap::{Args, Parser, Subcommand};
-use toml::{Table, Value};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
-use crate::backend;
+use crate::app::App;
 #[cfg(feature = "docker")]
 use crate::commands::{agent, runtimes, sandboxes};
-use crate::commands::{call, check, completions, doctor, man, mcp, mcp_config, run, tools, tour};
-use crate::config::resolve_path;
+use crate::commands::{
+    call, check, completions, console, doctor, man, mcp, mcp_config, run, tools, tour,
+};
+use crate::exit::Failure;
+use crate::options::CommonOptions;
+use crate::runtime::{block_on, block_on_one_thread};
 
 const MORE: &str = "\
 Every option can also be set by a variable (AGENTBOX_BACKEND for --backend) or in \
@@ -27,80 +29,13 @@ backend cannot do it, 64 wrong usage, 130 ended by Ctrl-C.";
 #[command(name = "agentbox", version, after_help = MORE)]
 pub(crate) struct Cli {
     #[command(flatten)]
-    pub(crate) global: Global,
+    options: CommonOptions,
     #[command(subcommand)]
-    pub(crate) command: Option<Command>,
-}
-
-/// Options common to all commands.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Common options")]
-pub(crate) struct Global {
-    #[arg(long, global = true, value_name = "BACKEND", help = backend::help())]
-    backend: Option<String>,
-    /// The permission rules: default, permissive, readonly, strict, or a file with
-    /// rules; without it everything inside the backend is allowed.
-    #[arg(long, global = true, value_name = "PRESET|FILE")]
-    permissions: Option<String>,
-    /// Another directory that the file tools of local:DIR reach; paths are then
-    /// those of this machine. Can be given more than once.
-    #[arg(long = "allow-dir", global = true, value_name = "DIR")]
-    allow_dirs: Vec<String>,
-    /// The format of file edits.
-    #[arg(long, global = true, value_name = "FORMAT", value_parser = PossibleValuesParser::new(["str_replace", "hashline"]))]
-    edit_format: Option<String>,
-    /// Which tools there are, and how much their descriptions say.
-    #[arg(long, global = true, value_name = "PROFILE", value_parser = PossibleValuesParser::new(profiles()))]
-    profile: Option<String>,
-    /// The level logged to standard error: off, error, warn, info, debug, trace, or a
-    /// filter such as warn,backend_local=debug.
-    #[arg(long, global = true, value_name = "LEVEL|FILTER")]
-    log: Option<String>,
-    /// The config file.
-    #[arg(long, global = true, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
-}
-
-/// Returns the profiles. `agent`, an alias of `lean`, is its name in
-/// pydantic-ai-backend.
-fn profiles() -> [PossibleValue; 3] {
-    let lean = PossibleValue::new("lean").alias("agent");
-    ["coding".into(), lean, "filesystem".into()]
-}
-
-impl Global {
-    /// Returns `true` if directories were given that only one kind of backend supports.
-    pub(crate) fn allows_directories(&self) -> bool {
-        !self.allow_dirs.is_empty()
-    }
-
-    /// Returns the flags as a layer of the configuration.
-    pub(crate) fn layer(&self) -> Table {
-        let flags = [
-            ("backend", &self.backend),
-            ("permissions", &self.permissions),
-            ("edit_format", &self.edit_format),
-            ("profile", &self.profile),
-            ("log", &self.log),
-        ];
-        let given = flags.into_iter().filter_map(|(key, value)| {
-            let value = value.as_ref()?;
-            Some((key.to_owned(), Value::from(value.as_str())))
-        });
-        let mut layer: Table = given.collect();
-        if !self.allow_dirs.is_empty() {
-            let here = std::env::current_dir().unwrap_or_default();
-            let absolute = |path: &String| resolve_path(path, &here).to_string_lossy().into_owned();
-            let paths: Vec<String> = self.allow_dirs.iter().map(absolute).collect();
-            let local = Table::from_iter([(backend::ALLOWED.to_owned(), paths.into())]);
-            layer.insert("local".to_owned(), local.into());
-        }
-        layer
-    }
+    command: Option<Command>,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+enum Command {
     /// Serves the tools to an MCP client.
     Mcp(mcp::Args),
     /// Prints what an MCP client's configuration needs.
@@ -134,10 +69,44 @@ pub(crate) enum Command {
     Man(man::Args),
 }
 
+impl Cli {
+    /// Runs the given command.
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        let app = || App::new(&self.options);
+        match self.command {
+            None => block_on(console::run(app()?)),
+            Some(Command::Mcp(args)) => {
+                let app = app()?;
+                // Passing each message of a single client between threads costs more
+                // than handling it.
+                if args.listens(&app.config.mcp) {
+                    block_on(mcp::run(app, args))
+                } else {
+                    block_on_one_thread(mcp::run(app, args))
+                }
+            }
+            Some(Command::McpConfig(args)) => mcp_config::run(&app()?, &args),
+            Some(Command::Call(args)) => block_on(call::run(&app()?, args)),
+            Some(Command::Tools(args)) => block_on(tools::run(app()?, &args)),
+            Some(Command::Run(args)) => block_on(run::run(&app()?, args)),
+            Some(Command::Check(args)) => check::run(&args),
+            Some(Command::Doctor(args)) => block_on(doctor::run(&self.options, &args)),
+            #[cfg(feature = "docker")]
+            Some(Command::Runtimes(args)) => block_on(runtimes::run(&app()?, args)),
+            #[cfg(feature = "docker")]
+            Some(Command::Sandboxes(args)) => block_on(sandboxes::run(&app()?, args)),
+            #[cfg(feature = "docker")]
+            Some(Command::Agent(args)) => block_on(agent::run(&app()?, args)),
+            Some(Command::Tour(args)) => block_on(tour::run(&args)),
+            Some(Command::Completions(args)) => completions::run(&args, Self::command()),
+            Some(Command::Man(args)) => man::run(&args, Self::command()),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory as _;
 
     #[test]
     fn the_command_line_is_sound() {

@@ -4,7 +4,7 @@
 //! misspelt `permissions` would allow everything.
 
 mod keys;
-mod layers;
+pub(crate) mod layers;
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -16,8 +16,8 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 use self::keys::KnownKeys;
-pub(crate) use self::layers::{ForwardedVariable, read_text, resolve_path};
-use crate::backend::{KINDS, Tables};
+use self::layers::ForwardedVariable;
+use crate::backend::kind::{Kind, Tables};
 use crate::exit::Failure;
 
 /// The complete configuration.
@@ -134,30 +134,26 @@ fn defaults() -> Result<Table, Failure> {
 
 fn read(mut table: Table, whose: &str) -> Result<Config, Failure> {
     let mut backends = Tables::new();
-    for kind in KINDS {
-        match table.remove(kind.name) {
+    for kind in Kind::ALL {
+        let name = kind.name();
+        match table.remove(name) {
             None => {}
-            Some(Value::Table(settings)) => drop(backends.insert(kind.name, settings)),
+            Some(Value::Table(settings)) => drop(backends.insert(kind, settings)),
             Some(_) => {
                 return Err(Failure::usage(format!(
-                    "{whose} sets {:?} to something that is not a table; write [{}]",
-                    kind.name, kind.name
+                    "{whose} sets {name:?} to something that is not a table; write [{name}]"
                 )));
             }
         }
     }
     let mut config: Config = table.try_into().map_err(|error: toml::de::Error| {
         let what = error.to_string();
-        let what: Vec<&str> = what.lines().map(str::trim).collect();
-        let what = what.join(" ");
-        let mut words: Vec<&str> = what.split_whitespace().collect();
-        for word in &mut words {
+        let words = what.split_whitespace().map(|word| match word {
             // Plain words for the user.
-            if matches!(*word, "usize" | "u64" | "u32" | "u16") {
-                *word = "a whole number";
-            }
-        }
-        let what = words.join(" ");
+            "usize" | "u64" | "u32" | "u16" => "a whole number",
+            word => word,
+        });
+        let what = words.collect::<Vec<&str>>().join(" ");
         Failure::usage(format!("{whose} is wrong: {what}; correct it there"))
     })?;
     config.backends = backends;
@@ -199,5 +195,4 @@ pub(crate) fn config_directory(variables: &[(OsString, OsString)]) -> Option<Pat
 }
 
 #[cfg(test)]
-#[path = "config/config_tests.rs"]
 mod tests;

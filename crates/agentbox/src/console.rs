@@ -2,18 +2,18 @@
 
 mod ask;
 mod complete;
-mod help;
+pub(crate) mod help;
 mod language;
 mod reader;
 pub(crate) mod safe;
 mod schema;
 mod show;
 mod signals;
+mod style;
 mod words;
 pub(crate) mod wrap;
 
 use std::io::{self, IsTerminal as _};
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -22,58 +22,25 @@ use console_tools::{Chat, Definitions, ToolsetBuilder};
 use permissions::approval::Strict;
 use serde_json::Value;
 
+use self::language::{ParseError, Request};
+use self::reader::Reader;
+use self::reader::input::{Input, Prompt};
+use self::show::{Live, Screen};
+use self::signals::{INTERRUPTED, Signal, Signals};
+use self::words::Until;
 use crate::exit;
-use language::{ParseError, Request};
-use reader::{Input, Reader};
-use show::{Live, Screen, Style};
-use signals::{INTERRUPTED, Signal, Signals};
+use crate::files::user_directory;
+use crate::system::{self, TerminalState};
 
 /// The parameters of the console. The console sets the approver itself.
 #[derive(Debug)]
 pub(crate) struct Session {
-    builder: ToolsetBuilder,
+    pub(crate) toolset: ToolsetBuilder,
     /// Advice on how to allow an operation that needs approval.
-    allowing: &'static str,
-    backend: Option<String>,
-    history: Option<PathBuf>,
-}
-
-impl Session {
-    pub(crate) fn new(builder: ToolsetBuilder, allowing: &'static str) -> Self {
-        Self {
-            builder,
-            allowing,
-            backend: None,
-            history: default_history(),
-        }
-    }
-
-    /// Sets the backend's specification, such as `local:DIR`. The prompt shows the part
+    pub(crate) allowing: &'static str,
+    /// The backend's specification, such as `local:DIR`. The prompt shows the part
     /// before the colon.
-    #[must_use]
-    pub(crate) fn backend(mut self, name: impl Into<String>) -> Self {
-        self.backend = Some(safe::text(&name.into()));
-        self
-    }
-
-    fn prompt(&self) -> String {
-        let name = self.backend.as_deref().unwrap_or("agentbox");
-        let kind = name.split(':').next().unwrap_or(name);
-        format!("{kind}> ")
-    }
-}
-
-/// Returns an environment variable that is not empty.
-#[allow(clippy::disallowed_methods, reason = "this is the program")]
-fn variable(name: &str) -> Option<std::ffi::OsString> {
-    std::env::var_os(name).filter(|value| !value.is_empty())
-}
-
-fn default_history() -> Option<PathBuf> {
-    let state = variable("XDG_STATE_HOME").map(PathBuf::from);
-    let home = || Some(PathBuf::from(variable("HOME")?).join(".local/state"));
-    let state = state.filter(|path| path.is_absolute()).or_else(home)?;
-    Some(state.join("agentbox/history"))
+    pub(crate) backend: String,
 }
 
 /// Runs until the user leaves. Without a terminal, runs the requests on standard input;
@@ -83,7 +50,7 @@ fn default_history() -> Option<PathBuf> {
 ///
 /// If the tools cannot be built, or the terminal or the backend cannot be used.
 pub(crate) async fn run(session: Session) -> anyhow::Result<ExitCode> {
-    let terminal = signals::Terminal::now();
+    let terminal = TerminalState::now();
     let result = serve(session, terminal.clone()).await;
     terminal.restore();
     match result {
@@ -98,30 +65,32 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-async fn serve(session: Session, state: signals::Terminal) -> anyhow::Result<ExitCode> {
+async fn serve(session: Session, state: TerminalState) -> anyhow::Result<ExitCode> {
     let terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
-    let dumb = variable("TERM").is_none_or(|term| term == "dumb");
+    let dumb = system::variable("TERM").is_none_or(|term| term == "dumb");
     let screen = Screen {
         terminal,
-        colour: terminal && !dumb && variable("NO_COLOR").is_none(),
+        colour: terminal && !dumb && system::variable("NO_COLOR").is_none(),
     };
-    let prompt = session.prompt();
-    let builder = match terminal {
-        true => session.builder.approver(ask::TerminalApprover::new(screen)),
-        false => session.builder.approver(ask::NoTerminal(session.allowing)),
+    let toolset = if terminal {
+        let approver = ask::TerminalApprover::new(screen);
+        session.toolset.approver(approver)
+    } else {
+        session.toolset.approver(ask::NoTerminal(session.allowing))
     };
-    let chat = builder.build()?.conversation("console");
+    let chat = toolset.build()?.conversation("console");
     let without_prompts = chat.approver(Strict);
+    let backend = safe::text(&session.backend);
     if terminal {
-        screen.print(&greeting(session.backend.as_deref(), screen))?;
+        screen.print(&greeting(&backend, screen))?;
     }
-    let typed = terminal.then(|| reader::Terminal {
-        prompt,
+    let prompt = terminal.then(|| Prompt {
+        text: format!("{}> ", backend.split(':').next().unwrap_or(&backend)),
         colour: screen.colour,
-        history: session.history,
+        history: user_directory("XDG_STATE_HOME", ".local/state").map(|own| own.join("history")),
         chat: without_prompts.clone(),
     });
-    let reader = Reader::start(typed).context("no thread can be started to read input")?;
+    let reader = Reader::start(prompt).context("no thread can be started to read input")?;
     let console = Console {
         screen,
         chat,
@@ -132,13 +101,11 @@ async fn serve(session: Session, state: signals::Terminal) -> anyhow::Result<Exi
     console.serve(reader).await
 }
 
-fn greeting(backend: Option<&str>, screen: Screen) -> String {
+fn greeting(backend: &str, screen: Screen) -> String {
     let version = env!("CARGO_PKG_VERSION");
-    let name = screen.paint(Style::Bold, &format!("agentbox {version}"));
-    let files = backend.map(|backend| format!("Files: {backend}\n"));
-    let files = files.unwrap_or_default();
+    let name = screen.paint(style::BOLD, &format!("agentbox {version}"));
     let text = format!(
-        "{name}: the tools of an AI agent, in your hands\n{files}Type help; Tab completes; Ctrl-D leaves.\n"
+        "{name}: the tools of an AI agent, in your hands\nFiles: {backend}\nType help; Tab completes; Ctrl-D leaves.\n"
     );
     wrap::lines(&text, screen.width())
 }
@@ -202,10 +169,11 @@ impl Console {
     /// Returns the exit code. With a terminal it is success, because the user has seen
     /// all failures.
     fn code(&self) -> ExitCode {
-        match self.screen.terminal {
-            true => ExitCode::SUCCESS,
-            false => ExitCode::from(self.code),
-        }
+        ExitCode::from(if self.screen.terminal {
+            exit::SUCCESS
+        } else {
+            self.code
+        })
     }
 
     /// Executes all requests in a text, up to the first one that is not understood.
@@ -238,22 +206,17 @@ impl Console {
     }
 
     fn help(&mut self, about: Option<&str>, tools: &Definitions) -> io::Result<()> {
-        let text = match about {
-            None => Some(help::all(tools, self.screen)),
-            Some(name) => help::tool(name, tools, self.screen),
+        let Some(name) = about else {
+            return self.screen.print(&help::all(tools, self.screen));
         };
-        match (text, about) {
-            (Some(text), _) => self.screen.print(&text),
-            (None, about) => {
-                self.failed(exit::FIXABLE);
-                let name = about.unwrap_or_default();
-                let suggestion = language::suggestion(name, tools);
-                let text = format!(
-                    "there is no tool '{name}'{suggestion}; type tools to see those there are"
-                );
-                self.screen.print_error(&text)
-            }
+        if let Some(text) = help::tool(name, tools, self.screen) {
+            return self.screen.print(&text);
         }
+        self.failed(exit::FIXABLE);
+        let suggestion = language::suggestion(name, tools);
+        let text =
+            format!("there is no tool '{name}'{suggestion}; type tools to see those there are");
+        self.screen.print_error(&text)
     }
 
     async fn call(
@@ -267,9 +230,10 @@ impl Console {
         let observer = Arc::<Live>::clone(&live);
         let calling = async {
             let preview = preview(without_prompts, tool, &arguments, tools).await;
-            let reply = match screen.terminal {
-                true => chat.call_observed(tool, arguments, observer).await,
-                false => chat.call(tool, arguments).await,
+            let reply = if screen.terminal {
+                chat.call_observed(tool, arguments, observer).await
+            } else {
+                chat.call(tool, arguments).await
             };
             (reply, preview)
         };
@@ -291,10 +255,11 @@ impl Console {
                 self.failed(exit::FIXABLE);
                 live.finish()?;
                 self.screen.print_error("\ncancelled")?;
-                match self.screen.terminal {
-                    true => Ok(Next::Stop),
-                    false => Ok(Next::Leave(INTERRUPTED.into())),
-                }
+                Ok(if self.screen.terminal {
+                    Next::Stop
+                } else {
+                    Next::Leave(INTERRUPTED.into())
+                })
             }
             Err(Signal::Leave(code)) => Ok(Next::Leave(code.into())),
         }
@@ -302,7 +267,6 @@ impl Console {
 }
 
 fn parse_error_text(error: ParseError) -> String {
-    use words::Until;
     match error {
         ParseError::Invalid(why) => why,
         ParseError::Incomplete(Until::Char(c)) => {
@@ -333,12 +297,7 @@ impl Preview {
 
 /// Returns the number and position of the changes.
 fn change_position(reply: &console_tools::Reply) -> Value {
-    let field = |name: &str| {
-        reply
-            .structured
-            .as_ref()
-            .and_then(|data| data.get(name).cloned())
-    };
+    let field = |name: &str| reply.structured.as_ref()?.get(name).cloned();
     Value::from_iter([field("replacements"), field("first_line")].map(Option::unwrap_or_default))
 }
 

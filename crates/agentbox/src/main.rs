@@ -18,7 +18,9 @@ mod commands;
 mod config;
 mod console;
 mod exit;
+mod files;
 mod log;
+mod options;
 mod output;
 #[cfg(feature = "docker")]
 mod progress;
@@ -26,6 +28,7 @@ mod rules;
 mod runtime;
 mod signals;
 mod system;
+mod token;
 
 use std::process::ExitCode;
 
@@ -50,7 +53,7 @@ fn main() -> ExitCode {
             return ExitCode::from(if fine { exit::SUCCESS } else { exit::USAGE });
         }
     };
-    commands::run(cli).unwrap_or_else(|failure| {
+    cli.run().unwrap_or_else(|failure| {
         output::error(&failure);
         failure.exit_code()
     })

@@ -1,7 +1,7 @@
 //! Printing: results to standard output, everything else to standard error.
 
 use std::borrow::Cow;
-use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
+use std::io::{self, ErrorKind, IsTerminal as _, Write};
 
 use serde::Serialize;
 
@@ -11,11 +11,11 @@ use crate::exit::Failure;
 /// Prints to standard output, with colours only on a terminal. A closed pipe is not a
 /// failure.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    written(write(text))
+    written(write_line(&mut anstream::stdout().lock(), text))
 }
 
-fn write(text: &str) -> io::Result<()> {
-    let mut out = anstream::stdout().lock();
+/// Writes text, with a line end if it has none.
+fn write_line(out: &mut dyn Write, text: &str) -> io::Result<()> {
     out.write_all(text.as_bytes())?;
     if !text.ends_with('\n') && !text.is_empty() {
         out.write_all(b"\n")?;
@@ -27,19 +27,12 @@ fn write(text: &str) -> io::Result<()> {
 /// codes; a pipe gets the text unchanged.
 pub(crate) fn print_foreign(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    let text = match out.is_terminal() {
-        true => sanitized(text),
-        false => Cow::Borrowed(text),
+    let text = if out.is_terminal() {
+        sanitized(text)
+    } else {
+        Cow::Borrowed(text)
     };
-    let end: &[u8] = match text.ends_with('\n') || text.is_empty() {
-        true => b"",
-        false => b"\n",
-    };
-    let done = out.write_all(text.as_bytes());
-    written(
-        done.and_then(|()| out.write_all(end))
-            .and_then(|()| out.flush()),
-    )
+    written(write_line(&mut out, &text))
 }
 
 /// Prints data as JSON.
@@ -57,12 +50,13 @@ pub(crate) fn note(text: &str) {
     let _ = writeln!(out, "{text}");
 }
 
+/// Reports a failure, unless it has no message.
 pub(crate) fn error(failure: &Failure) {
-    let style = anstyle::AnsiColor::Red.on_default().bold();
-    note(&format!(
-        "{style}error:{style:#} {}",
-        sanitized(&failure.to_string())
-    ));
+    let message = failure.to_string();
+    if !message.is_empty() {
+        let style = anstyle::AnsiColor::Red.on_default().bold();
+        note(&format!("{style}error:{style:#} {}", sanitized(&message)));
+    }
 }
 
 fn written(result: io::Result<()>) -> Result<(), Failure> {
@@ -77,9 +71,10 @@ fn written(result: io::Result<()>) -> Result<(), Failure> {
 /// Replaces characters that could move the cursor, hide text or change its direction.
 pub(crate) fn sanitized(text: &str) -> Cow<'_, str> {
     let bad = |c: char| (c.is_control() && c != '\n' && c != '\t') || safe::is_unseen(c);
-    match text.contains(bad) {
-        true => Cow::Owned(text.replace(bad, "\u{fffd}")),
-        false => Cow::Borrowed(text),
+    if text.contains(bad) {
+        Cow::Owned(text.replace(bad, "\u{fffd}"))
+    } else {
+        Cow::Borrowed(text)
     }
 }
 

@@ -60,12 +60,11 @@ impl ProgressDisplay {
 
     fn pulling(&mut self, image: &str) {
         let image = one_line(image);
-        match self.on_terminal {
-            true => {
-                let bar = self.bar.get_or_insert_with(|| bar(&self.name));
-                bar.set_message(format!("pulling {image}"));
-            }
-            false => output::note(&format!("agentbox: pulling {image}")),
+        if self.on_terminal {
+            let bar = self.bar.get_or_insert_with(|| bar(&self.name));
+            bar.set_message(format!("pulling {image}"));
+        } else {
+            output::note(&format!("agentbox: pulling {image}"));
         }
     }
 

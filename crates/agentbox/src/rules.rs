@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use permissions::{Action, Op, Preset, Ruleset};
 use toml::Value;
 
-use crate::config::read_text;
 use crate::exit::Failure;
+use crate::files::read_text;
 
 /// Rules and their source.
 #[derive(Debug, Clone)]
@@ -45,9 +45,10 @@ impl Rules {
         }
         let text = read_text(path, "ruleset")?;
         let json = path.extension().is_some_and(|end| end == "json");
-        let read = match json {
-            true => Ruleset::from_json(&text),
-            false => Ruleset::from_toml(&text),
+        let read = if json {
+            Ruleset::from_json(&text)
+        } else {
+            Ruleset::from_toml(&text)
         };
         let ruleset =
             read.map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;

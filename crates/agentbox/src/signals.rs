@@ -62,10 +62,10 @@ impl Interrupts {
     }
 
     /// Waits for `work`, but drops it at the first signal.
-    pub(crate) async fn unless<T>(&self, work: impl Future<Output = T>) -> Result<T, u8> {
+    pub(crate) async fn unless<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
         tokio::select! {
             biased;
-            code = self.wait() => Err(code),
+            code = self.wait() => Err(Failure::interrupted(code)),
             done = work => Ok(done),
         }
     }

@@ -1,33 +1,26 @@
 //! Everything that depends on the operating system: signals, terminals and owners of
 //! files.
 
+mod owner;
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
 use std::ffi::OsString;
 
 #[cfg(unix)]
-#[path = "system/unix.rs"]
-mod this;
+use self::unix as platform;
 #[cfg(windows)]
-#[path = "system/windows.rs"]
-mod this;
+use self::windows as platform;
 
-pub(crate) use self::this::{
-    ProcessGroup, StopSignals, Stream, Terminal, columns_of, file_owner, ignores_hangup,
+pub(crate) use self::platform::{
+    ProcessGroup, StopSignals, Stream, TerminalState, columns_of, file_owner, ignores_hangup,
     is_executable, is_same, make_directories, make_executable, make_private,
 };
 
 /// Whether this system tells the owner of a file.
 pub(crate) const REPORTS_FILE_OWNERS: bool = cfg!(unix);
-
-/// The owner of a file, and the permissions of others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct FileOwner {
-    /// Whether the owner is the user that runs this program.
-    pub(crate) is_own: bool,
-    /// Whether the owner is root.
-    pub(crate) is_root: bool,
-    /// The mode bits.
-    pub(crate) mode: u32,
-}
 
 /// Returns an environment variable that is not empty.
 #[expect(

@@ -13,9 +13,6 @@ use crate::system;
 /// The embedded agents by processor.
 const AGENTS: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/agents.rs"));
 
-/// Size of the gzip trailer: a checksum and the length of the content.
-const TRAILER: usize = 8;
-
 /// Returns the agents that could be unpacked.
 pub(super) fn agents() -> Vec<AgentBinary> {
     let unpacked = |(arch, packed): &(&str, &[u8])| {
@@ -59,28 +56,24 @@ fn unpack(arch: &str, packed: &[u8], directory: &Path) -> io::Result<PathBuf> {
 fn make_private(directory: &Path) -> io::Result<()> {
     system::make_directories(directory, 0o700)?;
     let found = fs::symlink_metadata(directory)?;
-    match found.is_dir() && super::is_own(&found) {
-        true => super::shared_above(directory),
-        false => Err(io::Error::new(
-            io::ErrorKind::PermissionDenied,
-            "others can write there",
-        )),
+    if found.is_dir() && super::is_own(&found) {
+        return super::shared_above(directory);
     }
+    Err(io::Error::new(
+        io::ErrorKind::PermissionDenied,
+        "others can write there",
+    ))
 }
 
-/// Returns the checksum and the length of the content.
+/// Returns the checksum and the length of the content, the last bytes of gzip.
 fn trailer(packed: &[u8]) -> io::Result<(u32, u32)> {
-    let (_, last) = packed
-        .split_last_chunk::<TRAILER>()
+    let (rest, length) = packed
+        .split_last_chunk()
         .ok_or(io::ErrorKind::UnexpectedEof)?;
-    let number = |bytes: &[u8]| {
-        bytes
-            .iter()
-            .rev()
-            .fold(0, |sum, byte| sum << 8 | u32::from(*byte))
-    };
-    let (checksum, length) = last.split_at(TRAILER / 2);
-    Ok((number(checksum), number(length)))
+    let (_, checksum) = rest
+        .split_last_chunk()
+        .ok_or(io::ErrorKind::UnexpectedEof)?;
+    Ok((u32::from_le_bytes(*checksum), u32::from_le_bytes(*length)))
 }
 
 #[cfg(test)]
@@ -133,7 +126,8 @@ mod tests {
         let temporary = tempfile::tempdir().unwrap();
         let directory = temporary.path().join("agents");
         let mut damaged = packed(&[7; 10_000]);
-        let middle = damaged.len() - TRAILER;
+        // The first byte of the checksum.
+        let middle = damaged.len() - 8;
         damaged[middle] ^= 1;
         assert!(unpack("amd64", &damaged, &directory).is_err());
         assert!(unpack("amd64", b"short", &directory).is_err());

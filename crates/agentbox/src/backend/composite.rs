@@ -6,25 +6,14 @@ use std::sync::Arc;
 
 use backend_composite::{Composite, Route};
 use backend_core::{Quoted, VPath};
-use futures::FutureExt as _;
-use futures::future::BoxFuture;
 use serde::Deserialize;
 use toml::Table;
 
-use super::opened::HostDir;
-use super::{Argument, BackendSpec, Kind, Opened};
-use crate::config::read_text;
+use super::kind::Kind;
+use super::open_backend::{HostDir, OpenBackend, StopActions};
+use super::spec::BackendSpec;
 use crate::exit::Failure;
-
-pub(super) const KIND: Kind = Kind {
-    name: "composite",
-    usage: "composite:FILE",
-    argument: Argument::File,
-    keys: &[],
-    paths: &[],
-    check,
-    open,
-};
+use crate::files::read_toml;
 
 /// The parsed file.
 #[derive(Debug, Deserialize)]
@@ -79,101 +68,90 @@ impl Part {
 
 impl CompositeFile {
     fn read(file: &Path) -> Result<Self, Failure> {
-        let shown = file.display();
-        let text = read_text(file, "composite")?;
-        let wrong = |what: &str| Failure::usage(format!("{shown}: {what}; correct it there"));
-        let written: Self = toml::from_str(&text).map_err(|error: toml::de::Error| {
-            let start = error.span().map_or(0, |span| span.start);
-            let before = text.get(..start).unwrap_or_default();
-            let line = before.matches('\n').count() + 1;
-            Failure::usage(format!(
-                "{shown}:{line}: {}; correct it there",
-                error.message()
-            ))
-        })?;
-        match written.default.is_none() && written.routes.is_empty() {
-            true => Err(wrong(
-                "it names no backend, write default = \"BACKEND\" and [routes]",
-            )),
-            false => Ok(written),
+        let written: Self = read_toml(file, "composite")?;
+        if written.default.is_none() && written.routes.is_empty() {
+            return Err(Failure::usage(format!(
+                "{}: it names no backend, write default = \"BACKEND\" and [routes]; correct it there",
+                file.display()
+            )));
         }
+        Ok(written)
+    }
+
+    /// Returns all parts by mount point.
+    fn parts(self) -> impl Iterator<Item = (String, PartTable)> {
+        let default = self.default.map(|part| ("/".to_owned(), part));
+        let all = default.into_iter().chain(self.routes);
+        all.map(|(prefix, part)| (prefix, part.table()))
     }
 }
 
-fn check(spec: &BackendSpec) -> Result<Vec<&'static str>, Failure> {
+impl PartTable {
+    /// Returns the specification of the part. Relative paths start at the directory of
+    /// the file.
+    fn spec(&self, whole: &BackendSpec, file: &Path) -> Result<BackendSpec, Failure> {
+        let directory = file.parent().unwrap_or(Path::new("/"));
+        whole.part(&self.backend, directory, &self.settings)
+    }
+}
+
+pub(super) fn check(spec: &BackendSpec) -> Result<Vec<Kind>, Failure> {
     let file = spec.file()?;
-    let written = CompositeFile::read(file)?;
-    let mut kinds = vec![KIND.name];
-    for part in written
-        .default
-        .into_iter()
-        .chain(written.routes.into_values())
-    {
-        let part = part.table();
-        let part = spec.part(&part.backend, directory(file), &part.settings)?;
-        kinds.extend(part.check()?);
+    let mut kinds = vec![spec.kind];
+    for (_, part) in CompositeFile::read(file)?.parts() {
+        kinds.extend(super::check(&part.spec(spec, file)?)?);
     }
     Ok(kinds)
 }
 
-/// Returns the directory that relative paths in the file start from.
-fn directory(file: &Path) -> &Path {
-    file.parent().unwrap_or(Path::new("/"))
-}
-
-fn open(spec: &BackendSpec) -> BoxFuture<'_, Result<Opened, Failure>> {
-    async move {
-        let file = spec.file()?;
-        let written = CompositeFile::read(file)?;
-        let mut builder = Composite::builder();
-        if let Some(working_dir) = &written.working_dir {
-            builder = builder.working_dir(path(working_dir, file)?);
-        }
-        let default = written.default.map(|part| ("/".to_owned(), part));
-        let (mut stop_actions, mut host_dirs, mut confined) = (Vec::new(), Vec::new(), Vec::new());
-        for (prefix, part) in default.into_iter().chain(written.routes) {
-            let prefix = path(&prefix, file)?;
-            let mut opened = open_part(spec, file, &prefix, part).await?;
-            stop_actions.push(opened.1.take_stop_actions());
-            let from = opened.2;
-            let (more, changed) = opened.1.parts(|one| moved(one, from.as_ref(), &prefix));
-            host_dirs.extend(more);
-            confined.extend_from_slice(changed);
-            builder = builder.route(opened.0);
-        }
-        let composite = builder.build()?;
-        let opened = Opened::made_of(Arc::new(composite), stop_actions);
-        Ok(opened.with_host_dirs(host_dirs).confined(confined))
+pub(super) async fn open(spec: &BackendSpec) -> Result<OpenBackend, Failure> {
+    let file = spec.file()?;
+    let written = CompositeFile::read(file)?;
+    let mut builder = Composite::builder();
+    if let Some(working_dir) = &written.working_dir {
+        builder = builder.working_dir(path(working_dir, file)?);
     }
-    .boxed()
+    let mut stop_actions = StopActions::default();
+    let (mut host_dirs, mut confined) = (Vec::new(), Vec::new());
+    for (prefix, part) in written.parts() {
+        let prefix = path(&prefix, file)?;
+        let mut opened = super::open(&part.spec(spec, file)?).await?;
+        let (route, from) = route(part, &opened, &prefix, file)?;
+        stop_actions.extend(opened.take_stop_actions());
+        let shown = opened.host_dirs.iter();
+        host_dirs.extend(shown.filter_map(|one| moved(one, from.as_ref(), &prefix)));
+        confined.append(&mut opened.confined);
+        builder = builder.route(route);
+    }
+    let composite = Arc::new(builder.build()?);
+    let mut open = OpenBackend::with_stop_actions(composite, stop_actions);
+    open.host_dirs = host_dirs;
+    open.confined = confined;
+    Ok(open)
 }
 
-async fn open_part(
-    spec: &BackendSpec,
-    file: &Path,
+/// Returns the route to a part, and the part's directory that it shows, unless the part
+/// sees full paths.
+fn route(
+    part: PartTable,
+    opened: &OpenBackend,
     prefix: &VPath,
-    part: Part,
-) -> Result<(Route, Opened, Option<VPath>), Failure> {
-    let part = part.table();
-    let part_spec = spec.part(&part.backend, directory(file), &part.settings)?;
-    let opened = part_spec.open().await?;
+    file: &Path,
+) -> Result<(Route, Option<VPath>), Failure> {
     let route = Route::new(prefix.clone(), opened.guarded());
-    let (route, from) = match (part.directory, part.full_paths) {
-        (None, true) => (route.full_paths(), None),
-        (None, false) => (route.to_working_dir(), Some(opened.backend.working_dir())),
+    match (part.directory, part.full_paths) {
+        (None, true) => Ok((route.full_paths(), None)),
+        (None, false) => Ok((route.to_working_dir(), Some(opened.backend.working_dir()))),
         (Some(directory), false) => {
             let directory = path(&directory, file)?;
-            (route.to_directory(directory.clone()), Some(directory))
+            Ok((route.to_directory(directory.clone()), Some(directory)))
         }
-        (Some(_), true) => {
-            return Err(Failure::usage(format!(
-                "{}: {} has a directory and full_paths; remove one of them",
-                file.display(),
-                Quoted::new(prefix.as_str())
-            )));
-        }
-    };
-    Ok((route, opened, from))
+        (Some(_), true) => Err(Failure::usage(format!(
+            "{}: {} has a directory and full_paths; remove one of them",
+            file.display(),
+            Quoted::new(prefix.as_str())
+        ))),
+    }
 }
 
 /// Translates a directory shown by one part into the paths of the whole tree. `from` is

@@ -1,36 +1,251 @@
 //! `local:DIR`: a directory of this machine, with commands.
 
-#[cfg(local)]
-mod directory;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-#[cfg(not(local))]
-use super::absent::{check, open};
-use super::{Argument, Kind};
-
-#[cfg(local)]
-use self::directory::{check, open};
-
-pub(super) const KIND: Kind = Kind {
-    name: "local",
-    usage: "local:DIR",
-    argument: Argument::Directory,
-    keys: &[
-        "allowed_directories",
-        "commands",
-        "confinement",
-        "cpu_seconds",
-        "environment",
-        "file_bytes",
-        "memory_bytes",
-        "network",
-        "processes",
-        "read",
-        "read_only",
-        "shell",
-        "variables",
-        "write",
-    ],
-    paths: &["allowed_directories", "read", "write"],
-    check,
-    open,
+use backend_core::VPath;
+use backend_local::{
+    Commands, Confinement, Environment, Landlock, Limits, LocalBackend, NameSpace,
 };
+use serde::Deserialize;
+
+use super::open_backend::{HostDir, OpenBackend};
+use super::spec::BackendSpec;
+use crate::exit::Failure;
+
+/// The table `[local]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Settings {
+    /// Directories besides that of the backend. If there are any, paths are those of
+    /// this machine.
+    allowed_directories: Vec<PathBuf>,
+    /// Whether commands can run; `true` by default.
+    commands: Option<bool>,
+    /// Whether all changes are refused.
+    read_only: bool,
+    /// The shell that runs commands.
+    shell: Option<String>,
+    /// The confinement of commands.
+    confinement: ConfinementKind,
+    /// Whether confined commands may use the network.
+    network: bool,
+    /// Additional paths that confined commands may read.
+    read: Vec<String>,
+    /// Additional paths that confined commands may change.
+    write: Vec<String>,
+    /// The variables that commands inherit.
+    environment: InheritedEnvironment,
+    /// Variables that commands inherit even if they look secret, or if the environment
+    /// is minimal.
+    variables: Vec<String>,
+    cpu_seconds: Option<u64>,
+    file_bytes: Option<u64>,
+    memory_bytes: Option<u64>,
+    processes: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum ConfinementKind {
+    #[default]
+    Off,
+    Landlock,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum InheritedEnvironment {
+    #[default]
+    Inherit,
+    Minimal,
+}
+
+impl Settings {
+    fn has_commands(&self) -> bool {
+        self.commands.unwrap_or(true)
+    }
+
+    fn commands(&self) -> Result<Commands, Failure> {
+        let mut environment = match self.environment {
+            InheritedEnvironment::Inherit => Environment::inherit(),
+            InheritedEnvironment::Minimal => Environment::empty(),
+        };
+        for name in &self.variables {
+            environment = environment.allow(name);
+        }
+        let mut limits = Limits::default();
+        if let Some(seconds) = self.cpu_seconds {
+            limits = limits.cpu_seconds(seconds);
+        }
+        if let Some(bytes) = self.file_bytes {
+            limits = limits.file_bytes(bytes);
+        }
+        if let Some(bytes) = self.memory_bytes {
+            limits = limits.memory_bytes(bytes);
+        }
+        if let Some(processes) = self.processes {
+            limits = limits.processes(processes);
+        }
+        let mut commands = Commands::new()
+            .environment(environment)
+            .limits(limits)
+            .confinement(self.confinement()?);
+        if let Some(shell) = &self.shell {
+            commands = commands.shell(shell);
+        }
+        Ok(commands)
+    }
+
+    /// Returns the name space of paths. As a part of a tree, the backend has paths of
+    /// the tree.
+    fn names(&self, part: bool) -> Result<NameSpace, Failure> {
+        let allowed = self.allowed_directories.clone();
+        match (allowed.is_empty(), part) {
+            (true, _) => Ok(NameSpace::Virtual),
+            (false, false) => Ok(NameSpace::Host { allowed }),
+            (false, true) => Err(Failure::usage(
+                "allowed_directories give paths of this machine, which a part of a tree cannot have; \
+                 make each of them a part of its own",
+            )),
+        }
+    }
+
+    /// Returns the directories shown, and where.
+    fn host_dirs(&self, directory: &Path) -> Vec<HostDir> {
+        let show = |host: PathBuf, at: Option<VPath>| {
+            Some(HostDir {
+                host,
+                at: at?,
+                commands: self.has_commands(),
+            })
+        };
+        let host = |directory: &Path| directory.canonicalize().ok();
+        if self.allowed_directories.is_empty() {
+            let all = host(directory).and_then(|host| show(host, Some(VPath::root())));
+            return all.into_iter().collect();
+        }
+        let allowed = self.allowed_directories.iter().map(PathBuf::as_path);
+        let all = allowed.chain([directory]).filter_map(|directory| {
+            let host = host(directory)?;
+            let at = host.to_str().and_then(|text| VPath::parse(text).ok());
+            show(host, at)
+        });
+        all.collect()
+    }
+
+    /// Returns the directories in which confined commands can change everything.
+    fn confined(&self, directory: &Path) -> Vec<PathBuf> {
+        if self.confinement == ConfinementKind::Off || !self.has_commands() {
+            return Vec::new();
+        }
+        let own = self.allowed_directories.iter().map(PathBuf::as_path);
+        let own = own.chain([directory]).filter(|_| !self.read_only);
+        let all = own.chain(self.write.iter().map(Path::new));
+        all.filter_map(|directory| directory.canonicalize().ok())
+            .collect()
+    }
+
+    fn confinement(&self) -> Result<Confinement, Failure> {
+        if self.confinement == ConfinementKind::Off {
+            if self.network || !self.read.is_empty() || !self.write.is_empty() {
+                // The user probably believes that everything else is out of reach.
+                return Err(Failure::usage(
+                    "[local] has network, read or write, which count for confined commands only; \
+                     set confinement = \"landlock\" or remove them",
+                ));
+            }
+            return Ok(Confinement::Off);
+        }
+        let mut landlock = Landlock::new().network(self.network);
+        for path in &self.read {
+            landlock = landlock.read(path);
+        }
+        for path in &self.write {
+            landlock = landlock.write(path);
+        }
+        Ok(Confinement::Landlock(landlock))
+    }
+}
+
+pub(super) fn check(spec: &BackendSpec) -> Result<(), Failure> {
+    let settings: Settings = spec.settings()?;
+    drop(settings.commands()?);
+    settings.names(spec.is_part())?;
+    spec.given_directory()?;
+    Ok(())
+}
+
+pub(super) fn open(spec: &BackendSpec) -> Result<OpenBackend, Failure> {
+    let settings: Settings = spec.settings()?;
+    let directory = spec.directory()?.unwrap_or(Path::new("."));
+    if !settings.allowed_directories.is_empty() {
+        let allowed = settings.allowed_directories.iter().map(PathBuf::as_path);
+        for directory in allowed.chain([directory]) {
+            check_spelling(directory)?;
+        }
+    }
+    let backend = LocalBackend::builder(directory)
+        .names(settings.names(spec.is_part())?)
+        .read_only(settings.read_only)
+        .enable_execute(settings.has_commands())
+        .commands(settings.commands()?)
+        .open()?;
+    let mut open = OpenBackend::new(Arc::new(backend));
+    open.host_dirs = settings.host_dirs(directory);
+    open.confined = settings.confined(directory);
+    Ok(open)
+}
+
+/// Refuses a directory whose path leads through a symbolic link. Rules match one path
+/// of a file, and would miss the other.
+fn check_spelling(directory: &Path) -> Result<(), Failure> {
+    let (Ok(given), Ok(canonical)) = (std::path::absolute(directory), directory.canonicalize())
+    else {
+        // Opening it reports the error.
+        return Ok(());
+    };
+    let given: PathBuf = given.components().collect();
+    let climbs = given
+        .components()
+        .any(|part| part == std::path::Component::ParentDir);
+    if climbs || given == canonical {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "{} leads through a link, and rules would not know its files by both paths; give {}",
+        given.display(),
+        canonical.display()
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::kind::Kind;
+
+    #[test]
+    fn every_key_is_read_and_no_other() {
+        let table = r#"
+            allowed_directories = ["/srv"]
+            commands = true
+            confinement = "landlock"
+            cpu_seconds = 1
+            environment = "minimal"
+            file_bytes = 1
+            memory_bytes = 1
+            network = true
+            processes = 1
+            read = ["/usr"]
+            read_only = true
+            shell = "/bin/sh"
+            variables = ["A"]
+            write = []
+        "#;
+        let settings: Settings = toml::from_str(table).unwrap();
+        assert!(settings.commands().is_ok());
+        let table: toml::Table = toml::from_str(table).unwrap();
+        assert!(table.keys().eq(Kind::Local.keys()), "{table}");
+        assert!(toml::from_str::<Settings>("confined = true").is_err());
+    }
+}

@@ -1,46 +1,31 @@
 //! `mounts:FILE`: named directories of this machine, each with its own permissions.
 
-#[cfg(not(local))]
-use super::absent::{check, open};
-use super::{Argument, Kind};
+use std::sync::Arc;
 
-#[cfg(local)]
-use self::tree::{check, open};
+use mounts::Opener;
 
-pub(super) const KIND: Kind = Kind {
-    name: "mounts",
-    usage: "mounts:FILE",
-    argument: Argument::File,
-    keys: &[],
-    paths: &[],
-    check,
-    open,
-};
+use super::open_backend::{HostDir, OpenBackend};
+use super::spec::BackendSpec;
+use crate::exit::Failure;
 
-#[cfg(local)]
-mod tree {
-    use std::sync::Arc;
+pub(super) fn check(spec: &BackendSpec) -> Result<(), Failure> {
+    drop(Opener::from_file(spec.file()?)?);
+    Ok(())
+}
 
-    use backend_core::Backend;
-    use futures::FutureExt as _;
-    use futures::future::BoxFuture;
-    use mounts::Opener;
-
-    use crate::backend::{BackendSpec, Opened};
-    use crate::exit::Failure;
-
-    pub(super) fn check(spec: &BackendSpec) -> Result<Vec<&'static str>, Failure> {
-        drop(Opener::from_file(spec.file()?)?);
-        Ok(vec![super::KIND.name])
-    }
-
-    pub(super) fn open(spec: &BackendSpec) -> BoxFuture<'_, Result<Opened, Failure>> {
-        async move {
-            let tree = Opener::from_file(spec.file()?)?.open()?;
-            let files: Arc<dyn Backend> = Arc::new(tree.unguarded().clone());
-            let guarded: Arc<dyn Backend> = Arc::new(tree.guard().build());
-            Ok(Opened::of_mounts(files, tree.config(), guarded))
-        }
-        .boxed()
-    }
+pub(super) fn open(spec: &BackendSpec) -> Result<OpenBackend, Failure> {
+    let tree = Opener::from_file(spec.file()?)?.open()?;
+    let config = tree.config();
+    let host_dirs = config.mounts.iter().filter_map(|mount| {
+        Some(HostDir {
+            host: mount.host_path.canonicalize().ok()?,
+            at: mount.mount_point.clone(),
+            commands: false,
+        })
+    });
+    let mut open = OpenBackend::new(Arc::new(tree.unguarded().clone()));
+    open.host_dirs = host_dirs.collect();
+    open.guarded = Some(Arc::new(tree.guard().build()));
+    open.mounts = Some(config);
+    Ok(open)
 }

@@ -8,40 +8,20 @@ use std::sync::Arc;
 
 use backend_core::Backend;
 use backend_state::{FILE_BYTES, StateBackend, TOTAL_BYTES};
-use futures::FutureExt as _;
-use futures::future::BoxFuture;
 use serde::Deserialize;
 
 use self::document::Document;
 use self::saved::SavedState;
-use super::{Argument, BackendSpec, Kind, Opened};
+use super::open_backend::OpenBackend;
+use super::spec::BackendSpec;
 use crate::exit::Failure;
-
-pub(super) const KIND: Kind = Kind {
-    name: "state",
-    usage: "state[:FILE]",
-    argument: Argument::File,
-    keys: &["max_file_bytes", "max_total_bytes"],
-    paths: &[],
-    check,
-    open,
-};
 
 /// The table `[state]`.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields)]
 struct Settings {
-    max_file_bytes: u64,
-    max_total_bytes: u64,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            max_file_bytes: FILE_BYTES,
-            max_total_bytes: TOTAL_BYTES,
-        }
-    }
+    max_file_bytes: Option<u64>,
+    max_total_bytes: Option<u64>,
 }
 
 /// Reads the table, and refuses an empty file name.
@@ -54,26 +34,22 @@ fn settings(spec: &BackendSpec) -> Result<Settings, Failure> {
     }
 }
 
-fn check(spec: &BackendSpec) -> Result<Vec<&'static str>, Failure> {
-    settings(spec)?;
-    Ok(vec![KIND.name])
+pub(super) fn check(spec: &BackendSpec) -> Result<(), Failure> {
+    settings(spec).map(drop)
 }
 
-fn open(spec: &BackendSpec) -> BoxFuture<'_, Result<Opened, Failure>> {
-    async move {
-        let settings = settings(spec)?;
-        let builder = StateBackend::builder()
-            .max_file_bytes(settings.max_file_bytes)
-            .max_total_bytes(settings.max_total_bytes);
-        let backend: Arc<dyn Backend> = match spec.argument.as_deref() {
-            None => Arc::new(builder.build()),
-            Some(path) => {
-                let (document, builder) = Document::open(Path::new(path), builder)?;
-                let limit = settings.max_file_bytes;
-                Arc::new(SavedState::new(builder.build(), document, limit))
-            }
-        };
-        Ok(Opened::new(backend))
-    }
-    .boxed()
+pub(super) fn open(spec: &BackendSpec) -> Result<OpenBackend, Failure> {
+    let settings = settings(spec)?;
+    let max_file_bytes = settings.max_file_bytes.unwrap_or(FILE_BYTES);
+    let builder = StateBackend::builder()
+        .max_file_bytes(max_file_bytes)
+        .max_total_bytes(settings.max_total_bytes.unwrap_or(TOTAL_BYTES));
+    let backend: Arc<dyn Backend> = match spec.argument.as_deref() {
+        None => Arc::new(builder.build()),
+        Some(path) => {
+            let (document, builder) = Document::open(Path::new(path), builder)?;
+            Arc::new(SavedState::new(builder.build(), document, max_file_bytes))
+        }
+    };
+    Ok(OpenBackend::new(backend))
 }

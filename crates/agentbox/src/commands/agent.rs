@@ -12,7 +12,7 @@ use sandbox_wire::agent::{AgentBinary, PROGRAM};
 
 use crate::agent::{self, INSTALL, VERSION};
 use crate::app::App;
-use crate::backend::Docker;
+use crate::backend::docker::settings::DockerSettings;
 use crate::exit::Failure;
 use crate::output;
 use crate::signals::{self, Interrupts};
@@ -73,14 +73,11 @@ struct Install {
 pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
     match args.command {
         Action::Install(install) => {
-            let interrupts = Interrupts::watch()?;
-            match interrupts.unless(install.run()).await {
-                Ok(path) => output::print(&path?.display().to_string())?,
-                Err(code) => return Ok(ExitCode::from(code)),
-            }
+            let path = Interrupts::watch()?.unless(install.run()).await??;
+            output::print(&path.display().to_string())?;
         }
         Action::Where => {
-            let agents = Docker::configured(&app.config.backends)?.agents()?;
+            let agents = DockerSettings::configured(&app.config.backends)?.agents()?;
             if agents.is_empty() {
                 return Err(Failure::environment(format!(
                     "no sandbox-agent is installed; run {INSTALL}"
@@ -207,9 +204,10 @@ impl Install {
 /// processor.
 fn usual_target(host: &str) -> String {
     let cpu = host.split('-').next().unwrap_or(host);
-    match host.contains("-linux-") {
-        true => host.to_owned(),
-        false => format!("{cpu}-unknown-linux-musl"),
+    if host.contains("-linux-") {
+        host.to_owned()
+    } else {
+        format!("{cpu}-unknown-linux-musl")
     }
 }
 
@@ -299,23 +297,19 @@ fn check_version(agent: &AgentBinary) -> Result<(), Failure> {
         Failure::usage(format!("{shown} cannot be run: {error}; take another file"))
     })?;
     let said = String::from_utf8_lossy(&asked.stdout);
-    match said.trim_end() == format!("{PROGRAM} {VERSION}") {
-        true => Ok(()),
-        false => Err(Failure::usage(format!(
+    if said.trim_end() != format!("{PROGRAM} {VERSION}") {
+        return Err(Failure::usage(format!(
             "{shown} is not the agent of this version: it says {} and must say \
              '{PROGRAM} {VERSION}'; take one that was built with this program",
             backend_core::Quoted::new(said.trim_end())
-        ))),
+        )));
     }
+    Ok(())
 }
 
 /// Returns the cargo that started this program, or `cargo` from `PATH`.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "cargo tells programs where it is"
-)]
 fn cargo() -> OsString {
-    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+    system::variable("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
 fn no_cargo(cargo: &OsStr, error: &std::io::Error) -> Failure {

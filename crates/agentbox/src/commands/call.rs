@@ -34,14 +34,9 @@ pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
     let limit = app.config.options.limits.argument_bytes;
     let source = args.arguments.clone();
     let arguments = tokio::task::spawn_blocking(move || arguments(&source, limit));
-    let arguments = match interrupts.unless(arguments).await {
-        Ok(read) => read.map_err(anyhow::Error::from)??,
-        Err(code) => return Ok(ExitCode::from(code)),
-    };
-    let opened = match interrupts.unless(app.open()).await {
-        Ok(opened) => opened?,
-        Err(code) => return Ok(ExitCode::from(code)),
-    };
+    let arguments = interrupts.unless(arguments).await?;
+    let arguments = arguments.map_err(anyhow::Error::from)??;
+    let opened = interrupts.unless(app.open()).await??;
     let toolset = app
         .toolset(&opened)
         .approver(approval::terminal(app.allowing(&opened)))
@@ -53,13 +48,9 @@ pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
         warn_of_shells(opened.backend.as_ref()).await;
     }
     opened.stop().await;
-    match reply {
-        Ok(reply) => {
-            show(&reply, args.json)?;
-            Ok(ExitCode::from(exit::of_reply(reply.failure)))
-        }
-        Err(code) => Ok(ExitCode::from(code)),
-    }
+    let reply = reply?;
+    show(&reply, args.json)?;
+    Ok(ExitCode::from(exit::of_reply(reply.failure)))
 }
 
 /// Reads the JSON from the command line, a file or standard input.

@@ -70,15 +70,11 @@ fn parts(policy: &Policy, args: &Args) -> Result<(Vec<Part>, Vec<String>), Failu
     };
     let two = matches!(args.operation, Op::Move | Op::Copy);
     if args.to.is_some() != two {
-        return Err(Failure::usage(match two {
-            true => format!(
-                "{} needs a second path, the destination; add it",
-                args.operation
-            ),
-            false => format!(
-                "{} has one target; quote it if it has spaces",
-                args.operation
-            ),
+        let operation = args.operation;
+        return Err(Failure::usage(if two {
+            format!("{operation} needs a second path, the destination; add it")
+        } else {
+            format!("{operation} has one target; quote it if it has spaces")
         }));
     }
     if args.operation == Op::Execute {

@@ -2,10 +2,8 @@
 
 use std::process::ExitCode;
 
-use clap::CommandFactory as _;
 use clap_complete::Shell;
 
-use crate::cli::Cli;
 use crate::exit::Failure;
 use crate::output;
 
@@ -17,9 +15,10 @@ pub(crate) struct Args {
     shell: Shell,
 }
 
-pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
+/// Prints the completions of `program`.
+pub(crate) fn run(args: &Args, mut program: clap::Command) -> Result<ExitCode, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "agentbox", &mut script);
+    clap_complete::generate(args.shell, &mut program, "agentbox", &mut script);
     output::print(&String::from_utf8_lossy(&script))?;
     Ok(ExitCode::SUCCESS)
 }

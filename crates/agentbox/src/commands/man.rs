@@ -4,10 +4,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::CommandFactory as _;
+use clap::Command;
 use clap_mangen::Man;
 
-use crate::cli::Cli;
 use crate::exit::Failure;
 use crate::output;
 
@@ -18,9 +17,10 @@ pub(crate) struct Args {
     directory: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
+/// Prints or writes the manual pages of `program`.
+pub(crate) fn run(args: &Args, program: Command) -> Result<ExitCode, Failure> {
     match &args.directory {
-        Some(directory) => write(directory).map_err(|error| {
+        Some(directory) => write(directory, program).map_err(|error| {
             Failure::environment(format!(
                 "the pages cannot be written to {}: {error}; give another directory",
                 directory.display()
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         })?,
         None => {
             let mut page = Vec::new();
-            let rendered = Man::new(Cli::command()).render(&mut page);
+            let rendered = Man::new(program).render(&mut page);
             rendered.map_err(anyhow::Error::from)?;
             output::print(&String::from_utf8_lossy(&page))?;
         }
@@ -36,9 +36,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn write(directory: &Path) -> io::Result<()> {
+fn write(directory: &Path, program: Command) -> io::Result<()> {
     std::fs::create_dir_all(directory)?;
     // One page for each command, but none for `help`.
-    let command = Cli::command().disable_help_subcommand(true);
-    clap_mangen::generate_to(command, directory)
+    let program = program.disable_help_subcommand(true);
+    clap_mangen::generate_to(program, directory)
 }

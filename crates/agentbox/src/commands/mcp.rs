@@ -1,10 +1,8 @@
 //! `agentbox mcp`: serves the tools to an MCP client.
 
-mod token;
-
 use std::io::IsTerminal as _;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -15,11 +13,13 @@ use console_mcp::{Connect, HttpSettings, ServeError, Settings, serve_http, serve
 use console_tools::Toolset;
 
 use crate::app::App;
-use crate::backend::{Prepare, StopActions};
+use crate::backend::open_backend::StopActions;
+use crate::backend::spec::Prepare;
 use crate::config::Mcp;
 use crate::exit::Failure;
 use crate::output;
 use crate::signals::Interrupts;
+use crate::token::{self, TokenSource};
 
 /// Interval at which backends of disconnected clients are looked for.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
@@ -126,9 +126,10 @@ impl Connect for Clients {
         match first {
             Some(toolset) => Ok(toolset),
             None => self.open().await.map_err(|failure| {
-                let kind = match failure.is_usage() {
-                    true => ErrorKind::Config,
-                    false => ErrorKind::Unavailable,
+                let kind = if failure.is_usage() {
+                    ErrorKind::Config
+                } else {
+                    ErrorKind::Unavailable
                 };
                 Error::new(kind, failure.to_string())
             }),
@@ -150,11 +151,10 @@ pub(crate) async fn run(mut app: App, args: Args) -> Result<ExitCode, Failure> {
         first: Mutex::default(),
         opened: Mutex::default(),
     });
-    let first = match interrupts.unless(clients.open()).await {
-        Ok(opened) => opened?,
-        Err(_) => return Ok(ExitCode::SUCCESS),
+    let Ok(first) = interrupts.unless(clients.open()).await else {
+        return Ok(ExitCode::SUCCESS);
     };
-    *clients.first.lock().unwrap_or_else(PoisonError::into_inner) = Some(first);
+    *clients.first.lock().unwrap_or_else(PoisonError::into_inner) = Some(first?);
     if http.is_none() && std::io::stdin().is_terminal() {
         output::note(
             "agentbox: waiting for an MCP client on standard input; a person uses `agentbox`, \
@@ -173,10 +173,8 @@ pub(crate) async fn run(mut app: App, args: Args) -> Result<ExitCode, Failure> {
         },
     };
     clients.stop().await;
-    match served {
-        Ok(()) => Ok(ExitCode::SUCCESS),
-        Err(error) => Err(Failure::environment(format!("the server ended: {error}"))),
-    }
+    served.map_err(|error| Failure::environment(format!("the server ended: {error}")))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 async fn serve(
@@ -202,26 +200,26 @@ async fn serve(
 fn http(app: &mut App, args: Args) -> Result<Option<(HttpSettings, String)>, Failure> {
     let config = app.config.mcp.clone();
     let Some(address) = args.http.or(config.http) else {
-        return match args.token_file.is_some() || args.no_token || !args.origins.is_empty() {
-            true => Err(Failure::usage(
+        if args.token_file.is_some() || args.no_token || !args.origins.is_empty() {
+            return Err(Failure::usage(
                 "--token-file, --no-token and --origin are for HTTP; give --http ADDRESS as well",
-            )),
-            false => Ok(None),
-        };
+            ));
+        }
+        return Ok(None);
     };
-    let token = Token::new(&config, args.token_file, args.no_token)?;
-    let (mut http, about) = match token {
-        Token::None if !address.ip().is_loopback() => {
+    let source = TokenSource::new(&config, args.token_file, args.no_token)?;
+    let (mut http, about) = match source {
+        TokenSource::None if !address.ip().is_loopback() => {
             return Err(Failure::usage(format!(
                 "{address} can be reached from other machines, which need a token; leave out \
                  --no-token, or listen on 127.0.0.1"
             )));
         }
-        Token::None => (
+        TokenSource::None => (
             HttpSettings::without_token(address),
             "there is no token: every user and program of this machine may connect".to_owned(),
         ),
-        Token::File(file) => {
+        TokenSource::File(file) => {
             let root = app.spec.host_root();
             let whole = std::path::absolute(&file).unwrap_or_else(|_| file.clone());
             let parent = whole.parent().and_then(|parent| parent.canonicalize().ok());
@@ -230,10 +228,10 @@ fn http(app: &mut App, args: Args) -> Result<Option<(HttpSettings, String)>, Fai
                 .zip(parent)
                 .is_some_and(|(root, parent)| parent.starts_with(root))
             {
-                return Err(readable(&file));
+                return Err(token::readable(&file));
             }
             let (token, is_new) = token::from_file(&file)?;
-            app.secret = Some(file.clone());
+            app.token_file = Some(file.clone());
             let made = if is_new {
                 "a new token is"
             } else {
@@ -242,7 +240,7 @@ fn http(app: &mut App, args: Args) -> Result<Option<(HttpSettings, String)>, Fai
             let about = format!("{made} in {}", file.display());
             (HttpSettings::new(address, token), about)
         }
-        Token::Random => {
+        TokenSource::Random => {
             let token = token::random()?;
             let about = format!(
                 "clients send 'Authorization: Bearer {token}', until the end of this program; \
@@ -251,64 +249,30 @@ fn http(app: &mut App, args: Args) -> Result<Option<(HttpSettings, String)>, Fai
             (HttpSettings::new(address, token), about)
         }
     };
-    http.origins = match args.origins.is_empty() {
-        true => config.origins,
-        false => args.origins,
+    http.origins = if args.origins.is_empty() {
+        config.origins
+    } else {
+        args.origins
     };
     Ok(Some((http, about)))
 }
 
-/// Returns the error for a token that lies among the files that the tools show.
-pub(crate) fn readable(token: &Path) -> Failure {
-    Failure::usage(format!(
-        "the tools could read the token in {}; put it outside of the files that they show",
-        token.display()
-    ))
-}
-
-/// The source of a server's token.
-#[derive(Debug)]
-pub(crate) enum Token {
-    /// No token.
-    None,
-    /// A file, which is created if it is missing.
-    File(PathBuf),
-    /// A new token at each start.
-    Random,
-}
-
-impl Token {
-    /// Chooses the token from the flags, else from the configuration.
-    pub(crate) fn new(config: &Mcp, file: Option<PathBuf>, none: bool) -> Result<Self, Failure> {
-        match (file, none) {
-            (Some(file), _) => Ok(Self::File(file)),
-            (None, true) => Ok(Self::None),
-            (None, false) => match (&config.token_file, config.no_token) {
-                (Some(_), true) => Err(Failure::usage(
-                    "mcp.token_file and mcp.no_token exclude each other; remove one of them",
-                )),
-                (Some(file), false) => Ok(Self::File(file.clone())),
-                (None, true) => Ok(Self::None),
-                (None, false) => Ok(Self::Random),
-            },
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use clap::Parser as _;
+    use clap::Parser;
 
     use super::*;
-    use crate::cli::{Cli, Command};
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
 
     #[test]
     fn a_server_listens_if_a_flag_or_the_configuration_says_so() {
         let listens = |flags: &[&str], http: Option<&str>| {
-            let line = ["agentbox", "mcp"].iter().chain(flags);
-            let Some(Command::Mcp(args)) = Cli::parse_from(line).command else {
-                panic!("not mcp");
-            };
+            let Line { args } = Line::parse_from(["mcp"].iter().chain(flags));
             let http = http.map(|address| address.parse().unwrap());
             let config = Mcp {
                 http,

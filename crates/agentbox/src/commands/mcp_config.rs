@@ -3,7 +3,6 @@
 mod client;
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,18 +11,17 @@ use clap::ValueEnum as _;
 use console_tools::Options;
 use serde::Serialize;
 
-use self::client::{Client, Connection};
+use self::client::{Client, Connection, Program};
 use crate::app::App;
-use crate::commands::mcp::Token;
-use crate::config::{ForwardedVariable, config_directory, resolve_path};
+use crate::backend;
+use crate::config::config_directory;
+use crate::config::layers::ForwardedVariable;
 use crate::console::safe;
 use crate::exit::Failure;
+use crate::files::resolve_path;
 use crate::output;
 use crate::system;
-
-/// The variable in which a client finds the token of an HTTP server. It is for clients
-/// only: this program rejects variables that are not settings of its own.
-const TOKEN: &str = "MCP_AGENTBOX_TOKEN";
+use crate::token::TokenSource;
 
 /// Variables of other programs that affect containers, and whether their value is a
 /// path on this machine.
@@ -53,12 +51,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<ExitCode, Failure> {
-    let listening = match (&args.http, app.config.mcp.http) {
-        (Some(address), _) => Some(address.clone()),
-        // The server would listen even if a client starts it.
-        (None, Some(address)) => Some(address.to_string()),
-        (None, None) => None,
-    };
+    // A configured server would listen even if a client starts it.
+    let configured = || app.config.mcp.http.map(|address| address.to_string());
+    let listening = args.http.clone().or_else(configured);
     let mut notes = vec![args.client.location_note().to_owned()];
     let connection = match listening {
         Some(listening) => http(app, args, &listening, &mut notes)?,
@@ -161,23 +156,22 @@ fn same_file(one: &Path, other: &Path) -> bool {
 
 /// Describes a server that the client starts.
 fn stdio(app: &App, notes: &mut Vec<String>) -> Result<Connection, Failure> {
-    let program = program()?;
-    let program = program.to_str().ok_or_else(|| {
+    let path = program()?.into_os_string().into_string().map_err(|_| {
         Failure::environment("this program's path is not valid UTF-8; put it elsewhere")
     })?;
     // A snippet whose directory is missing would not work.
     app.spec.directory()?;
-    Ok(Connection::Stdio {
-        program: program.to_owned(),
+    Ok(Connection::Stdio(Program {
+        path,
         arguments: arguments(app)?,
-        environment: environment(app, std::env::vars_os(), notes)?,
-    })
+        environment: environment(app, notes),
+    }))
 }
 
 /// Returns the arguments that start the same server from any directory. Fails if it
 /// could not start.
 fn arguments(app: &App) -> Result<Vec<String>, Failure> {
-    app.spec.check()?;
+    backend::check(&app.spec)?;
     let mut arguments = vec!["mcp".to_owned(), "--backend".to_owned(), app.spec.text()];
     if let Some(rules) = app.rules.as_ref().and_then(|rules| rules.name()) {
         arguments.extend(["--permissions".to_owned(), rules]);
@@ -209,11 +203,7 @@ fn arguments(app: &App) -> Result<Vec<String>, Failure> {
 
 /// Returns the variables that the same server needs. Clients pass on few of their own
 /// variables, and may have different ones.
-fn environment(
-    app: &App,
-    variables: impl Iterator<Item = (OsString, OsString)>,
-    notes: &mut Vec<String>,
-) -> Result<BTreeMap<String, String>, Failure> {
+fn environment(app: &App, notes: &mut Vec<String>) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     let named = app.rules.as_ref().and_then(|rules| rules.name()).is_some();
     for ForwardedVariable { name, key, value } in &app.config.forwarded {
@@ -221,16 +211,17 @@ fn environment(
         if named && key == "permissions" {
             continue;
         }
-        match is_secret(key) || has_password(value) {
-            true => notes.push(left_out_note(name)),
-            false => drop(all.insert(name.clone(), value.clone())),
+        if is_secret(key) || has_password(value) {
+            notes.push(left_out_note(name));
+        } else {
+            all.insert(name.clone(), value.clone());
         }
     }
     if !app.spec.has_containers() {
-        return Ok(all);
+        return all;
     }
     let here = here();
-    for (name, value) in variables {
+    for (name, value) in std::env::vars_os() {
         let known = CONTAINERS.iter().find(|(known, _)| name == *known);
         let (Some((name, is_path)), Some(value)) = (known, value.to_str()) else {
             continue;
@@ -242,13 +233,14 @@ fn environment(
             notes.push(left_out_note(name));
             continue;
         }
-        let value = match is_path {
-            true => resolve_path(value, &here).to_string_lossy().into_owned(),
-            false => value.to_owned(),
+        let value = if *is_path {
+            resolve_path(value, &here).to_string_lossy().into_owned()
+        } else {
+            value.to_owned()
         };
         all.insert((*name).to_owned(), value);
     }
-    Ok(all)
+    all
 }
 
 /// Returns `true` if a setting may hold secrets, which should not be written into a
@@ -286,16 +278,16 @@ fn http(
     listening: &str,
     notes: &mut Vec<String>,
 ) -> Result<Connection, Failure> {
-    let token = Token::new(&app.config.mcp, args.token_file.clone(), args.no_token)?;
+    let token = TokenSource::new(&app.config.mcp, args.token_file.clone(), args.no_token)?;
     let file = match &token {
-        Token::None => None,
-        Token::File(file) => Some(resolve_parent_dirs(&resolve_path(
+        TokenSource::None => None,
+        TokenSource::File(file) => Some(resolve_parent_dirs(&resolve_path(
             &file.to_string_lossy(),
             &here(),
         ))),
         // A token that changes at every start would have to be given to the client each
         // time.
-        Token::Random => {
+        TokenSource::Random => {
             let variables: Vec<_> = std::env::vars_os().collect();
             config_directory(&variables).map(|directory| directory.join("token"))
         }
@@ -318,7 +310,7 @@ fn http(
             format!("http://{reachable}/mcp")
         }
     };
-    let token = !matches!(token, Token::None);
+    let token = !matches!(token, TokenSource::None);
     if token {
         // The token file of a server elsewhere is not on this machine.
         let file = file.filter(|_| args.token_file.is_some() || !listening.contains("://"));
@@ -393,7 +385,7 @@ fn serve(
     for origin in &app.config.mcp.origins {
         words.extend(["--origin".to_owned(), origin.clone()]);
     }
-    let variables = environment(app, std::env::vars_os(), notes)?;
+    let variables = environment(app, notes);
     let texts = words.iter().chain(variables.values());
     // It would end the comment that the line is printed in.
     if texts.into_iter().any(|text| text.contains(is_unprintable)) {
@@ -404,14 +396,11 @@ fn serve(
     let nul = |_| Failure::usage("a path or a setting holds a NUL; give another");
     let mut line = String::new();
     for (name, value) in variables {
-        line.push_str(&format!(
-            "{name}={} ",
-            shlex::try_quote(&value).map_err(nul)?
-        ));
+        let value = shlex::try_quote(&value).map_err(nul)?;
+        line.push_str(&format!("{name}={value} "));
     }
     let command = shlex::try_join(words.iter().map(String::as_str));
-    line.push_str(&command.map_err(nul)?);
-    Ok(line)
+    Ok(line + &command.map_err(nul)?)
 }
 
 #[cfg(test)]

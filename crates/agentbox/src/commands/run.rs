@@ -9,7 +9,7 @@ use backend_core::ops::{Command, CommandStatus, Event};
 use backend_core::{Backend, EventStream};
 use futures::StreamExt as _;
 use permissions::Guarded;
-use tokio::io::{AsyncWriteExt as _, Stderr, Stdout};
+use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 
 use crate::app::App;
 use crate::approval;
@@ -36,14 +36,14 @@ pub(crate) struct Args {
 pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
     let interrupts = Interrupts::watch()?;
     let timeout = timeout(args.timeout.or(app.config.run.timeout))?;
-    let own = |failure: Failure| match failure.is_usage() {
-        true => failure,
-        false => failure.code(exit::NOT_RUN),
+    let own = |failure: Failure| {
+        if failure.is_usage() {
+            failure
+        } else {
+            failure.code(exit::NOT_RUN)
+        }
     };
-    let opened = match interrupts.unless(app.open()).await {
-        Ok(opened) => opened.map_err(own)?,
-        Err(code) => return Ok(ExitCode::from(code)),
-    };
+    let opened = interrupts.unless(app.open()).await?.map_err(own)?;
     // Output is streamed, so its size does not matter.
     let command = Command::new(line(&args.command))
         .timeout(timeout)
@@ -56,10 +56,7 @@ pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
         .build();
     let ran = interrupts.unless(follow(&guarded, command)).await;
     opened.stop().await;
-    match ran {
-        Ok(code) => Ok(ExitCode::from(code.map_err(own)?)),
-        Err(code) => Ok(ExitCode::from(code)),
-    }
+    Ok(ExitCode::from(ran?.map_err(own)?))
 }
 
 fn timeout(seconds: Option<f64>) -> Result<Option<Duration>, Failure> {
@@ -83,9 +80,10 @@ fn line(arguments: &[String]) -> String {
 
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:@%+".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
     }
 }
 
@@ -102,8 +100,8 @@ async fn pass_on(mut events: EventStream) -> Result<u8, Failure> {
     let (mut out, mut err) = (tokio::io::stdout(), tokio::io::stderr());
     while let Some(event) = events.next().await {
         let written = match event? {
-            Event::Stdout(bytes) => to_stdout(&mut out, &bytes).await,
-            Event::Stderr(bytes) => to_stderr(&mut err, &bytes).await,
+            Event::Stdout(bytes) => write(&mut out, &bytes).await,
+            Event::Stderr(bytes) => write(&mut err, &bytes).await,
             Event::Ended(outcome) => return Ok(code(outcome.status)),
             _ => Ok(()),
         };
@@ -124,14 +122,9 @@ async fn pass_on(mut events: EventStream) -> Result<u8, Failure> {
     ))
 }
 
-async fn to_stdout(out: &mut Stdout, bytes: &[u8]) -> std::io::Result<()> {
+async fn write(out: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> std::io::Result<()> {
     out.write_all(bytes).await?;
     out.flush().await
-}
-
-async fn to_stderr(err: &mut Stderr, bytes: &[u8]) -> std::io::Result<()> {
-    err.write_all(bytes).await?;
-    err.flush().await
 }
 
 fn code(status: CommandStatus) -> u8 {

@@ -7,7 +7,7 @@ use backend_docker::{Runtime, image};
 use clap::Subcommand;
 
 use crate::app::App;
-use crate::backend::Docker;
+use crate::backend::docker::settings::DockerSettings;
 use crate::exit::{self, Failure};
 use crate::output;
 use crate::progress;
@@ -45,7 +45,7 @@ enum Action {
 }
 
 pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
-    let docker = Docker::configured(&app.config.backends)?;
+    let docker = DockerSettings::configured(&app.config.backends)?;
     let runtimes = docker.runtimes()?;
     match args.command {
         Action::List { json: true } => {
@@ -55,9 +55,10 @@ pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
         Action::List { json: false } => output::print(&listed(runtimes.iter()))?,
         Action::Show { name, dockerfile } => {
             let runtime = runtimes.get(&name)?;
-            let text = match dockerfile {
-                true => built_from(&runtime)?,
-                false => shown(&runtime)?,
+            let text = if dockerfile {
+                built_from(&runtime)?
+            } else {
+                shown(&runtime)?
             };
             output::print(&text)?;
         }
@@ -66,10 +67,7 @@ pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
             let interrupts = Interrupts::watch()?;
             let options = docker.build_options()?;
             let build = progress::build(docker.daemon()?, runtime, options);
-            match interrupts.unless(build).await {
-                Ok(image) => output::print(&image?)?,
-                Err(code) => return Ok(ExitCode::from(code)),
-            }
+            output::print(&interrupts.unless(build).await??)?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -9,7 +9,7 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::backend::Docker;
+use crate::backend::docker::settings::DockerSettings;
 use crate::exit::Failure;
 use crate::output;
 use crate::signals::Interrupts;
@@ -40,17 +40,14 @@ enum Action {
 
 pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
     let interrupts = Interrupts::watch()?;
-    let daemon = Docker::configured(&app.config.backends)?.daemon()?;
+    let daemon = DockerSettings::configured(&app.config.backends)?.daemon()?;
     let work = async {
         match args.command {
             Action::List { .. } => backend_docker::leftovers(&daemon).await,
             Action::Reap { .. } => backend_docker::reap(&daemon).await,
         }
     };
-    let found = match interrupts.unless(work).await {
-        Ok(found) => found?,
-        Err(code) => return Ok(ExitCode::from(code)),
-    };
+    let found = interrupts.unless(work).await??;
     match args.command {
         Action::List { json: true } | Action::Reap { json: true } => {
             let all: Vec<Value> = found.iter().map(as_json).collect();

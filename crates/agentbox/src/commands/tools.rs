@@ -7,7 +7,8 @@ use clap::ValueEnum;
 use console_tools::Definitions;
 
 use crate::app::App;
-use crate::backend::Prepare;
+use crate::backend::spec::Prepare;
+use crate::console::help::first_sentence;
 use crate::exit::Failure;
 use crate::output;
 
@@ -60,15 +61,9 @@ fn listed(definitions: &Definitions) -> String {
     let mut text = String::new();
     for tool in definitions.iter() {
         let name = &tool.name;
-        let first = first_sentence(&tool.description);
+        let first = first_sentence(&tool.description).trim_end_matches('.');
         let asks = if tool.asks { " (asks)" } else { "" };
         let _ = writeln!(text, "{bold}{name:width$}{bold:#}  {first}{asks}");
     }
     text
-}
-
-fn first_sentence(description: &str) -> &str {
-    let line = description.lines().next().unwrap_or_default();
-    let first = line.split_once(". ").map_or(line, |(first, _)| first);
-    first.trim_end_matches('.')
 }

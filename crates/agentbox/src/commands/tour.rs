@@ -19,13 +19,14 @@ pub(crate) struct Args {
 
 #[cfg(not(local))]
 pub(crate) async fn run(_: &Args) -> Result<ExitCode, Failure> {
-    std::future::ready(Err(crate::backend::without_local("the tour"))).await
+    std::future::ready(Err(crate::backend::absent::without_local("the tour"))).await
 }
 
 #[cfg(local)]
 pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     use std::sync::Arc;
 
+    use crate::backend::open_backend::OpenBackend;
     use crate::signals::{self, Interrupts};
 
     let interrupts = Interrupts::watch()?;
@@ -44,10 +45,8 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
         .open()?;
     let mut stage = stage::Stage::new(backend.clone(), !args.no_pause);
     let shown = interrupts.unless(steps::all(&mut stage)).await;
-    crate::backend::Opened::new(Arc::new(backend)).stop().await;
+    OpenBackend::new(Arc::new(backend)).stop().await;
     temporary.close().map_err(cannot)?;
-    match shown {
-        Ok(shown) => shown.map(|()| ExitCode::SUCCESS),
-        Err(code) => Ok(ExitCode::from(code)),
-    }
+    shown??;
+    Ok(ExitCode::SUCCESS)
 }

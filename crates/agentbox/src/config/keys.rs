@@ -3,7 +3,7 @@
 use console_tools::Options;
 use toml::{Table, Value};
 
-use crate::backend::KINDS;
+use crate::backend::kind::Kind;
 
 /// The keys that are not options of the toolset.
 const PROGRAM_KEYS: &[&str] = &[
@@ -62,8 +62,9 @@ pub(super) struct KnownKeys(Vec<String>);
 pub(super) fn known() -> KnownKeys {
     let mut keys: Vec<String> = PROGRAM_KEYS.iter().map(|key| (*key).to_owned()).collect();
     keys.extend(ALIASES.iter().map(|(key, _)| (*key).to_owned()));
-    for kind in KINDS {
-        keys.extend(kind.keys.iter().map(|key| format!("{}.{key}", kind.name)));
+    for kind in Kind::ALL {
+        let name = kind.name();
+        keys.extend(kind.keys().iter().map(|key| format!("{name}.{key}")));
     }
     if let Ok(options) = Table::try_from(Options::default()) {
         add("options", &options, &mut keys);
@@ -90,9 +91,10 @@ impl KnownKeys {
 
     fn unknown_beneath(&self, above: &str, table: &Table) -> Option<String> {
         for (key, value) in table {
-            let key = match above.is_empty() {
-                true => key.clone(),
-                false => format!("{above}.{key}"),
+            let key = if above.is_empty() {
+                key.clone()
+            } else {
+                format!("{above}.{key}")
             };
             let beneath = format!("{key}.");
             let found = match value {

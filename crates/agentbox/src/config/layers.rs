@@ -1,17 +1,16 @@
 //! The layers of the configuration: where values come from, and how they are merged.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use permissions::Preset;
 use toml::{Table, Value};
 
 use super::keys::{ALIASES, KnownKeys};
-use crate::backend;
+use crate::backend::kind::Kind;
+use crate::backend::spec;
 use crate::exit::Failure;
-
-/// Maximum size of a config file.
-const FILE_BYTES: u64 = 1024 * 1024;
+use crate::files::{read_toml, resolve_path};
 
 /// Names all variables together, in error messages.
 pub(super) const ENVIRONMENT: &str = "the environment (AGENTBOX_*)";
@@ -29,16 +28,7 @@ pub(super) fn merge(table: &mut Table, over: Table) {
 /// Reads the config file.
 pub(super) fn file(path: &Path, known: &KnownKeys) -> Result<Table, Failure> {
     let shown = path.display();
-    let text = read_text(path, "config file")?;
-    let table: Table = toml::from_str(&text).map_err(|error: toml::de::Error| {
-        let start = error.span().map_or(0, |span| span.start);
-        let before = text.get(..start).unwrap_or_default();
-        let line = before.matches('\n').count() + 1;
-        Failure::usage(format!(
-            "{shown}:{line}: {}; correct it there",
-            error.message()
-        ))
-    })?;
+    let table: Table = read_toml(path, "config file")?;
     if let Some(key) = known.unknown(&table) {
         let suggestion = known.suggestion(&key);
         return Err(Failure::usage(format!(
@@ -53,74 +43,30 @@ pub(super) fn file(path: &Path, known: &KnownKeys) -> Result<Table, Failure> {
     Ok(table)
 }
 
-/// Reads a text file of limited size.
-pub(crate) fn read_text(path: &Path, what: &str) -> Result<String, Failure> {
-    use std::io::Read as _;
-    let shown = path.display();
-    let cannot = |error: std::io::Error| {
-        let fix = match error.kind() {
-            std::io::ErrorKind::PermissionDenied => {
-                "make it readable for your user (chmod), or name another"
-            }
-            _ => "name another",
-        };
-        Failure::usage(format!("the {what} {shown} cannot be read: {error}; {fix}"))
-    };
-    let mut text = String::new();
-    let file = std::fs::File::open(path).map_err(cannot)?;
-    file.take(FILE_BYTES + 1)
-        .read_to_string(&mut text)
-        .map_err(cannot)?;
-    match text.len() as u64 > FILE_BYTES {
-        true => Err(Failure::usage(format!(
-            "the {what} {shown} has more than {FILE_BYTES} bytes; give another"
-        ))),
-        false => Ok(text),
-    }
-}
-
 /// Makes relative paths in a file absolute, starting at the file's directory.
 fn rebase(table: &mut Table, directory: &Path) -> Result<(), Failure> {
-    if let Some(Value::String(spec)) = table.get_mut("backend") {
-        *spec = backend::absolute(spec, directory)?;
+    if let Some(Value::String(backend)) = table.get_mut("backend") {
+        *backend = spec::absolute(backend, directory)?;
     }
+    let absolute = |path: &str| {
+        let path = resolve_path(path, directory);
+        path.to_string_lossy().into_owned()
+    };
     if let Some(Value::String(rules)) = table.get_mut("permissions")
         && rules.parse::<Preset>().is_err()
     {
-        *rules = resolve_path(rules, directory)
-            .to_string_lossy()
-            .into_owned();
+        *rules = absolute(rules);
     }
-    for kind in backend::KINDS {
-        if let Some(Value::Table(settings)) = table.get_mut(kind.name) {
-            backend::rebase(settings, kind, directory);
+    for kind in Kind::ALL {
+        if let Some(Value::Table(settings)) = table.get_mut(kind.name()) {
+            spec::rebase(settings, kind, directory);
         }
     }
     let mcp = table.get_mut("mcp").and_then(Value::as_table_mut);
     if let Some(Value::String(token)) = mcp.and_then(|mcp| mcp.get_mut("token_file")) {
-        *token = resolve_path(token, directory)
-            .to_string_lossy()
-            .into_owned();
+        *token = absolute(token);
     }
     Ok(())
-}
-
-/// Returns the path that the user wrote, joined to `directory` if it is relative.
-/// Expands `~`: shells do not expand it after a colon, and files are read without a
-/// shell.
-pub(crate) fn resolve_path(path: &str, directory: &Path) -> PathBuf {
-    #[expect(clippy::disallowed_methods, reason = "this is the program")]
-    let home = || std::env::var_os("HOME").map(PathBuf::from);
-    let beneath = match path {
-        "~" => Some(""),
-        path => path.strip_prefix("~/"),
-    };
-    let path = match beneath.zip(home()) {
-        Some((beneath, home)) => home.join(beneath),
-        None => directory.join(path),
-    };
-    // Removes `/.`, which is redundant and would be shown to the user.
-    path.components().collect()
 }
 
 /// Reads this program's variables. Quotes around a text can be left out.
@@ -192,17 +138,13 @@ pub(super) fn forwarded(
 
 /// Makes paths in a value absolute, so that it is valid in any directory.
 fn from_anywhere(key: &str, text: &str, here: &Path) -> String {
-    let mut parts = key.split('.');
-    let (kind, last) = (parts.next(), parts.next());
-    let kind = backend::KINDS.iter().find(|known| Some(known.name) == kind);
-    let (Some(kind), Some(last)) = (kind, last) else {
+    let parts = key.split_once('.');
+    let setting = parts.and_then(|(kind, last)| Some((Kind::named(kind)?, last)));
+    let Some((kind, last)) = setting.filter(|(kind, last)| kind.path_keys().contains(last)) else {
         return text.to_owned();
     };
-    if !kind.paths.contains(&last) {
-        return text.to_owned();
-    }
     let mut table = Table::from_iter([(last.to_owned(), scalar(text))]);
-    backend::rebase(&mut table, kind, here);
+    spec::rebase(&mut table, kind, here);
     match table.remove(last) {
         Some(Value::String(path)) => path,
         Some(value) => value.to_string(),

@@ -1,7 +1,9 @@
 //! Asks the user at the terminal.
 
-#[cfg_attr(windows, path = "ask/keyboard_windows.rs")]
+#[cfg(not(windows))]
 mod keyboard;
+#[cfg(windows)]
+mod keyboard_windows;
 
 use std::io;
 
@@ -10,8 +12,11 @@ use permissions::approval::{Answer, Approver, ApproverError, Asked, Effect, Ques
 use permissions::{Op, Target};
 use tokio::sync::Semaphore;
 
+#[cfg(windows)]
+use self::keyboard_windows as keyboard;
 use super::safe;
-use super::show::{Screen, Style};
+use super::show::Screen;
+use super::style::{BOLD, DIM};
 use super::wrap;
 
 /// Maximum number of items listed in a line.
@@ -84,18 +89,19 @@ fn kinds(question: &Question) -> String {
             kinds.push(kind);
         }
     }
-    match kinds.is_empty() {
-        true => "operation".to_owned(),
-        false => kinds.join(" or "),
+    if kinds.is_empty() {
+        return "operation".to_owned();
     }
+    kinds.join(" or ")
 }
 
 /// Returns the noun for what a remembered answer applies to.
 fn what(question: &Question) -> &'static str {
     let is_command = |asked: &Asked| matches!(asked.target, Target::Command(_));
-    match question.asked.iter().all(is_command) {
-        true => "command",
-        false => "path",
+    if question.asked.iter().all(is_command) {
+        "command"
+    } else {
+        "path"
     }
 }
 
@@ -126,10 +132,10 @@ fn question_text(question: &Question, screen: Screen) -> String {
     let all = question.to_string();
     let first = all.lines().next().unwrap_or_default();
     let width = screen.width();
-    let mut text = screen.paint(Style::Bold, &wrap::hard(first, width));
+    let mut text = screen.paint(BOLD, &wrap::hard(first, width));
     let dim = |line: &str| {
         let broken = wrap::hard(&wrap::lines(line, width), width);
-        screen.paint(Style::Dim, &broken)
+        screen.paint(DIM, &broken)
     };
     let mut add = |line: &str| {
         text.push('\n');
@@ -158,10 +164,7 @@ fn question_text(question: &Question, screen: Screen) -> String {
         _ => add(&wrap::hard(&safe::text(&effect), width)),
     }
     if let Some(unseen) = question.effect.unseen() {
-        add(&screen.paint(
-            Style::Bold,
-            &format!("{unseen}; a yes counts for all of it"),
-        ));
+        add(&screen.paint(BOLD, &format!("{unseen}; a yes counts for all of it")));
     }
     text
 }

@@ -163,16 +163,15 @@ fn of_field(
     start: &str,
     list: impl Fn(&str) -> Vec<Entry>,
 ) -> Vec<Candidate> {
-    let mut found = match field.is_path() {
-        true => paths(start, list),
-        false => {
-            let fits = |choice: &&String| choice.starts_with(start);
-            let candidate = |choice: &String| Candidate {
-                shown: choice.clone(),
-                text: format!("{} ", words::quote(choice)),
-            };
-            field.choices.iter().filter(fits).map(candidate).collect()
-        }
+    let mut found: Vec<Candidate> = if field.is_path() {
+        paths(start, list)
+    } else {
+        let fits = |choice: &&String| choice.starts_with(start);
+        let candidate = |choice: &String| Candidate {
+            shown: choice.clone(),
+            text: format!("{} ", words::quote(choice)),
+        };
+        field.choices.iter().filter(fits).map(candidate).collect()
     };
     for candidate in &mut found {
         candidate.text.insert_str(0, before);
@@ -195,14 +194,16 @@ fn paths(start: &str, list: impl Fn(&str) -> Vec<Entry>) -> Vec<Candidate> {
     };
     let candidate = |entry: Entry| {
         let path = format!("{directory}{}", entry.name);
-        let (shown, text) = match entry.directory {
-            true => (
-                format!("{}/", entry.name),
-                words::quote(&format!("{path}/")),
-            ),
-            false => (entry.name, format!("{} ", words::quote(&path))),
-        };
-        Candidate { shown, text }
+        if entry.directory {
+            return Candidate {
+                shown: format!("{}/", entry.name),
+                text: words::quote(&format!("{path}/")),
+            };
+        }
+        Candidate {
+            shown: entry.name,
+            text: format!("{} ", words::quote(&path)),
+        }
     };
     let mut found: Vec<Candidate> = list(directory)
         .into_iter()

@@ -5,7 +5,8 @@ use console_tools::Definitions;
 use super::language::{self, SHORT_NAMES};
 use super::safe;
 use super::schema::{self, Field};
-use super::show::{Screen, Style};
+use super::show::Screen;
+use super::style::{BOLD, CYAN, DIM};
 use super::wrap;
 
 /// Examples of input.
@@ -54,16 +55,16 @@ fn table(tools: &Definitions, screen: Screen, width: Option<usize>) -> String {
     let short_width = widest(&mut rows.iter().map(|(_, short)| short.len()));
     let column = 2 + name_width + 2 + short_width + 2;
     let line = |(tool, short): &(&console_tools::Definition, String)| {
-        let name = screen.paint(Style::Bold, &tool.name);
+        let name = screen.paint(BOLD, &tool.name);
         let gap = " ".repeat(name_width - tool.name.len() + 2);
         let asks = if tool.asks { " (asks)" } else { "" };
         let about = format!("{}{asks}", safe::text(first_sentence(&tool.description)));
         wrap::beside(&format!("  {name}{gap}{short}"), column, &about, width)
     };
-    match rows.is_empty() {
-        true => "No tool is offered here.\n".to_owned(),
-        false => rows.iter().map(line).collect(),
+    if rows.is_empty() {
+        return "No tool is offered here.\n".to_owned();
     }
+    rows.iter().map(line).collect()
 }
 
 /// Returns the help of the console.
@@ -87,10 +88,10 @@ pub(crate) fn tool(name: &str, tools: &Definitions, screen: Screen) -> Option<St
         usage.push(' ');
         usage.push_str(&field.usage());
     }
-    let mut text = screen.paint(Style::Bold, &usage);
+    let mut text = screen.paint(BOLD, &usage);
     let short = short(&definition.name, tools);
     if !short.is_empty() {
-        text.push_str(&screen.paint(Style::Dim, &format!("   ({short})")));
+        text.push_str(&screen.paint(DIM, &format!("   ({short})")));
     }
     text = wrap::lines(&text, screen.width());
     text.push('\n');
@@ -105,9 +106,10 @@ pub(crate) fn tool(name: &str, tools: &Definitions, screen: Screen) -> Option<St
 }
 
 fn about(field: &Field, screen: Screen) -> String {
-    let mut kind = match field.choices.is_empty() {
-        true => field.kind.name(),
-        false => field.choices.join(" | "),
+    let mut kind = if field.choices.is_empty() {
+        field.kind.name()
+    } else {
+        field.choices.join(" | ")
     };
     if field.required {
         kind.push_str(", required");
@@ -118,15 +120,15 @@ fn about(field: &Field, screen: Screen) -> String {
     {
         kind.push_str(&format!(", default {default}"));
     }
-    let name = screen.paint(Style::Cyan, &format!("--{}", field.name.replace('_', "-")));
-    let kind = screen.paint(Style::Dim, &safe::text(&kind));
+    let name = screen.paint(CYAN, &format!("--{}", field.name.replace('_', "-")));
+    let kind = screen.paint(DIM, &safe::text(&kind));
     let description = safe::text(&field.description.replace('\n', " "));
     let text = format!("  {name}  {kind}\n      {description}\n");
     wrap::lines(&text, screen.width())
 }
 
 /// Returns the first sentence of a description, on one line.
-fn first_sentence(text: &str) -> &str {
+pub(crate) fn first_sentence(text: &str) -> &str {
     let line = text.trim_start().lines().next().unwrap_or_default();
     match line.find(". ") {
         Some(end) => line.get(..=end).unwrap_or(line),

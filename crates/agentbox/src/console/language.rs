@@ -121,9 +121,10 @@ pub(crate) fn parse(input: &str, tools: &Definitions) -> Result<(Request, usize)
         let words = complete(words::split(input, after))?;
         let mut given = GivenFields::new(tool, &fields, verbatim);
         let at = given.take(&words.all)?;
-        let arguments = match verbatim {
-            true => command(input, &words, at, &fields, given.values)?,
-            false => Value::Object(given.values),
+        let arguments = if verbatim {
+            command(input, &words, at, &fields, given.values)?
+        } else {
+            Value::Object(given.values)
         };
         (arguments, words.used)
     };
@@ -228,13 +229,13 @@ fn json(rest: &str) -> Result<(Value, usize), ParseError> {
     let end = stream.byte_offset();
     let after = rest.get(end..).unwrap_or_default();
     let line = after.split_inclusive('\n').next().unwrap_or_default();
-    match line.trim().is_empty() {
-        true => Ok((value, end + line.len())),
-        false => Err(ParseError::Invalid(format!(
+    if !line.trim().is_empty() {
+        return Err(ParseError::Invalid(format!(
             "'{}' follows the arguments; give one JSON object and nothing else",
             line.trim()
-        ))),
+        )));
     }
+    Ok((value, end + line.len()))
 }
 
 /// Returns the arguments of a tool that runs commands: the line from the word `at` on,
@@ -385,11 +386,11 @@ impl<'f> GivenFields<'f> {
     }
 
     fn unknown(&self, name: &str) -> ParseError {
-        let names: Vec<&str> = self.fields.iter().map(|field| &*field.name).collect();
-        let names = match names.is_empty() {
-            true => "none".to_owned(),
-            false => names.join(", "),
-        };
+        let mut names: Vec<&str> = self.fields.iter().map(|field| &*field.name).collect();
+        if names.is_empty() {
+            names.push("none");
+        }
+        let names = names.join(", ");
         let tool = self.tool;
         ParseError::Invalid(format!(
             "{tool} has no field '{name}'; its fields are {names}"
@@ -437,10 +438,8 @@ fn of_kind(kind: &Kind, text: &str) -> Option<Value> {
             serde_json::Number::from_f64(number).map(Value::Number)
         }
         Kind::Flag => text.parse::<bool>().ok().map(Value::from),
-        Kind::List(of) => match text.trim_start().starts_with('[') {
-            true => serde_json::from_str(text).ok(),
-            false => of_kind(of, text).map(|one| Value::Array(vec![one])),
-        },
+        Kind::List(_) if text.trim_start().starts_with('[') => serde_json::from_str(text).ok(),
+        Kind::List(of) => of_kind(of, text).map(|one| Value::Array(vec![one])),
         Kind::Json => match serde_json::from_str(text) {
             Ok(value) => Some(value),
             Err(_) if text.trim_start().starts_with(['{', '[', '"']) => None,
@@ -450,5 +449,4 @@ fn of_kind(kind: &Kind, text: &str) -> Option<Value> {
 }
 
 #[cfg(test)]
-#[path = "language_tests.rs"]
 pub(crate) mod tests;

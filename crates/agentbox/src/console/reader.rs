@@ -2,37 +2,15 @@
 //! program does not wait for when it ends.
 
 mod editor;
+pub(crate) mod input;
 mod plain;
 
-use std::path::PathBuf;
 use std::sync::mpsc as blocking;
 
-use console_tools::{Chat, Definitions};
+use console_tools::Definitions;
 use tokio::sync::mpsc;
 
-/// A piece of input.
-#[derive(Debug)]
-pub(crate) enum Input {
-    /// One or more requests, or an incomplete one at the end of input.
-    Text(String),
-    /// Ctrl-C at the prompt; `empty` if nothing was typed.
-    Interrupted { empty: bool },
-    /// The end of input.
-    End,
-    /// Reading failed.
-    Failed(String),
-}
-
-/// The settings for reading from a terminal.
-#[derive(Debug)]
-pub(crate) struct Terminal {
-    pub(crate) prompt: String,
-    pub(crate) colour: bool,
-    /// The history file.
-    pub(crate) history: Option<PathBuf>,
-    /// Lists directories for completion, without asking for approval.
-    pub(crate) chat: Chat,
-}
+use self::input::{Input, Prompt};
 
 /// Reads input on demand.
 #[derive(Debug)]
@@ -44,18 +22,18 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Starts reading from a terminal, or without one line by line.
+    /// Starts reading from a terminal, or without a prompt line by line.
     ///
     /// # Errors
     ///
     /// If no thread can be started.
-    pub(crate) fn start(terminal: Option<Terminal>) -> std::io::Result<Self> {
+    pub(crate) fn start(prompt: Option<Prompt>) -> std::io::Result<Self> {
         let (wants, asked) = blocking::channel();
         let (give, inputs) = mpsc::channel(1);
         let runtime = tokio::runtime::Handle::current();
         let thread = std::thread::Builder::new().name("console".to_owned());
-        thread.spawn(move || match terminal {
-            Some(terminal) => editor::serve(terminal, runtime, &asked, &give),
+        thread.spawn(move || match prompt {
+            Some(prompt) => editor::serve(prompt, runtime, &asked, &give),
             None => plain::serve(std::io::stdin().lock(), &asked, &give),
         })?;
         Ok(Self {

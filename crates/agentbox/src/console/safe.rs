@@ -5,7 +5,7 @@
 const SEQUENCE: usize = 64;
 
 /// Resets all colours and styles.
-pub(crate) const RESET: &str = "\x1b[0m";
+const RESET: &str = "\x1b[0m";
 
 /// Makes every control character visible, except line ends and tabs.
 pub(crate) fn text(text: &str) -> String {
@@ -51,11 +51,11 @@ fn revealed(parameters: &str) -> String {
             kept.extend(all.by_ref().take(more));
         }
     }
-    match kept.is_empty() && !parameters.is_empty() {
+    if kept.is_empty() && !parameters.is_empty() {
         // An empty parameter list would reset everything.
-        true => "28".to_owned(),
-        false => kept.join(";"),
+        return "28".to_owned();
     }
+    kept.join(";")
 }
 
 /// Returns `true` for a character beyond ASCII that models and programs see but people
@@ -131,30 +131,16 @@ impl Filter {
         let mut out = String::with_capacity(bytes.len());
         self.half.extend_from_slice(bytes);
         let bytes = std::mem::take(&mut self.half);
-        let mut rest = bytes.as_slice();
-        while !rest.is_empty() {
-            let (valid, invalid) = match str::from_utf8(rest) {
-                Ok(all) => (all, None),
-                Err(error) => {
-                    let valid = rest.get(..error.valid_up_to()).unwrap_or_default();
-                    (
-                        str::from_utf8(valid).unwrap_or_default(),
-                        Some(error.error_len()),
-                    )
-                }
-            };
-            valid.chars().for_each(|c| self.take(c, &mut out));
-            rest = rest.get(valid.len()..).unwrap_or_default();
-            match invalid {
-                None => break,
-                Some(Some(length)) => {
-                    self.take('\u{fffd}', &mut out);
-                    rest = rest.get(length..).unwrap_or_default();
-                }
-                Some(None) => {
-                    self.half = rest.to_vec();
-                    break;
-                }
+        let mut chunks = bytes.utf8_chunks().peekable();
+        while let Some(chunk) = chunks.next() {
+            chunk.valid().chars().for_each(|c| self.take(c, &mut out));
+            let invalid = chunk.invalid();
+            let is_incomplete =
+                |bytes| str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none());
+            if chunks.peek().is_none() && is_incomplete(invalid) {
+                self.half = invalid.to_vec();
+            } else if !invalid.is_empty() {
+                self.take('\u{fffd}', &mut out);
             }
         }
         out

@@ -55,9 +55,10 @@ impl Field {
     /// Formats the field for a tool's usage line.
     pub(crate) fn usage(&self) -> String {
         let name = self.name.to_uppercase();
-        match self.required {
-            true => name,
-            false => format!("[{name}]"),
+        if self.required {
+            name
+        } else {
+            format!("[{name}]")
         }
     }
 

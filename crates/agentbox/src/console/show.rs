@@ -5,35 +5,13 @@ use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use anstyle::Style;
 use console_tools::{Block, Observer, Reply};
 use serde_json::Value;
 
-use super::safe::{self, Filter, RESET};
+use super::safe::{self, Filter};
+use super::style::{BOLD, CYAN, GREEN, RED, YELLOW};
 use super::wrap;
-
-/// A text style.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Style {
-    Bold,
-    Dim,
-    Red,
-    Green,
-    Yellow,
-    Cyan,
-}
-
-impl Style {
-    const fn code(self) -> &'static str {
-        match self {
-            Self::Bold => "\x1b[1m",
-            Self::Dim => "\x1b[2m",
-            Self::Red => "\x1b[31m",
-            Self::Green => "\x1b[32m",
-            Self::Yellow => "\x1b[33m",
-            Self::Cyan => "\x1b[36m",
-        }
-    }
-}
 
 /// The output of the console.
 #[derive(Debug, Clone, Copy)]
@@ -49,9 +27,12 @@ impl Screen {
         if !self.colour {
             return text.to_owned();
         }
-        let line = |line: &str| match line.is_empty() {
-            true => String::new(),
-            false => format!("{}{line}{RESET}", style.code()),
+        let line = |line: &str| {
+            if line.is_empty() {
+                String::new()
+            } else {
+                format!("{style}{line}{style:#}")
+            }
         };
         let lines: Vec<String> = text.split('\n').map(line).collect();
         lines.join("\n")
@@ -76,7 +57,7 @@ impl Screen {
     pub(crate) fn prompt(self, text: &str) -> io::Result<()> {
         let mut out = io::stdout().lock();
         let text = wrap::lines(text, self.width());
-        out.write_all(self.paint(Style::Bold, &text).as_bytes())?;
+        out.write_all(self.paint(BOLD, &text).as_bytes())?;
         out.write_all(b" ")?;
         out.flush()
     }
@@ -84,17 +65,14 @@ impl Screen {
     /// Reports an error: in red on a terminal, otherwise on standard error, so that it
     /// is separate from the results.
     pub(crate) fn print_error(self, text: &str) -> io::Result<()> {
-        match self.terminal {
-            true => self.print_error_verbatim(&wrap::lines(text, self.width())),
-            false => self.print_error_verbatim(text),
-        }
+        self.print_error_verbatim(&wrap::lines(text, self.width()))
     }
 
     /// Reports an error without wrapping lines.
     fn print_error_verbatim(self, text: &str) -> io::Result<()> {
         let text = safe::text(text.trim_end());
         if self.terminal {
-            return self.print(&self.paint(Style::Red, &text));
+            return self.print(&self.paint(RED, &text));
         }
         writeln!(io::stderr().lock(), "{text}")
     }
@@ -103,10 +81,10 @@ impl Screen {
     pub(crate) fn diff(self, diff: &str) -> String {
         let line = |line: &str| {
             let style = match line.as_bytes() {
-                [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] => Style::Bold,
-                [b'+', ..] => Style::Green,
-                [b'-', ..] => Style::Red,
-                [b'@', b'@', ..] => Style::Cyan,
+                [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] => BOLD,
+                [b'+', ..] => GREEN,
+                [b'-', ..] => RED,
+                [b'@', b'@', ..] => CYAN,
                 _ => return line.to_owned(),
             };
             self.paint(style, line)
@@ -132,7 +110,7 @@ impl Screen {
             if !out.is_empty() && !out.ends_with('\n') {
                 out.push('\n');
             }
-            out.push_str(&self.paint(Style::Cyan, &picture(block, reply)));
+            out.push_str(&self.paint(CYAN, &picture(block, reply)));
         }
         self.print(&out)
     }
@@ -144,7 +122,7 @@ impl Screen {
             let note = reply.text.replacen(output, "", 1);
             let note = note.trim().trim_end_matches("Output so far:");
             let note = safe::text(note.trim_end_matches([':', ' ', '\n']));
-            return self.paint(Style::Yellow, &note);
+            return self.paint(YELLOW, &note);
         }
         match string(reply, "diff") {
             // The text of a dry run includes the diff.
@@ -153,10 +131,8 @@ impl Screen {
                 let (before, after) = (safe::text(before), safe::text(after));
                 format!("{before}{}\n{after}", self.diff(diff))
             }
-            _ => match failed(reply) {
-                true => self.paint(Style::Yellow, &safe::text(&reply.text)),
-                false => safe::text(&reply.text),
-            },
+            _ if failed(reply) => self.paint(YELLOW, &safe::text(&reply.text)),
+            _ => safe::text(&reply.text),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Ctrl-C and other signals that end the program, and the state of the terminal.
+//! Ctrl-C and other signals that end the program.
 
 use std::io;
 use std::sync::Arc;
@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::mpsc;
 
-use crate::system::StopSignals;
-pub(crate) use crate::system::Terminal;
+use crate::system::{StopSignals, TerminalState};
 
 /// The request of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +34,7 @@ impl Signals {
     /// # Errors
     ///
     /// If the system does not allow it.
-    pub(crate) fn listen(terminal: Terminal) -> io::Result<Self> {
+    pub(crate) fn listen(terminal: TerminalState) -> io::Result<Self> {
         let mut signals = StopSignals::listen(true)?;
         let (tell, heard) = mpsc::channel(1);
         let interrupted = Arc::new(AtomicBool::new(false));

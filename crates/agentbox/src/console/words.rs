@@ -190,9 +190,10 @@ fn bodies(input: &str, words: &mut Words) {
                 Some(plain) => (plain, "\n"),
                 None => (line, ""),
             };
-            let plain = match tag.tabs {
-                true => plain.trim_start_matches('\t'),
-                false => plain,
+            let plain = if tag.tabs {
+                plain.trim_start_matches('\t')
+            } else {
+                plain
             };
             if plain.strip_suffix('\r').unwrap_or(plain) == tag.name {
                 ended = true;

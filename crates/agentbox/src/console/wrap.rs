@@ -89,21 +89,17 @@ pub(crate) fn indent(column: usize, width: Option<usize>) -> usize {
 pub(crate) fn beside(left: &str, column: usize, about: &str, width: Option<usize>) -> String {
     let left = left.trim_end();
     let padding = " ".repeat(column.saturating_sub(textwrap::core::display_width(left)));
-    let indent = indent(column, width);
-    let between = match indent == column {
-        true => padding,
-        false => "\n".to_owned(),
-    };
     let Some(width) = width else {
-        return format!("{left}{between}{about}\n");
+        return format!("{left}{padding}{about}\n");
     };
-    let indent = " ".repeat(indent);
+    let columns = indent(column, Some(width));
+    let indent = " ".repeat(columns);
     let about = filled(about, &indent, &indent, width);
-    let about = match between.as_str() {
-        "\n" => &*about,
-        _ => about.trim_start(),
-    };
-    format!("{left}{between}{about}\n")
+    if columns == column {
+        format!("{left}{padding}{}\n", about.trim_start())
+    } else {
+        format!("{left}\n{about}\n")
+    }
 }
 
 fn filled(text: &str, first: &str, others: &str, width: usize) -> String {

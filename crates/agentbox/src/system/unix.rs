@@ -13,7 +13,7 @@ use rustix::process::{Pid, kill_process_group};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::FileOwner;
+use super::owner::FileOwner;
 use crate::exit;
 
 /// Receives signals that ask the program to end.
@@ -30,9 +30,10 @@ impl StopSignals {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
-            hangup: match to_hangup {
-                true => Some(signal(SignalKind::hangup())?),
-                false => None,
+            hangup: if to_hangup {
+                Some(signal(SignalKind::hangup())?)
+            } else {
+                None
             },
         })
     }
@@ -61,19 +62,16 @@ pub(crate) fn ignores_hangup() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    let bit = u32::try_from(SignalKind::hangup().as_raw_value() - 1).unwrap_or_default();
-    mask.unwrap_or_default()
-        .checked_shr(bit)
-        .unwrap_or_default()
-        & 1
-        == 1
+    // The first bit stands for the first signal.
+    let hangup = 1_u64 << (SignalKind::hangup().as_raw_value() - 1);
+    mask.is_some_and(|mask| mask & hangup != 0)
 }
 
 /// The original state of the terminal.
 #[derive(Debug, Clone)]
-pub(crate) struct Terminal(Option<Termios>);
+pub(crate) struct TerminalState(Option<Termios>);
 
-impl Terminal {
+impl TerminalState {
     pub(crate) fn now() -> Self {
         Self(tcgetattr(io::stdin()).ok())
     }

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use tokio::signal::windows::{CtrlBreak, CtrlC, CtrlClose, ctrl_break, ctrl_c, ctrl_close};
 
-use super::FileOwner;
+use super::owner::FileOwner;
 use crate::exit;
 
 /// The numbers of the corresponding signals on Unix.
@@ -53,9 +53,9 @@ pub(crate) fn ignores_hangup() -> bool {
 /// The state of the terminal. Empty, because the line editor restores the console
 /// itself.
 #[derive(Debug, Clone)]
-pub(crate) struct Terminal;
+pub(crate) struct TerminalState;
 
-impl Terminal {
+impl TerminalState {
     pub(crate) fn now() -> Self {
         Self
     }

@@ -5,21 +5,19 @@ use std::time::Duration;
 use backend_docker::{Attach, Delivery, DockerBuilder, DockerSandbox, Mode, Network, Relaxation};
 use sandbox_wire::agent::AgentBinary;
 
-use super::Docker;
-use super::settings::{self, Relaxed, Settings, Volume};
-use crate::config::read_text;
+use super::settings::{self, DockerSettings, Relaxed, Volume};
 use crate::exit::Failure;
+use crate::files::read_text;
 
 /// Creates a builder with all settings except the image or runtime.
-pub(super) fn builder(docker: &Docker) -> Result<DockerBuilder, Failure> {
-    let settings = &docker.settings;
+pub(super) fn builder(settings: &DockerSettings) -> Result<DockerBuilder, Failure> {
     let mut builder = DockerSandbox::builder()
         .mode(mode(settings.mode))
         .delivery(delivery(settings.delivery))
         .read_only_root(settings.read_only)
         .auto_remove(!settings.keep)
         .idle_timeout(settings.idle_timeout.map(Duration::from_secs));
-    for agent in agents(docker)? {
+    for agent in agents(settings)? {
         builder = builder.agent(agent);
     }
     if let Some(network) = &settings.network {
@@ -44,20 +42,19 @@ pub(super) fn builder(docker: &Docker) -> Result<DockerBuilder, Failure> {
     }
     // The daemon comes last, so that mistakes in the settings are reported even if
     // there is no daemon.
-    Ok(apply_settings(builder, settings).daemon(docker.daemon()?))
+    Ok(apply_settings(builder, settings).daemon(settings.daemon()?))
 }
 
 /// Attaches to an existing container. The settings it was created with cannot be
 /// changed.
-pub(super) fn attach(docker: &Docker, id: &str) -> Result<Attach, Failure> {
-    let settings = &docker.settings;
+pub(super) fn attach(settings: &DockerSettings, id: &str) -> Result<Attach, Failure> {
     let mut attach = DockerSandbox::attach(id)
-        .daemon(docker.daemon()?)
+        .daemon(settings.daemon()?)
         // The user named this container, so it may be one that others created.
         .allow_foreign(true)
         .mode(mode(settings.mode))
         .delivery(delivery(settings.delivery));
-    for agent in agents(docker)? {
+    for agent in agents(settings)? {
         attach = attach.agent(agent);
     }
     if let Some(directory) = &settings.work_dir {
@@ -67,15 +64,15 @@ pub(super) fn attach(docker: &Docker, id: &str) -> Result<Attach, Failure> {
 }
 
 /// Returns the agents; does not look for them in portable mode.
-fn agents(docker: &Docker) -> Result<Vec<AgentBinary>, Failure> {
-    match docker.settings.mode {
+fn agents(settings: &DockerSettings) -> Result<Vec<AgentBinary>, Failure> {
+    match settings.mode {
         settings::Mode::Portable => Ok(Vec::new()),
-        settings::Mode::Auto | settings::Mode::Agent => docker.agents(),
+        settings::Mode::Auto | settings::Mode::Agent => settings.agents(),
     }
 }
 
 /// Applies the settings that are passed on unchanged.
-fn apply_settings(mut builder: DockerBuilder, settings: &Settings) -> DockerBuilder {
+fn apply_settings(mut builder: DockerBuilder, settings: &DockerSettings) -> DockerBuilder {
     for (name, value) in &settings.env {
         builder = builder.env(name, value);
     }
@@ -120,9 +117,10 @@ fn apply_settings(mut builder: DockerBuilder, settings: &Settings) -> DockerBuil
 
 fn volume(text: &str) -> Result<backend_docker::Volume, Failure> {
     let read = Volume::parse(text)?;
-    let volume = match read.is_dir() {
-        true => backend_docker::Volume::host(read.source, read.target),
-        false => backend_docker::Volume::named(read.source, read.target),
+    let volume = if read.is_dir() {
+        backend_docker::Volume::host(read.source, read.target)
+    } else {
+        backend_docker::Volume::named(read.source, read.target)
     };
     Ok(volume.read_only(read.read_only))
 }

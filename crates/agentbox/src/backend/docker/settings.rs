@@ -1,20 +1,27 @@
-//! The table `[docker]`.
+//! The table `[docker]`, and the daemon, runtimes and agents that it names.
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use backend_docker::image::{BuildOptions, CaBundle, Logins};
+use backend_docker::{Daemon, Runtimes};
+use sandbox_wire::agent::AgentBinary;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
 
+use crate::agent;
+use crate::backend::kind::{Kind, Tables};
 use crate::exit::Failure;
+use crate::files::read_text;
+use crate::system;
 
 /// The table `[docker]`. Settings that are missing get the library's defaults.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Settings {
+pub(crate) struct DockerSettings {
     /// The address of the daemon; `DOCKER_HOST` by default.
-    pub(crate) address: Option<String>,
+    pub(super) address: Option<String>,
     /// The agent, if the automatic choice is not wanted.
     pub(super) agent: Option<PathBuf>,
     /// Replacements for the base images of runtimes.
@@ -57,6 +64,82 @@ pub(crate) struct Settings {
     /// `SOURCE:TARGET` or `SOURCE:TARGET:ro`.
     pub(super) volumes: Vec<String>,
     pub(super) work_dir: Option<String>,
+}
+
+impl DockerSettings {
+    /// Reads the table `[docker]`.
+    pub(crate) fn configured(tables: &Tables) -> Result<Self, Failure> {
+        Kind::Docker.settings(tables)
+    }
+
+    /// Returns the configured daemon, or docker's default.
+    pub(crate) fn daemon(&self) -> Result<Daemon, Failure> {
+        let daemon = match &self.address {
+            Some(address) => Daemon::at(address)?,
+            None => Daemon::from_env()?,
+        };
+        Ok(daemon)
+    }
+
+    /// Returns the built-in runtimes and those of the configured file.
+    pub(crate) fn runtimes(&self) -> Result<Runtimes, Failure> {
+        let mut runtimes = match &self.runtimes {
+            None => Runtimes::new(),
+            Some(file) => {
+                let text = read_text(file, "file of runtimes")?;
+                Runtimes::from_toml(&text).map_err(|error| {
+                    Failure::usage(format!("{}: {}", file.display(), error.chain()))
+                })?
+            }
+        };
+        for (image, instead) in &self.base_images {
+            runtimes = runtimes.with_image(image, instead)?;
+        }
+        Ok(runtimes)
+    }
+
+    /// Returns the configured agent, or all that are found.
+    pub(crate) fn agents(&self) -> Result<Vec<AgentBinary>, Failure> {
+        match &self.agent {
+            Some(path) => Ok(vec![AgentBinary::new(path)?]),
+            None => agent::all(),
+        }
+    }
+
+    /// Returns the options for fetching and building images.
+    pub(crate) fn build_options(&self) -> Result<BuildOptions, Failure> {
+        let options = BuildOptions::new().with_logins(self.logins()?);
+        Ok(match &self.ca_bundle {
+            Some(file) => options.with_ca_bundle(CaBundle::from_file(file)?),
+            None => options,
+        })
+    }
+
+    /// Reads the credentials that `docker login` wrote, from the configured file or
+    /// docker's default.
+    fn logins(&self) -> Result<Logins, Failure> {
+        if let Some(file) = &self.logins {
+            let text = read_text(file, "file of logins")?;
+            return Logins::from_docker_config(&text)
+                .map_err(|error| Failure::usage(format!("{}: {}", file.display(), error.chain())));
+        }
+        let text = default_docker_config().and_then(|file| std::fs::read_to_string(file).ok());
+        let logins = text.map(|text| Logins::from_docker_config(&text));
+        Ok(logins.transpose().map_or_else(
+            |error| {
+                tracing::warn!("the logins of docker are not used: {}", error.chain());
+                Logins::new()
+            },
+            Option::unwrap_or_default,
+        ))
+    }
+}
+
+/// Returns the default path of docker's configuration.
+fn default_docker_config() -> Option<PathBuf> {
+    let directory = system::variable("DOCKER_CONFIG").map(PathBuf::from);
+    let home = || Some(Path::new(&system::variable("HOME")?).join(".docker"));
+    Some(directory.or_else(home)?.join("config.json"))
 }
 
 /// The way calls get into the container.
@@ -218,12 +301,12 @@ mod tests {
             volumes = ["./data:/data:ro"]
             work_dir = "/workspace"
         "#;
-        let settings: Settings = toml::from_str(table).unwrap();
+        let settings: DockerSettings = toml::from_str(table).unwrap();
         assert_eq!(settings.memory, Some(Size(512 << 20)));
         assert_eq!(settings.swap, Some(Size(1 << 30)));
         let table: toml::Table = toml::from_str(table).unwrap();
-        assert!(table.keys().eq(super::super::KEYS), "{table}");
-        assert!(toml::from_str::<Settings>("privileged = true").is_err());
+        assert!(table.keys().eq(Kind::Docker.keys()), "{table}");
+        assert!(toml::from_str::<DockerSettings>("privileged = true").is_err());
     }
 
     #[test]
@@ -234,7 +317,7 @@ mod tests {
         for bad in ["", "m", "-1", "1.5g", "1t", "20000000000g", "1 2m"] {
             assert_eq!(Size::parse(bad), None, "{bad}");
         }
-        assert!(toml::from_str::<Settings>("memory = -1").is_err());
+        assert!(toml::from_str::<DockerSettings>("memory = -1").is_err());
     }
 
     #[test]

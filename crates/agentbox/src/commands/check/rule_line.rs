@@ -29,9 +29,10 @@ pub(super) fn line(vote: &Vote, rules: &Rules) -> Option<usize> {
         _ => return None,
     };
     let json = path.extension().is_some_and(|end| end == "json");
-    let offset = match json {
-        true => in_json(text, section, rule),
-        false => in_toml(text, section, rule),
+    let offset = if json {
+        in_json(text, section, rule)
+    } else {
+        in_toml(text, section, rule)
     };
     let before = text.get(..offset?)?;
     Some(before.matches('\n').count() + 1)

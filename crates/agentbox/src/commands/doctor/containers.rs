@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use backend_docker::{Daemon, DaemonInfo};
 
-use super::{Backend, Finding};
+use super::backend::UsedBackend;
+use super::finding::Finding;
 use crate::agent::INSTALL;
-use crate::backend::Docker;
+use crate::backend::docker::settings::DockerSettings;
+use crate::backend::kind::Kind;
 use crate::exit::Failure;
 
 /// Time allowed for a daemon to describe itself.
@@ -17,9 +19,9 @@ const DAEMON_TIMEOUT: Duration = Duration::from_secs(5);
 /// through masked paths (CVE-2025-31133 and two similar ones).
 const FIXED_RUNC: [[u32; 3]; 2] = [[1, 2, 8], [1, 3, 3]];
 
-pub(super) async fn findings(backend: &Backend) -> Vec<Finding> {
-    let docker = Docker::configured(&backend.tables);
-    let is_used = backend.uses("docker");
+pub(super) async fn findings(backend: &UsedBackend) -> Vec<Finding> {
+    let docker = DockerSettings::configured(&backend.tables);
+    let is_used = backend.uses(Kind::Docker);
     let mut findings = Vec::new();
     let daemon = docker.as_ref().map_err(Failure::to_string);
     let daemon = daemon.and_then(|docker| docker.daemon().map_err(|error| error.to_string()));
@@ -84,10 +86,8 @@ fn is_fixed(version: &str) -> Option<bool> {
     let mut next = || numbers.next()?.parse().ok();
     let version: [u32; 3] = [next()?, next()?, next().unwrap_or(0)];
     let [old, new] = FIXED_RUNC;
-    Some(match version < [1, 3, 0] {
-        true => version >= old,
-        false => version >= new,
-    })
+    let fixed = if version < [1, 3, 0] { old } else { new };
+    Some(version >= fixed)
 }
 
 async fn leftovers(daemon: &Daemon) -> Finding {
@@ -102,7 +102,7 @@ async fn leftovers(daemon: &Daemon) -> Finding {
     }
 }
 
-fn agent(docker: &Docker, is_used: bool) -> Finding {
+fn agent(docker: &DockerSettings, is_used: bool) -> Finding {
     let finding = Finding::new("sandbox-agent", "fast calls into containers");
     let fix = format!("run {INSTALL}; without it calls take longer");
     match docker.agents() {

@@ -8,12 +8,14 @@ use backend_local::{Commands, Confinement, Landlock, Limits, LocalBackend};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags};
 use rustix::process::PidfdFlags;
 
-use super::{Backend, Finding};
-use crate::backend::WORKSPACE;
+use super::backend::UsedBackend;
+use super::finding::Finding;
+use crate::backend::kind::Kind;
+use crate::backend::spec::WORKSPACE;
 use crate::signals;
 
-pub(super) async fn findings(backend: &Backend) -> Vec<Finding> {
-    let is_used = backend.uses("local");
+pub(super) async fn findings(backend: &UsedBackend) -> Vec<Finding> {
+    let is_used = backend.uses(Kind::Local);
     let directory = match tempfile::tempdir() {
         Ok(directory) => directory,
         Err(error) => {
@@ -28,7 +30,7 @@ pub(super) async fn findings(backend: &Backend) -> Vec<Finding> {
     let tried = [
         files(directory)
             .await
-            .needed(is_used || backend.uses("mounts")),
+            .needed(is_used || backend.uses(Kind::Mounts)),
         commands(directory).await.needed(is_used),
         openat2(),
         pidfd(),
@@ -41,10 +43,8 @@ pub(super) async fn findings(backend: &Backend) -> Vec<Finding> {
 /// Checks that the default directory can be used.
 fn workspace() -> Finding {
     let finding = Finding::new("workspace", "the directory that is used by default").needed(true);
-    let (path, is_there) = match Path::new(WORKSPACE).is_dir() {
-        true => (WORKSPACE, true),
-        false => (".", false),
-    };
+    let is_there = Path::new(WORKSPACE).is_dir();
+    let path = if is_there { WORKSPACE } else { "." };
     let writable = rustix::fs::accessat(
         CWD,
         path,

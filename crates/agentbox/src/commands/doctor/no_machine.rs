@@ -1,10 +1,13 @@
 //! The finding about local directories in a build without them.
 
-use super::{Backend, Finding};
+use super::backend::UsedBackend;
+use super::finding::Finding;
+use crate::backend::absent;
+use crate::backend::kind::Kind;
 
-pub(super) async fn findings(backend: &Backend) -> Vec<Finding> {
+pub(super) async fn findings(backend: &UsedBackend) -> Vec<Finding> {
     let finding = Finding::new("local", "directories of this machine and commands in them");
-    let finding = finding.needed(backend.uses("local") || backend.uses("mounts"));
-    let said = crate::backend::without_local("local:DIR").to_string();
+    let finding = finding.needed(backend.uses(Kind::Local) || backend.uses(Kind::Mounts));
+    let said = absent::without_local("local:DIR").to_string();
     std::future::ready(vec![finding.wrong(&said)]).await
 }

@@ -2,7 +2,7 @@
 
 use std::env::consts::EXE_SUFFIX;
 
-use super::Finding;
+use super::finding::Finding;
 use crate::system;
 
 pub(super) fn findings() -> Vec<Finding> {
@@ -12,17 +12,9 @@ pub(super) fn findings() -> Vec<Finding> {
     ]
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the program looks where others are told to look"
-)]
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
-}
-
 fn program(name: &'static str, purpose: &'static str) -> Finding {
     let finding = Finding::new(name, purpose);
-    let path = variable("PATH").unwrap_or_default();
+    let path = system::variable("PATH").unwrap_or_default();
     let mut paths =
         std::env::split_paths(&path).map(|directory| directory.join(format!("{name}{EXE_SUFFIX}")));
     let found = paths.find(|path| {

@@ -6,36 +6,45 @@ use std::path::Path;
 use clap::ValueEnum;
 use serde_json::{Map, Value, json};
 
-use super::TOKEN;
+/// The variable in which a client finds the token of an HTTP server. It is for clients
+/// only: this program rejects variables that are not settings of its own.
+const TOKEN: &str = "MCP_AGENTBOX_TOKEN";
 
 /// The way a client reaches the server.
 #[derive(Debug)]
 pub(super) enum Connection {
     /// The client starts the program.
-    Stdio {
-        program: String,
-        arguments: Vec<String>,
-        environment: BTreeMap<String, String>,
-    },
+    Stdio(Program),
     /// The server already listens.
     Http { url: String, token: bool },
+}
+
+/// A program that a client starts.
+#[derive(Debug)]
+pub(super) struct Program {
+    pub(super) path: String,
+    pub(super) arguments: Vec<String>,
+    pub(super) environment: BTreeMap<String, String>,
 }
 
 impl Connection {
     /// Returns all texts that are written into a snippet.
     pub(super) fn texts(&self) -> Vec<&str> {
         match self {
-            Self::Stdio {
-                program,
-                arguments,
-                environment,
-            } => {
-                let variables = environment.iter().flat_map(|(name, value)| [name, value]);
-                let all = [program].into_iter().chain(arguments).chain(variables);
-                all.map(String::as_str).collect()
+            Self::Stdio(program) => {
+                let variables = program.environment.iter();
+                let variables = variables.flat_map(|(name, value)| [name, value]);
+                let words = program.command_line().chain(variables);
+                words.map(String::as_str).collect()
             }
             Self::Http { url, .. } => vec![url],
         }
+    }
+}
+
+impl Program {
+    fn command_line(&self) -> impl Iterator<Item = &String> {
+        [&self.path].into_iter().chain(&self.arguments)
     }
 }
 
@@ -183,8 +192,8 @@ impl Client {
     /// Returns the snippet of a client that reads JSON.
     fn json(self, connection: &Connection) -> Option<Value> {
         let server = match connection {
-            Connection::Stdio { .. } if self == Self::Opencode => opencode(connection),
-            Connection::Stdio { .. } => self.stdio_json(connection),
+            Connection::Stdio(program) if self == Self::Opencode => opencode(program),
+            Connection::Stdio(program) => self.stdio_json(program),
             Connection::Http { url, token } => self.http_json(url, *token)?,
         };
         let servers = json!({ "agentbox": server });
@@ -211,22 +220,15 @@ impl Client {
     }
 
     /// Describes a server that the client starts.
-    fn stdio_json(self, connection: &Connection) -> Value {
+    fn stdio_json(self, program: &Program) -> Value {
         let mut server = Map::new();
-        if let Connection::Stdio {
-            program,
-            arguments,
-            environment,
-        } = connection
-        {
-            if matches!(self, Self::ClaudeCode | Self::Vscode) {
-                server.insert("type".to_owned(), json!("stdio"));
-            }
-            server.insert("command".to_owned(), json!(program));
-            server.insert("args".to_owned(), json!(arguments));
-            if !environment.is_empty() {
-                server.insert("env".to_owned(), json!(environment));
-            }
+        if matches!(self, Self::ClaudeCode | Self::Vscode) {
+            server.insert("type".to_owned(), json!("stdio"));
+        }
+        server.insert("command".to_owned(), json!(program.path));
+        server.insert("args".to_owned(), json!(program.arguments));
+        if !program.environment.is_empty() {
+            server.insert("env".to_owned(), json!(program.environment));
         }
         Value::Object(server)
     }
@@ -257,19 +259,11 @@ impl Client {
 
 /// Describes a server for opencode: program and arguments are one list, and the
 /// environment has another name.
-fn opencode(connection: &Connection) -> Value {
-    let Connection::Stdio {
-        program,
-        arguments,
-        environment,
-    } = connection
-    else {
-        return Value::Null;
-    };
-    let command: Vec<&String> = std::iter::once(program).chain(arguments).collect();
+fn opencode(program: &Program) -> Value {
+    let command: Vec<&String> = program.command_line().collect();
     let mut server = json!({ "type": "local", "command": command, "enabled": true });
-    if !environment.is_empty() {
-        server["environment"] = json!(environment);
+    if !program.environment.is_empty() {
+        server["environment"] = json!(program.environment);
     }
     server
 }
@@ -279,31 +273,20 @@ fn opencode(connection: &Connection) -> Value {
 fn line(client: Client, connection: &Connection) -> Option<String> {
     let mut words: Vec<String> = ["claude", "mcp", "add"].map(str::to_owned).to_vec();
     match connection {
-        Connection::Stdio {
-            program,
-            arguments,
-            environment,
-        } => {
-            for (name, value) in environment {
+        Connection::Stdio(program) => {
+            for (name, value) in &program.environment {
                 words.extend(["--env".to_owned(), format!("{name}={value}")]);
             }
             let fixed = ["--transport", "stdio", "agentbox", "--"];
             words.extend(fixed.map(str::to_owned));
-            words.push(program.clone());
-            words.extend_from_slice(arguments);
+            words.extend(program.command_line().cloned());
         }
         Connection::Http { url, token } => {
             // Variables are expanded only in that scope.
-            let scope = token.then_some(["--scope", "project"]);
-            let fixed = ["--transport", "http", "agentbox"];
-            words.extend(
-                scope
-                    .iter()
-                    .flatten()
-                    .chain(&fixed)
-                    .map(|word| (*word).to_owned()),
-            );
-            words.push(url.clone());
+            if *token {
+                words.extend(["--scope", "project"].map(str::to_owned));
+            }
+            words.extend(["--transport", "http", "agentbox", url].map(str::to_owned));
             for (name, value) in client.headers(*token) {
                 words.extend(["--header".to_owned(), format!("{name}: {value}")]);
             }
@@ -316,19 +299,15 @@ fn line(client: Client, connection: &Connection) -> Option<String> {
 fn codex(connection: &Connection) -> String {
     let mut server = toml::Table::new();
     match connection {
-        Connection::Stdio {
-            program,
-            arguments,
-            environment,
-        } => {
-            server.insert("command".to_owned(), program.as_str().into());
-            server.insert("args".to_owned(), arguments.clone().into());
-            if !environment.is_empty() {
-                let environment: toml::Table = environment
-                    .iter()
+        Connection::Stdio(program) => {
+            server.insert("command".to_owned(), program.path.as_str().into());
+            server.insert("args".to_owned(), program.arguments.clone().into());
+            if !program.environment.is_empty() {
+                let variables = program.environment.iter();
+                let variables: toml::Table = variables
                     .map(|(name, value)| (name.clone(), value.as_str().into()))
                     .collect();
-                server.insert("env".to_owned(), environment.into());
+                server.insert("env".to_owned(), variables.into());
             }
         }
         Connection::Http { url, token } => {
@@ -366,15 +345,11 @@ fn continue_yaml(client: Client, connection: &Connection) -> String {
     };
     add("  - name: agentbox".to_owned());
     match connection {
-        Connection::Stdio {
-            program,
-            arguments,
-            environment,
-        } => {
-            add(format!("    command: {}", literal(program)));
-            add(format!("    args: {}", literals(arguments)));
-            if !environment.is_empty() {
-                add(format!("    env: {}", literal_map(environment)));
+        Connection::Stdio(program) => {
+            add(format!("    command: {}", literal(&program.path)));
+            add(format!("    args: {}", literals(&program.arguments)));
+            if !program.environment.is_empty() {
+                add(format!("    env: {}", literal_map(&program.environment)));
             }
         }
         Connection::Http { url, token } => {
@@ -393,15 +368,11 @@ fn goose(client: Client, connection: &Connection) -> String {
     let head = "extensions:\n  agentbox:\n    name: agentbox\n    description: files and commands\n    \
                 enabled: true\n    timeout: 300\n";
     match connection {
-        Connection::Stdio {
-            program,
-            arguments,
-            environment,
-        } => format!(
+        Connection::Stdio(program) => format!(
             "{head}    type: stdio\n    cmd: {}\n    args: {}\n    envs: {}\n",
-            literal(program),
-            literals(arguments),
-            literal_map(environment),
+            literal(&program.path),
+            literals(&program.arguments),
+            literal_map(&program.environment),
         ),
         Connection::Http { url, token } => {
             let keys = token.then(|| TOKEN.to_owned());
@@ -423,17 +394,13 @@ fn python_headers() -> String {
 
 fn pydantic_ai(connection: &Connection) -> String {
     let (imports, server) = match connection {
-        Connection::Stdio {
-            program,
-            arguments,
-            environment,
-        } => (
+        Connection::Stdio(program) => (
             "from fastmcp.client.transports import StdioTransport\n",
             format!(
                 "StdioTransport(\n    command={},\n    args={},\n    env={},\n)",
-                literal(program),
-                literals(arguments),
-                literal_map(environment),
+                literal(&program.path),
+                literals(&program.arguments),
+                literal_map(&program.environment),
             ),
         ),
         Connection::Http { url, token: true } => (
@@ -452,17 +419,13 @@ fn pydantic_ai(connection: &Connection) -> String {
 
 fn python(connection: &Connection) -> String {
     let (imports, server) = match connection {
-        Connection::Stdio {
-            program,
-            arguments,
-            environment,
-        } => (
+        Connection::Stdio(program) => (
             "import asyncio\nfrom mcp import Client, StdioServerParameters\n",
             format!(
                 "StdioServerParameters(command={}, args={}, env={})",
-                literal(program),
-                literals(arguments),
-                literal_map(environment),
+                literal(&program.path),
+                literals(&program.arguments),
+                literal_map(&program.environment),
             ),
         ),
         Connection::Http { url, token: true } => (

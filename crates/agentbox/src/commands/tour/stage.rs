@@ -83,9 +83,10 @@ impl Stage {
         let call = AnsiColor::Cyan.on_default();
         output::print(&format!("\n  {call}> {tool} {arguments}{call:#}\n"))?;
         let reply = chat.call(tool, arguments).await;
-        let style = match reply.is_success() {
-            true => Style::new(),
-            false => AnsiColor::Red.on_default(),
+        let style = if reply.is_success() {
+            Style::new()
+        } else {
+            AnsiColor::Red.on_default()
         };
         let mut text = String::new();
         let lines: Vec<&str> = reply.text.lines().collect();

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
-use super::{Input, Terminal};
+use super::input::{Input, Prompt};
 use crate::console::complete::{self, Entry};
 use crate::console::language::{self, ParseError};
 
@@ -34,13 +34,13 @@ const LIST_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Reads one line for each request.
 pub(super) fn serve(
-    terminal: Terminal,
+    prompt: Prompt,
     runtime: Handle,
     asked: &blocking::Receiver<Definitions>,
     give: &mpsc::Sender<Input>,
 ) {
     let empty = Arc::new(AtomicBool::new(true));
-    let mut editor = match editor(&terminal, &empty) {
+    let mut editor = match editor(&prompt, &empty) {
         Ok(editor) => editor,
         Err(error) => {
             let failed = Input::Failed(format!("the terminal cannot be used: {error}"));
@@ -49,17 +49,17 @@ pub(super) fn serve(
             return;
         }
     };
-    let prompt = (terminal.prompt.clone(), styled(&terminal));
+    let shown = (prompt.text.clone(), styled(&prompt));
     while let Ok(tools) = asked.recv() {
         editor.set_helper(Some(EditorHelper {
             tools,
-            chat: terminal.chat.clone(),
+            chat: prompt.chat.clone(),
             runtime: runtime.clone(),
-            colour: terminal.colour,
+            colour: prompt.colour,
         }));
-        let input = match editor.readline(&prompt) {
+        let input = match editor.readline(&shown) {
             Ok(line) => {
-                remember(&mut editor, &line, terminal.history.as_deref());
+                remember(&mut editor, &line, prompt.history.as_deref());
                 Input::Text(line)
             }
             Err(ReadlineError::Interrupted) => Input::Interrupted {
@@ -76,16 +76,17 @@ pub(super) fn serve(
     }
 }
 
-fn styled(terminal: &Terminal) -> String {
-    match terminal.colour {
-        true => format!("\x1b[1;36m{}\x1b[0m", terminal.prompt),
-        false => terminal.prompt.clone(),
+fn styled(prompt: &Prompt) -> String {
+    if prompt.colour {
+        format!("\x1b[1;36m{}\x1b[0m", prompt.text)
+    } else {
+        prompt.text.clone()
     }
 }
 
 type LineEditor = Editor<EditorHelper, DefaultHistory>;
 
-fn editor(terminal: &Terminal, empty: &Arc<AtomicBool>) -> rustyline::Result<LineEditor> {
+fn editor(prompt: &Prompt, empty: &Arc<AtomicBool>) -> rustyline::Result<LineEditor> {
     let config = Config::builder()
         .max_history_size(HISTORY_LINES)?
         .history_ignore_dups(true)?
@@ -97,7 +98,7 @@ fn editor(terminal: &Terminal, empty: &Arc<AtomicBool>) -> rustyline::Result<Lin
     let mut editor = Editor::with_config(config)?;
     let handler = Box::new(Interrupt(Arc::clone(empty)));
     editor.bind_sequence(KeyEvent::ctrl('C'), EventHandler::Conditional(handler));
-    if let Some(path) = &terminal.history {
+    if let Some(path) = &prompt.history {
         // Without a file the history is empty.
         let _ = editor.load_history(path);
     }

@@ -6,8 +6,9 @@ use std::sync::mpsc as blocking;
 use console_tools::Definitions;
 use tokio::sync::mpsc;
 
-use super::Input;
+use super::input::Input;
 use crate::console::language::{self, ParseError};
+use crate::console::words::Until;
 
 /// Maximum size of one command with its text, in bytes.
 const MAX_COMMAND_BYTES: u64 = 16 * 1024 * 1024;
@@ -30,7 +31,7 @@ pub(super) fn serve(
 /// Reads lines until they form a command.
 fn read(from: &mut impl BufRead, tools: &Definitions, limit: u64) -> Result<Input, String> {
     let mut text = String::new();
-    let mut until = None;
+    let mut until: Option<Until> = None;
     loop {
         let begun = text.len();
         let left = limit.saturating_sub(begun as u64);
@@ -48,12 +49,8 @@ fn read(from: &mut impl BufRead, tools: &Definitions, limit: u64) -> Result<Inpu
             };
         }
         // Parsing the whole text again for each line would take quadratic time.
-        let met = until
-            .as_ref()
-            .is_none_or(|until: &super::super::words::Until| {
-                until.is_met_by(text.get(begun..).unwrap_or_default())
-            });
-        if !met {
+        let line = text.get(begun..).unwrap_or_default();
+        if until.as_ref().is_some_and(|until| !until.is_met_by(line)) {
             continue;
         }
         match language::parse(&text, tools) {

@@ -177,10 +177,10 @@ fn the_readme_shows_what_there_is() {
     let (example, _) = example.split_once("```").unwrap();
     let config = load("", example, &[]).unwrap();
     assert_eq!(config.run.timeout, Some(600.0));
-    for kind in KINDS.iter().filter(|kind| !kind.keys.is_empty()) {
-        let shown = &config.backends[kind.name];
-        for key in kind.keys {
-            assert!(shown.contains_key(*key), "[{}] {key}", kind.name);
+    for kind in Kind::ALL {
+        for key in kind.keys() {
+            let shown = &config.backends[&kind];
+            assert!(shown.contains_key(*key), "[{}] {key}", kind.name());
         }
     }
 }

@@ -9,16 +9,16 @@ use permissions::mounts::MountConfig;
 
 /// An open backend.
 #[derive(Debug)]
-pub(crate) struct Opened {
+pub(crate) struct OpenBackend {
     pub(crate) backend: Arc<dyn Backend>,
     /// The mounts with their permissions, if it consists of mounts.
     pub(crate) mounts: Option<MountConfig>,
     /// The same backend behind a guard that enforces the mounts' permissions.
-    guarded: Option<Arc<dyn Backend>>,
+    pub(super) guarded: Option<Arc<dyn Backend>>,
     /// The host directories that it shows.
-    host_dirs: Vec<HostDir>,
+    pub(super) host_dirs: Vec<HostDir>,
     /// The directories in which confined commands can change everything.
-    confined: Vec<PathBuf>,
+    pub(super) confined: Vec<PathBuf>,
     stop_actions: StopActions,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct HostDir {
     pub(super) commands: bool,
 }
 
-impl Opened {
+impl OpenBackend {
     /// Wraps a backend whose commands end with the program, and whose files stay.
     pub(crate) fn new(backend: Arc<dyn Backend>) -> Self {
         Self::with_stop_action(backend, StopAction::Stop(StopMode::Keep))
@@ -42,6 +42,11 @@ impl Opened {
     /// Wraps a backend with the given stop action.
     pub(super) fn with_stop_action(backend: Arc<dyn Backend>, action: StopAction) -> Self {
         let stop_actions = StopActions(vec![(Arc::clone(&backend), action)]);
+        Self::with_stop_actions(backend, stop_actions)
+    }
+
+    /// Wraps a backend that consists of others, each with its own stop action.
+    pub(super) fn with_stop_actions(backend: Arc<dyn Backend>, stop_actions: StopActions) -> Self {
         Self {
             backend,
             mounts: None,
@@ -52,74 +57,16 @@ impl Opened {
         }
     }
 
-    /// Wraps a backend of mounts, and the same backend behind a guard.
-    pub(super) fn of_mounts(
-        backend: Arc<dyn Backend>,
-        mounts: MountConfig,
-        guarded: Arc<dyn Backend>,
-    ) -> Self {
-        let host_dirs = mounts.mounts.iter().filter_map(|mount| {
-            Some(HostDir {
-                host: mount.host_path.canonicalize().ok()?,
-                at: mount.mount_point.clone(),
-                commands: false,
-            })
-        });
-        Self {
-            host_dirs: host_dirs.collect(),
-            mounts: Some(mounts),
-            guarded: Some(guarded),
-            ..Self::new(backend)
-        }
-    }
-
-    /// Wraps a backend that consists of others, each with its own stop action.
-    pub(super) fn made_of(backend: Arc<dyn Backend>, parts: Vec<StopActions>) -> Self {
-        let stop_actions = parts.into_iter().flat_map(|stop_actions| stop_actions.0);
-        Self {
-            backend,
-            mounts: None,
-            guarded: None,
-            host_dirs: Vec::new(),
-            confined: Vec::new(),
-            stop_actions: StopActions(stop_actions.collect()),
-        }
-    }
-
     /// Returns the backend for use as a part of another. Its mounts' permissions are
     /// enforced here, without asking the user.
     pub(super) fn guarded(&self) -> Arc<dyn Backend> {
         Arc::clone(self.guarded.as_ref().unwrap_or(&self.backend))
     }
 
-    /// Adds host directories that the backend shows.
-    pub(super) fn with_host_dirs(mut self, host_dirs: impl IntoIterator<Item = HostDir>) -> Self {
-        self.host_dirs.extend(host_dirs);
-        self
-    }
-
-    /// Adds directories in which its confined commands can change everything.
-    pub(super) fn confined(mut self, directories: impl IntoIterator<Item = PathBuf>) -> Self {
-        self.confined.extend(directories);
-        self
-    }
-
-    /// Returns the host directories that a part shows, translated by `translate` into
-    /// paths of the whole tree, and those that its confined commands can change.
-    pub(super) fn parts(
-        &self,
-        translate: impl Fn(&HostDir) -> Option<HostDir>,
-    ) -> (Vec<HostDir>, &[PathBuf]) {
-        (
-            self.host_dirs.iter().filter_map(translate).collect(),
-            &self.confined,
-        )
-    }
-
     /// Returns the paths by which its tools and commands know a host file.
     pub(crate) fn paths_of(&self, file: &Path) -> Vec<VPath> {
         let mut paths = Vec::new();
-        for file in spellings(file) {
+        for file in host_paths(file) {
             for dir in &self.host_dirs {
                 let Ok(beneath) = file.strip_prefix(&dir.host) else {
                     continue;
@@ -138,9 +85,9 @@ impl Opened {
 
     /// Returns the directory above this file that confined commands can change.
     pub(crate) fn confined_above(&self, file: &Path) -> Option<&Path> {
-        let spellings = spellings(file);
+        let paths = host_paths(file);
         let mut directories = self.confined.iter().map(PathBuf::as_path);
-        directories.find(|directory| spellings.iter().any(|file| file.starts_with(directory)))
+        directories.find(|directory| paths.iter().any(|path| path.starts_with(directory)))
     }
 
     /// Takes the stop actions, for a caller that drops the backend earlier than this.
@@ -155,7 +102,7 @@ impl Opened {
 }
 
 /// Returns a file's host paths: that of the last link, and that of its target.
-fn spellings(file: &Path) -> Vec<PathBuf> {
+fn host_paths(file: &Path) -> Vec<PathBuf> {
     let Ok(file) = std::path::absolute(file) else {
         return Vec::new();
     };
@@ -187,6 +134,11 @@ pub(super) enum StopAction {
 pub(crate) struct StopActions(Vec<(Arc<dyn Backend>, StopAction)>);
 
 impl StopActions {
+    /// Adds the actions of another part.
+    pub(super) fn extend(&mut self, part: Self) {
+        self.0.extend(part.0);
+    }
+
     /// Returns `true` if any of them is still in use elsewhere.
     pub(crate) fn is_used(&self) -> bool {
         let mut parts = self.0.iter();

@@ -1,10 +1,10 @@
-//! The token of an HTTP server: a new one, or one stored in a file.
+//! The token of an HTTP server: none, a new one, or one stored in a file.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use crate::config::config_directory;
+use crate::config::{Mcp, config_directory};
 use crate::exit::Failure;
 use crate::system;
 
@@ -17,8 +17,45 @@ const MIN_LEN: usize = 16;
 /// Maximum size of the file.
 const FILE_BYTES: u64 = 4096;
 
+/// The source of a server's token.
+#[derive(Debug)]
+pub(crate) enum TokenSource {
+    /// No token.
+    None,
+    /// A file, which is created if it is missing.
+    File(PathBuf),
+    /// A new token at each start.
+    Random,
+}
+
+impl TokenSource {
+    /// Chooses the token from the flags, else from the configuration.
+    pub(crate) fn new(config: &Mcp, file: Option<PathBuf>, none: bool) -> Result<Self, Failure> {
+        match (file, none) {
+            (Some(file), _) => Ok(Self::File(file)),
+            (None, true) => Ok(Self::None),
+            (None, false) => match (&config.token_file, config.no_token) {
+                (Some(_), true) => Err(Failure::usage(
+                    "mcp.token_file and mcp.no_token exclude each other; remove one of them",
+                )),
+                (Some(file), false) => Ok(Self::File(file.clone())),
+                (None, true) => Ok(Self::None),
+                (None, false) => Ok(Self::Random),
+            },
+        }
+    }
+}
+
+/// Returns the error for a token that lies among the files that the tools show.
+pub(crate) fn readable(token: &Path) -> Failure {
+    Failure::usage(format!(
+        "the tools could read the token in {}; put it outside of the files that they show",
+        token.display()
+    ))
+}
+
 /// Generates a token that cannot be guessed.
-pub(super) fn random() -> Result<String, Failure> {
+pub(crate) fn random() -> Result<String, Failure> {
     let mut bytes = [0; RANDOM_BYTES];
     getrandom::fill(&mut bytes).map_err(|error| {
         Failure::environment(format!(
@@ -29,7 +66,7 @@ pub(super) fn random() -> Result<String, Failure> {
 }
 
 /// Reads the token from a file. Returns `true` with it if the file was created for it.
-pub(super) fn from_file(file: &Path) -> Result<(String, bool), Failure> {
+pub(crate) fn from_file(file: &Path) -> Result<(String, bool), Failure> {
     if !system::REPORTS_FILE_OWNERS {
         return Err(Failure::usage(
             "this system does not tell who can read a file; leave out --token-file, and take the token \
@@ -99,13 +136,13 @@ fn read(file: &Path, open: File) -> Result<String, Failure> {
         .read_to_string(&mut text)
         .map_err(|error| unable(file, &error))?;
     let token = text.trim();
-    match token.len() >= MIN_LEN && token.bytes().all(|byte| byte.is_ascii_graphic()) {
-        true => Ok(token.to_owned()),
-        false => Err(Failure::usage(format!(
+    if token.len() < MIN_LEN || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(Failure::usage(format!(
             "{shown} holds no token; remove it to get one, or write one line of at least \
              {MIN_LEN} letters and digits to it"
-        ))),
+        )));
     }
+    Ok(token.to_owned())
 }
 
 /// Creates the file, readable by its owner only. Returns `None` if it exists by now.
@@ -139,8 +176,6 @@ fn create(file: &Path) -> Result<Option<String>, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use super::*;
 
     #[test]
@@ -154,14 +189,13 @@ mod tests {
         let (token, is_new) = from_file(&long).unwrap();
         assert!(is_new);
         std::fs::write(&long, token + &" ".repeat(4096)).unwrap();
-        let of_other = match rustix::process::geteuid().is_root() {
-            false => PathBuf::from("/etc/passwd"),
-            true => {
-                let file = place("other");
-                from_file(&file).unwrap();
-                std::os::unix::fs::chown(&file, Some(1), None).unwrap();
-                file
-            }
+        let of_other = if rustix::process::geteuid().is_root() {
+            let file = place("other");
+            from_file(&file).unwrap();
+            std::os::unix::fs::chown(&file, Some(1), None).unwrap();
+            file
+        } else {
+            PathBuf::from("/etc/passwd")
         };
         for (file, expected) in [
             (fifo.as_path(), "not a regular file"),

@@ -260,9 +260,10 @@ proptest! {
         pretty in any::<bool>(),
     ) {
         let arguments = Value::Object(fields.into_iter().collect());
-        let text = match pretty {
-            true => serde_json::to_string_pretty(&arguments).unwrap(),
-            false => arguments.to_string(),
+        let text = if pretty {
+            serde_json::to_string_pretty(&arguments).unwrap()
+        } else {
+            arguments.to_string()
         };
         is(&format!("grep {text}"), "grep", arguments);
     }

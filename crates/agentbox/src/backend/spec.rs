@@ -1,0 +1,341 @@
+//! The specification of a backend: `NAME` or `NAME:ARGUMENT`.
+
+use std::path::{Path, PathBuf};
+
+use backend_core::Quoted;
+use serde::de::DeserializeOwned;
+use toml::{Table, Value};
+
+use super::kind::{self, ALLOWED_DIRECTORIES, Argument, Kind, Tables};
+use crate::exit::Failure;
+use crate::files::resolve_path;
+use crate::output;
+
+/// Maximum nesting of backends. Anything deeper is taken for a mistake.
+const DEPTH: usize = 8;
+
+/// The default directory for files, under the current directory.
+pub(crate) const WORKSPACE: &str = "agentbox-workspace";
+
+/// The time at which slow preparations are made, such as building an image.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Prepare {
+    /// Before the backend is opened.
+    #[default]
+    Wait,
+    /// In the background; the first call waits for it.
+    Background,
+    /// When the backend needs it.
+    No,
+}
+
+/// A specification of a backend.
+#[derive(Debug, Clone)]
+pub(crate) struct BackendSpec {
+    pub(super) kind: Kind,
+    /// The text after the colon. A path is absolute.
+    pub(crate) argument: Option<String>,
+    /// Whether this is the default, because the user named no backend. Its directory
+    /// may be created then.
+    pub(crate) implied: bool,
+    /// Whether the directory is created without a message.
+    pub(crate) quiet: bool,
+    /// The time of slow preparations.
+    pub(crate) prepare: Prepare,
+    /// Number of backends that it is nested in.
+    depth: usize,
+    tables: Tables,
+}
+
+impl BackendSpec {
+    /// Parses `NAME[:ARGUMENT]`; `None` is the default.
+    pub(crate) fn new(spec: Option<&str>, tables: &Tables) -> Result<Self, Failure> {
+        let implied = spec.is_none();
+        let workspace = format!("local:{WORKSPACE}");
+        let spec = spec.unwrap_or(&workspace);
+        let here = std::env::current_dir().map_err(|error| {
+            Failure::environment(format!("there is no current directory: {error}; go to one"))
+        })?;
+        let mut parsed = Self::from_spec(&absolute(spec, &here)?, tables.clone())?;
+        parsed.implied = implied;
+        Ok(parsed)
+    }
+
+    fn from_spec(spec: &str, tables: Tables) -> Result<Self, Failure> {
+        let (kind, argument) = split(spec);
+        let kind = kind.ok_or_else(|| unknown(spec))?;
+        Ok(Self {
+            kind,
+            argument: argument.map(str::to_owned),
+            implied: false,
+            quiet: false,
+            prepare: Prepare::default(),
+            depth: 0,
+            tables,
+        })
+    }
+
+    /// Creates the specification of a part of this backend, named in a file in
+    /// `directory`. `over` overrides the settings of its kind.
+    pub(super) fn part(&self, spec: &str, directory: &Path, over: &Table) -> Result<Self, Failure> {
+        let mut part = Self::from_spec(&absolute(spec, directory)?, self.tables.clone())?;
+        part.depth = self.depth + 1;
+        part.prepare = self.prepare;
+        if part.depth > DEPTH {
+            return Err(Failure::usage(format!(
+                "{} is {DEPTH} backends deep in others; see that no file names itself",
+                Quoted::new(spec)
+            )));
+        }
+        let mut over = over.clone();
+        rebase(&mut over, part.kind, directory);
+        let table = part.tables.entry(part.kind).or_default();
+        table.extend(over);
+        Ok(part)
+    }
+
+    /// Returns the file named after the colon.
+    pub(super) fn file(&self) -> Result<&Path, Failure> {
+        let file = self.argument.as_deref().filter(|file| !file.is_empty());
+        file.map(Path::new).ok_or_else(|| {
+            let (name, usage) = (self.kind.name(), self.kind.usage());
+            Failure::usage(format!("{name} needs a file; write {usage}"))
+        })
+    }
+
+    /// Returns the specification with absolute paths, valid in any directory.
+    pub(crate) fn text(&self) -> String {
+        match &self.argument {
+            Some(argument) => format!("{}:{argument}", self.kind.name()),
+            None => self.kind.name().to_owned(),
+        }
+    }
+
+    /// Returns the directories that it reaches besides its own, if its kind has any.
+    pub(crate) fn allowed_directories(&self) -> Vec<String> {
+        let table = self.tables.get(&self.kind);
+        let table = table.filter(|_| self.kind == Kind::Local);
+        let allowed = table.and_then(|table| table.get(ALLOWED_DIRECTORIES)?.as_array());
+        let paths = allowed.into_iter().flatten().filter_map(Value::as_str);
+        paths.map(str::to_owned).collect()
+    }
+
+    /// Returns `true` if it may include containers.
+    pub(crate) fn has_containers(&self) -> bool {
+        matches!(self.kind, Kind::Docker | Kind::Composite)
+    }
+
+    /// Returns `true` if it consists of mounts, which may need approval for writes.
+    pub(crate) fn has_mounts(&self) -> bool {
+        self.kind == Kind::Mounts
+    }
+
+    /// Returns the file that defines its directories and the permissions in them.
+    pub(crate) fn described_in(&self) -> Option<&Path> {
+        let is_described = matches!(self.kind, Kind::Composite | Kind::Mounts);
+        self.file().ok().filter(|_| is_described)
+    }
+
+    /// Returns the directory of this machine that holds the files, if there is one.
+    pub(crate) fn host_root(&self) -> Option<PathBuf> {
+        let directory = self.argument.as_deref().map(Path::new)?;
+        let is_directory = self.kind.argument() == Argument::Directory;
+        directory.canonicalize().ok().filter(|_| is_directory)
+    }
+
+    /// Returns the directory of this machine that holds the files, if there is one.
+    /// Only the default directory may be missing.
+    pub(crate) fn given_directory(&self) -> Result<Option<&Path>, Failure> {
+        if self.kind.argument() != Argument::Directory {
+            return Ok(None);
+        }
+        let directory = self.argument.as_deref().filter(|path| !path.is_empty());
+        let directory = directory.map(Path::new).ok_or_else(|| {
+            let (name, usage) = (self.kind.name(), self.kind.usage());
+            Failure::usage(format!(
+                "{name} needs a directory; write {usage}, such as {name}:."
+            ))
+        })?;
+        let shown = directory.display();
+        if directory.is_dir() || (self.implied && !directory.exists()) {
+            return Ok(Some(directory));
+        }
+        Err(Failure::environment(if directory.exists() {
+            format!("{shown} is not a directory; name one")
+        } else {
+            format!("there is no directory {shown}; create it with mkdir, or name another")
+        }))
+    }
+
+    /// Returns the directory of this machine that holds the files, if there is one.
+    /// Creates the default directory, and reports that.
+    pub(crate) fn directory(&self) -> Result<Option<&Path>, Failure> {
+        let Some(directory) = self.given_directory()? else {
+            return Ok(None);
+        };
+        if directory.exists() {
+            return Ok(Some(directory));
+        }
+        let shown = directory.display();
+        std::fs::create_dir_all(directory).map_err(|error| {
+            Failure::environment(format!(
+                "{shown} cannot be created: {error}; name a directory with --backend local:DIR"
+            ))
+        })?;
+        if !self.quiet {
+            output::note(&format!(
+                "agentbox: files are in {shown} (new); choose another directory with --backend local:DIR"
+            ));
+        }
+        Ok(Some(directory))
+    }
+
+    /// Reads the table of its kind.
+    pub(super) fn settings<T: DeserializeOwned>(&self) -> Result<T, Failure> {
+        self.kind.settings(&self.tables)
+    }
+
+    /// Returns `true` if it is a part of another backend.
+    pub(super) fn is_part(&self) -> bool {
+        self.depth > 0
+    }
+}
+
+/// Makes the path in a specification absolute. Other texts are returned unchanged.
+pub(crate) fn absolute(spec: &str, directory: &Path) -> Result<String, Failure> {
+    let (kind, path) = match split(spec) {
+        (Some(kind), Some(path)) if !path.is_empty() => (kind, path),
+        _ => return Ok(spec.to_owned()),
+    };
+    if kind.argument() == Argument::Name {
+        return Ok(spec.to_owned());
+    }
+    let path = resolve_path(path, directory);
+    // A lossy conversion would name a different path.
+    let path = path.to_str().ok_or_else(|| {
+        let shown = directory.display();
+        Failure::usage(format!(
+            "{shown} is not valid UTF-8; give an absolute path that is"
+        ))
+    })?;
+    Ok(format!("{}:{path}", kind.name()))
+}
+
+/// Makes relative paths in a kind's table absolute, starting at `directory`.
+pub(crate) fn rebase(table: &mut Table, kind: Kind, directory: &Path) {
+    for key in kind.path_keys() {
+        match table.get_mut(*key) {
+            Some(Value::String(path)) => rebase_path(path, directory),
+            Some(Value::Array(paths)) => {
+                for path in paths {
+                    if let Value::String(path) = path {
+                        rebase_path(path, directory);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Makes a path absolute. Names of volumes are left alone: they have no slash.
+fn rebase_path(path: &mut String, directory: &Path) {
+    let (source, rest) = match path.split_once(':') {
+        Some((source, rest)) => (source, Some(rest)),
+        None => (path.as_str(), None),
+    };
+    let is_path = rest.is_none() || source.contains('/') || matches!(source, "." | ".." | "~");
+    if is_path && !source.is_empty() {
+        let source = resolve_path(source, directory);
+        let source = source.to_string_lossy();
+        *path = match rest {
+            Some(rest) => format!("{source}:{rest}"),
+            None => source.into_owned(),
+        };
+    }
+}
+
+/// Returns the help text of `--backend`.
+pub(crate) fn help() -> String {
+    let usages = kind::usages("or");
+    if cfg!(local) {
+        format!(
+            "Where the files are: {usages}; without it the directory {WORKSPACE}, which is created"
+        )
+    } else {
+        format!("Where the files are: {usages}; this build has no local and no mounts")
+    }
+}
+
+fn split(spec: &str) -> (Option<Kind>, Option<&str>) {
+    let (name, argument) = match spec.split_once(':') {
+        Some((name, argument)) => (name, Some(argument)),
+        None => (spec, None),
+    };
+    (Kind::named(name), argument)
+}
+
+fn unknown(spec: &str) -> Failure {
+    let there_are = kind::usages("and");
+    let name = spec.split(':').next().unwrap_or(spec);
+    let advice = if Path::new(spec).is_dir() {
+        format!("; for the directory write local:{spec}")
+    } else {
+        "; use one of them".to_owned()
+    };
+    let name = Quoted::new(name);
+    Failure::usage(format!(
+        "this version has no backend {name}, there are {there_are}{advice}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(spec: &str) -> Result<BackendSpec, Failure> {
+        BackendSpec::new(Some(spec), &Tables::new())
+    }
+
+    #[test]
+    fn specifications_are_read() {
+        let state = parse("state").unwrap();
+        assert_eq!(state.text(), "state");
+        let local = parse("local:/tmp/a:b").unwrap();
+        assert_eq!(local.text(), "local:/tmp/a:b");
+        let relative = parse("local:a").unwrap();
+        assert!(Path::new(&relative.argument.unwrap()).is_absolute());
+        let image = parse("docker:python:3.12").unwrap();
+        assert_eq!(image.text(), "docker:python:3.12");
+        let default = BackendSpec::new(None, &Tables::new()).unwrap();
+        assert!(default.implied && default.text().ends_with(WORKSPACE));
+    }
+
+    #[test]
+    fn paths_of_tables_start_where_the_file_is() {
+        let mut table: Table = toml::from_str(
+            r#"ca_bundle = "ca.pem"
+               volumes = ["data:/data", "./src:/src:ro", "/abs:/abs"]
+               image = "a/b""#,
+        )
+        .unwrap();
+        rebase(&mut table, Kind::Docker, Path::new("/etc"));
+        assert_eq!(table["ca_bundle"].as_str(), Some("/etc/ca.pem"));
+        let volumes = table["volumes"].to_string();
+        assert_eq!(
+            volumes,
+            r#"["data:/data", "/etc/src:/src:ro", "/abs:/abs"]"#
+        );
+        assert_eq!(table["image"].as_str(), Some("a/b"));
+    }
+
+    #[test]
+    fn what_there_is_not_is_an_error_that_says_what_there_is() {
+        for spec in ["k8s:pod", "", "Local:/"] {
+            let error = parse(spec).unwrap_err().to_string();
+            assert!(error.contains("local:DIR, state[:FILE], docker"), "{error}");
+        }
+        let error = parse("/").unwrap_err().to_string();
+        assert!(error.contains("write local:/"), "{error}");
+    }
+}

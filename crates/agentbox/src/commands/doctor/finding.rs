@@ -1,0 +1,92 @@
+//! The result of one check.
+
+use serde_json::{Value, json};
+
+/// The result of one check.
+#[derive(Debug)]
+pub(super) struct Finding {
+    /// The thing that was checked.
+    pub(super) name: &'static str,
+    /// Its purpose.
+    pub(super) purpose: &'static str,
+    /// Whether the backend needs it.
+    pub(super) needed: bool,
+    pub(super) status: Status,
+    /// A description of the current state.
+    pub(super) found: String,
+    /// The advice on how to fix it.
+    pub(super) fix: Option<String>,
+}
+
+/// The state of the thing that was checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Status {
+    Ok,
+    /// It is present but not as it should be.
+    Doubtful,
+    Missing,
+}
+
+impl Finding {
+    /// Creates a finding about a thing that is missing so far.
+    pub(super) fn new(name: &'static str, purpose: &'static str) -> Self {
+        Self {
+            name,
+            purpose,
+            needed: false,
+            status: Status::Missing,
+            found: String::new(),
+            fix: None,
+        }
+    }
+
+    /// Sets whether the backend needs it.
+    pub(super) fn needed(mut self, needed: bool) -> Self {
+        self.needed = needed;
+        self
+    }
+
+    pub(super) fn ok(mut self, found: impl Into<String>) -> Self {
+        self.status = Status::Ok;
+        self.found = found.into();
+        self
+    }
+
+    pub(super) fn doubtful(mut self, found: impl Into<String>, fix: impl Into<String>) -> Self {
+        self.status = Status::Doubtful;
+        self.missing(found, fix)
+    }
+
+    pub(super) fn missing(mut self, found: impl Into<String>, fix: impl Into<String>) -> Self {
+        self.found = found.into();
+        self.fix = Some(fix.into());
+        self
+    }
+
+    /// Takes an error whose message ends with the fix.
+    pub(super) fn wrong(mut self, message: &str) -> Self {
+        let (found, fix) = match message.rsplit_once("; ") {
+            Some((found, fix)) => (found, Some(fix.to_owned())),
+            None => (message, None),
+        };
+        (self.found, self.fix) = (found.to_owned(), fix);
+        self
+    }
+
+    /// Returns `true` if the backend does not need it, or it is fine.
+    pub(super) fn is_fine(&self) -> bool {
+        self.status == Status::Ok || !self.needed
+    }
+
+    pub(super) fn as_json(&self) -> Value {
+        json!({
+            "name": self.name,
+            "purpose": self.purpose,
+            "needed": self.needed,
+            "ok": self.status == Status::Ok,
+            "doubtful": self.status == Status::Doubtful,
+            "found": self.found,
+            "fix": self.fix,
+        })
+    }
+}

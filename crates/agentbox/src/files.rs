@@ -1,0 +1,76 @@
+//! Files and directories that the user names.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+
+use crate::exit::Failure;
+use crate::system;
+
+/// Maximum size of a file with settings.
+const FILE_BYTES: u64 = 1024 * 1024;
+
+/// Reads a text file of limited size.
+pub(crate) fn read_text(path: &Path, what: &str) -> Result<String, Failure> {
+    let shown = path.display();
+    let cannot = |error: io::Error| {
+        let fix = match error.kind() {
+            io::ErrorKind::PermissionDenied => {
+                "make it readable for your user (chmod), or name another"
+            }
+            _ => "name another",
+        };
+        Failure::usage(format!("the {what} {shown} cannot be read: {error}; {fix}"))
+    };
+    let mut text = String::new();
+    let file = File::open(path).map_err(cannot)?;
+    file.take(FILE_BYTES + 1)
+        .read_to_string(&mut text)
+        .map_err(cannot)?;
+    if text.len() as u64 > FILE_BYTES {
+        return Err(Failure::usage(format!(
+            "the {what} {shown} has more than {FILE_BYTES} bytes; give another"
+        )));
+    }
+    Ok(text)
+}
+
+/// Reads a TOML file. An error names the line.
+pub(crate) fn read_toml<T: DeserializeOwned>(path: &Path, what: &str) -> Result<T, Failure> {
+    let text = read_text(path, what)?;
+    toml::from_str(&text).map_err(|error: toml::de::Error| {
+        let start = error.span().map_or(0, |span| span.start);
+        let before = text.get(..start).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        let (shown, message) = (path.display(), error.message());
+        Failure::usage(format!("{shown}:{line}: {message}; correct it there"))
+    })
+}
+
+/// Returns the path that the user wrote, joined to `directory` if it is relative.
+/// Expands `~`: shells do not expand it after a colon, and files are read without a
+/// shell.
+pub(crate) fn resolve_path(path: &str, directory: &Path) -> PathBuf {
+    let home = || system::variable("HOME").map(PathBuf::from);
+    let beneath = match path {
+        "~" => Some(""),
+        path => path.strip_prefix("~/"),
+    };
+    let path = match beneath.zip(home()) {
+        Some((beneath, home)) => home.join(beneath),
+        None => directory.join(path),
+    };
+    // Removes `/.`, which is redundant and would be shown to the user.
+    path.components().collect()
+}
+
+/// Returns this program's directory below the one that a variable names, such as
+/// `XDG_STATE_HOME`, or below `usual` in the home.
+pub(crate) fn user_directory(name: &str, usual: &str) -> Option<PathBuf> {
+    let path =
+        |name| Some(PathBuf::from(system::variable(name)?)).filter(|path| path.is_absolute());
+    let base = path(name).or_else(|| Some(path("HOME")?.join(usual)))?;
+    Some(base.join("agentbox"))
+}
