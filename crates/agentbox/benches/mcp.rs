@@ -111,9 +111,10 @@ impl Side {
     }
 
     fn path(&self, name: &str) -> String {
-        match self.is_ours {
-            true => name.to_owned(),
-            false => self.directory.join(name).display().to_string(),
+        if self.is_ours {
+            name.to_owned()
+        } else {
+            self.directory.join(name).display().to_string()
         }
     }
 

@@ -1,32 +1,18 @@
-//! The agents that go into containers: where they are found, and where the command
-//! `agentbox agent install` puts them.
+//! The agents that go into containers, and where they are found.
 
 mod embedded;
+pub(crate) mod storage;
 
-use std::fs::Metadata;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use sandbox_wire::agent::{AgentBinary, PROGRAM, VARIABLE};
+use sandbox_wire::agent::{AgentBinary, VARIABLE};
 
+use self::storage::{check_parents, directory, file_name, is_own};
 use crate::exit::Failure;
-use crate::files;
-use crate::system::{self, file_owner};
+use crate::system;
 
 /// The command that builds an agent and installs it where this program looks.
 pub(crate) const INSTALL: &str = "agentbox agent install";
-
-/// The advice if there is no directory for agents.
-pub(crate) const NO_DIRECTORY: &str = if system::REPORTS_FILE_OWNERS {
-    "this user has no home; set HOME or XDG_DATA_HOME, or give --dir"
-} else {
-    "this system does not tell who else could replace an agent; give --dir, and name the agent there \
-     with SANDBOX_AGENT"
-};
-
-/// The version of this program and its agents. The handshake refuses agents of other
-/// versions.
-pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Returns the available agents, at most one for each processor. If `SANDBOX_AGENT`
 /// names one, it is the only one. Otherwise agents installed for this version come
@@ -46,19 +32,6 @@ pub(crate) fn all() -> Result<Vec<AgentBinary>, Failure> {
     Ok(found)
 }
 
-/// Returns the directory where agents of this version are installed, or `None` for a
-/// user without a home.
-pub(crate) fn directory() -> Option<PathBuf> {
-    let own = own_directory("XDG_DATA_HOME", ".local/share")?;
-    Some(own.join("agents").join(VERSION))
-}
-
-/// Returns the file name of an installed agent. A directory can hold one for each
-/// processor.
-pub(crate) fn file_name(arch: &str) -> String {
-    format!("{PROGRAM}-{arch}")
-}
-
 fn installed() -> Vec<AgentBinary> {
     // A program must neither belong to another user nor be replaceable by one.
     let is_safe = |path: &Path| {
@@ -66,7 +39,7 @@ fn installed() -> Vec<AgentBinary> {
         found.is_ok_and(|found| is_own(&found) && (found.is_dir() || found.is_file()))
     };
     let safe = directory().filter(|directory| {
-        directory.ancestors().take(3).all(is_safe) && shared_above(directory).is_ok()
+        directory.ancestors().take(3).all(is_safe) && check_parents(directory).is_ok()
     });
     let entries = safe.and_then(|directory| std::fs::read_dir(directory).ok());
     let mut agents: Vec<_> = entries
@@ -83,29 +56,6 @@ fn installed() -> Vec<AgentBinary> {
     agents
 }
 
-/// Returns `true` if the file belongs to this user and others cannot write to it.
-fn is_own(found: &Metadata) -> bool {
-    let owner = file_owner(found);
-    owner.is_own && owner.mode & 0o022 == 0
-}
-
-/// Fails if another user could replace the directory. All directories above it must
-/// belong to this user or root, and those that others can write to must have the sticky
-/// bit.
-fn shared_above(directory: &Path) -> io::Result<()> {
-    const STICKY: u32 = 0o1000;
-    for above in directory.canonicalize()?.ancestors().skip(1) {
-        let owner = file_owner(&std::fs::metadata(above)?);
-        let is_theirs = !owner.is_own && !owner.is_root;
-        let is_open = owner.mode & 0o022 != 0 && owner.mode & STICKY == 0;
-        if is_theirs || is_open {
-            let text = format!("others can write to {}", above.display());
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
-        }
-    }
-    Ok(())
-}
-
 /// Returns the processor of this machine, as images name it.
 pub(crate) fn host_arch() -> &'static str {
     match std::env::consts::ARCH {
@@ -113,26 +63,4 @@ pub(crate) fn host_arch() -> &'static str {
         "aarch64" => "arm64",
         other => other,
     }
-}
-
-/// Returns the user's directory for programs. Those that others could have put there
-/// must not run, so there is no such directory on systems where owners are not known.
-fn own_directory(name: &str, usual: &str) -> Option<PathBuf> {
-    files::user_directory(name, usual).filter(|_| system::REPORTS_FILE_OWNERS)
-}
-
-/// Writes a program atomically. All users may execute it: in a container, another user
-/// does.
-pub(crate) fn write_program(
-    directory: &Path,
-    name: &str,
-    content: &mut dyn io::Read,
-) -> io::Result<PathBuf> {
-    let path = directory.join(name);
-    let mut file = tempfile::NamedTempFile::new_in(directory)?;
-    io::copy(content, &mut file)?;
-    system::make_executable(file.as_file())?;
-    file.as_file().sync_all()?;
-    file.persist(&path)?;
-    Ok(path)
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use flate2::read::GzDecoder;
 use sandbox_wire::agent::AgentBinary;
 
+use super::storage::{check_parents, file_name, is_own, own_directory, write_program};
 use crate::system;
 
 /// The embedded agents by processor.
@@ -16,7 +17,7 @@ const AGENTS: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/agents.rs")
 /// Returns the agents that could be unpacked.
 pub(super) fn agents() -> Vec<AgentBinary> {
     let unpacked = |(arch, packed): &(&str, &[u8])| {
-        let Some(cache) = super::own_directory("XDG_CACHE_HOME", ".cache") else {
+        let Some(cache) = own_directory("XDG_CACHE_HOME", ".cache") else {
             tracing::warn!("no home to unpack the agent in; set HOME or XDG_CACHE_HOME");
             return None;
         };
@@ -38,26 +39,25 @@ pub(super) fn agents() -> Vec<AgentBinary> {
 fn unpack(arch: &str, packed: &[u8], directory: &Path) -> io::Result<PathBuf> {
     let (checksum, length) = trailer(packed)?;
     // Two builds of the same version are different agents.
-    let name = format!("{}-{checksum:08x}", super::file_name(arch));
+    let name = format!("{}-{checksum:08x}", file_name(arch));
     make_private(directory)?;
     let path = directory.join(&name);
-    let is_whole = |found: Metadata| {
-        found.is_file() && super::is_own(&found) && found.len() == u64::from(length)
-    };
+    let is_whole =
+        |found: Metadata| found.is_file() && is_own(&found) && found.len() == u64::from(length);
     if fs::symlink_metadata(&path).is_ok_and(is_whole) {
         return Ok(path);
     }
     // The decoder compares the checksum at the end.
     let mut content = GzDecoder::new(packed).take(u64::from(length) + 1);
-    super::write_program(directory, &name, &mut content)
+    write_program(directory, &name, &mut content)
 }
 
 /// Creates a directory that other users can neither write to nor replace.
 fn make_private(directory: &Path) -> io::Result<()> {
     system::make_directories(directory, 0o700)?;
     let found = fs::symlink_metadata(directory)?;
-    if found.is_dir() && super::is_own(&found) {
-        return super::shared_above(directory);
+    if found.is_dir() && is_own(&found) {
+        return check_parents(directory);
     }
     Err(io::Error::new(
         io::ErrorKind::PermissionDenied,

@@ -10,7 +10,8 @@ use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use clap::Subcommand;
 use sandbox_wire::agent::{AgentBinary, PROGRAM};
 
-use crate::agent::{self, INSTALL, VERSION};
+use crate::agent::storage::{self, VERSION};
+use crate::agent::{self, INSTALL};
 use crate::app::App;
 use crate::backend::docker::settings::DockerSettings;
 use crate::exit::Failure;
@@ -182,15 +183,15 @@ impl Install {
         let (directory, name) = match &self.dir {
             Some(directory) => (directory.clone(), PROGRAM.to_owned()),
             None => {
-                let usual = agent::directory();
-                let usual = usual.ok_or_else(|| Failure::usage(agent::NO_DIRECTORY))?;
-                (usual, agent::file_name(agent.arch()))
+                let usual = storage::directory();
+                let usual = usual.ok_or_else(|| Failure::usage(storage::NO_DIRECTORY))?;
+                (usual, storage::file_name(agent.arch()))
             }
         };
         // Not writable by the group or others, even with a loose umask.
         let written = system::make_directories(&directory, 0o755)
             .and_then(|()| File::open(agent.path()))
-            .and_then(|mut content| agent::write_program(&directory, &name, &mut content));
+            .and_then(|mut content| storage::write_program(&directory, &name, &mut content));
         written.map_err(|error| {
             Failure::environment(format!(
                 "the agent cannot be put into {}: {error}; give another directory with --dir",

@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use backend_docker::{Attach, Delivery, DockerBuilder, DockerSandbox, Mode, Network, Relaxation};
+use backend_docker::{Attach, DockerBuilder, DockerSandbox, Mode, Network};
 use sandbox_wire::agent::AgentBinary;
 
-use super::settings::{self, DockerSettings, Relaxed, Volume};
+use super::settings::{DockerSettings, Volume};
 use crate::exit::Failure;
 use crate::files::read_text;
 
 /// Creates a builder with all settings except the image or runtime.
 pub(super) fn builder(settings: &DockerSettings) -> Result<DockerBuilder, Failure> {
     let mut builder = DockerSandbox::builder()
-        .mode(mode(settings.mode))
-        .delivery(delivery(settings.delivery))
+        .mode(settings.mode)
+        .delivery(settings.delivery)
         .read_only_root(settings.read_only)
         .auto_remove(!settings.keep)
         .idle_timeout(settings.idle_timeout.map(Duration::from_secs));
@@ -28,7 +28,7 @@ pub(super) fn builder(settings: &DockerSettings) -> Result<DockerBuilder, Failur
         });
     }
     for relaxed in &settings.relax {
-        builder = builder.relax(relaxation(*relaxed));
+        builder = builder.relax(relaxed.0);
     }
     if let Some(file) = &settings.seccomp {
         builder = builder.seccomp_profile(read_text(file, "seccomp profile")?);
@@ -52,8 +52,8 @@ pub(super) fn attach(settings: &DockerSettings, id: &str) -> Result<Attach, Fail
         .daemon(settings.daemon()?)
         // The user named this container, so it may be one that others created.
         .allow_foreign(true)
-        .mode(mode(settings.mode))
-        .delivery(delivery(settings.delivery));
+        .mode(settings.mode)
+        .delivery(settings.delivery);
     for agent in agents(settings)? {
         attach = attach.agent(agent);
     }
@@ -66,8 +66,8 @@ pub(super) fn attach(settings: &DockerSettings, id: &str) -> Result<Attach, Fail
 /// Returns the agents; does not look for them in portable mode.
 fn agents(settings: &DockerSettings) -> Result<Vec<AgentBinary>, Failure> {
     match settings.mode {
-        settings::Mode::Portable => Ok(Vec::new()),
-        settings::Mode::Auto | settings::Mode::Agent => settings.agents(),
+        Mode::Portable => Ok(Vec::new()),
+        _ => settings.agents(),
     }
 }
 
@@ -123,31 +123,4 @@ fn volume(text: &str) -> Result<backend_docker::Volume, Failure> {
         backend_docker::Volume::named(read.source, read.target)
     };
     Ok(volume.read_only(read.read_only))
-}
-
-fn mode(mode: settings::Mode) -> Mode {
-    match mode {
-        settings::Mode::Auto => Mode::Auto,
-        settings::Mode::Agent => Mode::Agent,
-        settings::Mode::Portable => Mode::Portable,
-    }
-}
-
-fn delivery(delivery: settings::Delivery) -> Delivery {
-    match delivery {
-        settings::Delivery::Auto => Delivery::Auto,
-        settings::Delivery::Bind => Delivery::Bind,
-        settings::Delivery::Upload => Delivery::Upload,
-    }
-}
-
-fn relaxation(relaxed: Relaxed) -> Relaxation {
-    match relaxed {
-        Relaxed::HostNetwork => Relaxation::HostNetwork,
-        Relaxed::HostProcesses => Relaxation::HostProcesses,
-        Relaxed::NewPrivileges => Relaxation::NewPrivileges,
-        Relaxed::UnconfinedSeccomp => Relaxation::UnconfinedSeccomp,
-        Relaxed::UnlimitedProcesses => Relaxation::UnlimitedProcesses,
-        Relaxed::UnlimitedMemory => Relaxation::UnlimitedMemory,
-    }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use backend_docker::image::{BuildOptions, CaBundle, Logins};
-use backend_docker::{Daemon, Runtimes};
+use backend_docker::{Daemon, Delivery, Mode, Relaxation, Runtimes};
 use sandbox_wire::agent::AgentBinary;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
@@ -32,6 +32,7 @@ pub(crate) struct DockerSettings {
     pub(super) capabilities: Vec<String>,
     pub(super) cpu_shares: Option<u32>,
     pub(super) cpus: Option<f64>,
+    #[serde(with = "DeliveryName")]
     pub(super) delivery: Delivery,
     pub(super) env: BTreeMap<String, String>,
     /// Seconds without a call after which the container is stopped.
@@ -43,6 +44,7 @@ pub(crate) struct DockerSettings {
     /// The credentials of `docker login`, if they are not in docker's default file.
     pub(super) logins: Option<PathBuf>,
     pub(super) memory: Option<Size>,
+    #[serde(with = "ModeName")]
     pub(super) mode: Mode,
     pub(super) name: Option<String>,
     pub(super) network: Option<String>,
@@ -142,31 +144,32 @@ fn default_docker_config() -> Option<PathBuf> {
     Some(directory.or_else(home)?.join("config.json"))
 }
 
-/// The way calls get into the container.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Mode {
-    /// Through an agent if there is one.
-    #[default]
+/// The names of [`Mode`].
+#[derive(Deserialize)]
+#[serde(remote = "Mode", rename_all = "lowercase")]
+enum ModeName {
     Auto,
     Agent,
     Portable,
 }
 
-/// The way the agent gets into the container.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Delivery {
-    #[default]
+/// The names of [`Delivery`].
+#[derive(Deserialize)]
+#[serde(remote = "Delivery", rename_all = "lowercase")]
+enum DeliveryName {
     Auto,
     Bind,
     Upload,
 }
 
-/// A part of the hardening.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Relaxed {
+/// A part of the hardening that is switched off.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub(super) struct Relaxed(#[serde(with = "RelaxationName")] pub(super) Relaxation);
+
+/// The names of [`Relaxation`].
+#[derive(Deserialize)]
+#[serde(remote = "Relaxation", rename_all = "kebab-case")]
+enum RelaxationName {
     HostNetwork,
     HostProcesses,
     NewPrivileges,

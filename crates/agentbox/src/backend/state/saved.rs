@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use backend_core::ops::{
-    Content, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions, EditOutcome, Entry,
-    FileBytes, GlobQuery, GlobResult, GrepQuery, GrepResult, Listing, LsOptions, ReadOptions,
-    RenameOptions, ResolveOptions, StatOptions, TextOptions, WriteOptions, WriteOutcome,
+    Content, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions, EditOutcome, RenameOptions,
+    WriteOptions, WriteOutcome,
 };
-use backend_core::text::{Edit, TextWindow};
-use backend_core::{Backend, BackendInfo, Error, ErrorKind, Operation, Result, Sandbox, VPath};
+use backend_core::text::Edit;
+use backend_core::{Backend, Error, ErrorKind, Operation, Result, Sandbox, VPath, delegate};
 use backend_state::StateBackend;
 use tokio::sync::Mutex;
 
@@ -66,36 +65,12 @@ impl SavedState {
 #[async_trait]
 #[deny(clippy::missing_trait_methods)]
 impl Backend for SavedState {
-    fn info(&self) -> BackendInfo {
-        self.state.info()
-    }
-
-    fn working_dir(&self) -> VPath {
-        self.state.working_dir()
+    delegate! {
+        |self| self.state => info, working_dir, resolve, stat, ls, read, read_text, glob, grep
     }
 
     fn as_sandbox(&self) -> Option<&dyn Sandbox> {
         None
-    }
-
-    async fn resolve(&self, path: &VPath, options: ResolveOptions) -> Result<VPath> {
-        self.state.resolve(path, options).await
-    }
-
-    async fn stat(&self, path: &VPath, options: StatOptions) -> Result<Entry> {
-        self.state.stat(path, options).await
-    }
-
-    async fn ls(&self, path: &VPath, options: LsOptions) -> Result<Listing> {
-        self.state.ls(path, options).await
-    }
-
-    async fn read(&self, path: &VPath, options: ReadOptions) -> Result<FileBytes> {
-        self.state.read(path, options).await
-    }
-
-    async fn read_text(&self, path: &VPath, options: TextOptions) -> Result<TextWindow> {
-        self.state.read_text(path, options).await
     }
 
     async fn write(
@@ -141,14 +116,6 @@ impl Backend for SavedState {
     async fn copy(&self, from: &VPath, to: &VPath, options: CopyOptions) -> Result<()> {
         let copy = |draft: StateBackend| async move { draft.copy(from, to, options).await };
         self.change(copy).await
-    }
-
-    async fn glob(&self, query: GlobQuery) -> Result<GlobResult> {
-        self.state.glob(query).await
-    }
-
-    async fn grep(&self, query: GrepQuery) -> Result<GrepResult> {
-        self.state.grep(query).await
     }
 }
 

@@ -7,9 +7,10 @@ use crate::support::{TestDir, names};
 
 /// The processors in these tests, by their ELF numbers: this machine's, and one whose
 /// programs it cannot run.
-const PROCESSORS: [(u8, &str); 2] = match cfg!(target_arch = "aarch64") {
-    true => [(183, "arm64"), (62, "amd64")],
-    false => [(62, "amd64"), (183, "arm64")],
+const PROCESSORS: [(u8, &str); 2] = if cfg!(target_arch = "aarch64") {
+    [(183, "arm64"), (62, "amd64")]
+} else {
+    [(62, "amd64"), (183, "arm64")]
 };
 
 /// Writes the smallest file that passes for a static program.
