@@ -413,11 +413,11 @@ __for_each_case!(registry, {});
 /// ```
 ///
 /// A failure reads `memory::write::create_new_conflicts`. A case whose requirements the
-/// fixture does not meet prints `skipped: needs …`.
+/// fixture does not meet prints `skipped: needs …`. Several modules can follow each other.
 #[macro_export]
 macro_rules! conformance {
-    (mod $module:ident; fixture = $fixture:expr; skipped = $skipped:expr;) => {
-        mod $module {
+    ($(mod $module:ident; fixture = $fixture:expr; skipped = $skipped:expr;)+) => {
+        $(mod $module {
             #[allow(unused_imports, reason = "the fixture may need nothing from outside")]
             use super::*;
 
@@ -432,7 +432,7 @@ macro_rules! conformance {
             fn skipped_cases_are_pinned() {
                 $crate::test_skipped($skipped, $fixture);
             }
-        }
+        })+
     };
 }
 

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use backend_core::ops::Command;
 use backend_core::{Backend, Sandbox as _, VPath};
 use backend_docker::{DockerSandbox, Mode};
-use backend_testkit::{CASES, Case, CaseResult, Failure, Fixture, Need, Outcome, run_case};
+use backend_testkit::{CASES, Case, CaseResult, Fixture, Need, Outcome, check, run_case};
 use futures::StreamExt as _;
 
 use crate::support::docker;
@@ -36,13 +36,12 @@ impl ContainerFixture {
             command = command.env(format!("V{number}"), *value);
         }
         let outcome = self.hand.execute(command).await?;
-        match outcome.status.success() {
-            true => Ok(()),
-            false => Err(Failure::new(format!(
-                "the fixture failed: {line}: {}",
-                outcome.stderr.text()
-            ))),
-        }
+        let stderr = outcome.stderr.text();
+        check!(
+            outcome.status.success(),
+            "the fixture failed: {line}: {stderr}"
+        );
+        Ok(())
     }
 }
 
@@ -130,9 +129,10 @@ async fn suite(mode: Mode) {
     let cases = CASES.iter().enumerate().map(|(number, case)| {
         let container = &container;
         async move {
-            let outcome = match needs_its_own(case) {
-                true => run_alone(mode, case).await,
-                false => run_shared(container, mode, number).await,
+            let outcome = if needs_its_own(case) {
+                run_alone(mode, case).await
+            } else {
+                run_shared(container, mode, number).await
             };
             (case.id(), outcome)
         }

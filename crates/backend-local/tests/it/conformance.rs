@@ -43,21 +43,15 @@ backend_testkit::conformance! {
     mod virtual_names;
     fixture = async || supervised(NameSpace::Virtual, Resolution::Auto);
     skipped = 0;
-}
 
-backend_testkit::conformance! {
     mod host_names_too;
     fixture = async || supervised(host_names(), Resolution::Auto);
     skipped = 0;
-}
 
-backend_testkit::conformance! {
     mod virtual_names_by_components;
     fixture = async || supervised(NameSpace::Virtual, Resolution::Components);
     skipped = 0;
-}
 
-backend_testkit::conformance! {
     mod host_names_by_components;
     fixture = async || supervised(host_names(), Resolution::Components);
     skipped = 0;

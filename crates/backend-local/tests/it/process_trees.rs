@@ -65,9 +65,10 @@ const HARD_ESCAPES: &[(&str, &str)] = &[
 ];
 
 fn escapes(place: &Place) -> Vec<(&'static str, &'static str)> {
-    match place.supervised {
-        true => [ESCAPES, HARD_ESCAPES].concat(),
-        false => ESCAPES.to_vec(),
+    if place.supervised {
+        [ESCAPES, HARD_ESCAPES].concat()
+    } else {
+        ESCAPES.to_vec()
     }
 }
 
@@ -249,9 +250,10 @@ fn tree(rng: &mut Rng, token: &str, depth: usize, hard: bool) -> String {
             "env -i setsid sh -c % &",
             "(unset AGENTBOX_COMMAND; setsid sh -c % &);",
         ];
-        let shape = match hard && rng.bool() {
-            true => rng.choice(hidden).unwrap(),
-            false => rng.choice(soft).unwrap(),
+        let shape = if hard && rng.bool() {
+            rng.choice(hidden).unwrap()
+        } else {
+            rng.choice(soft).unwrap()
         };
         script.push_str(&shape.replace('%', &inner));
         script.push(' ');

@@ -37,9 +37,10 @@ async fn commands_start_with_ordinary_signals_and_no_foreign_descriptors() {
         };
         // Without a supervisor, the dispositions that this process was started
         // with, except the one that Rust itself sets.
-        let expected = match place.supervised {
-            true => 0,
-            false => mask(&dispositions().join("\n")) & !(1 << (13 - 1)),
+        let expected = if place.supervised {
+            0
+        } else {
+            mask(&dispositions().join("\n")) & !(1 << (13 - 1))
         };
         assert_eq!(mask(text), expected, "{text}");
         // The three streams and the listing itself. Without a supervisor,

@@ -64,9 +64,7 @@ backend_testkit::conformance! {
     mod state;
     fixture = async || state_behind(back);
     skipped = 159;
-}
 
-backend_testkit::conformance! {
     mod local;
     fixture = async || local_behind(back);
     skipped = 0;

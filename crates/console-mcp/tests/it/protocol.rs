@@ -55,9 +55,10 @@ struct Failing(AtomicBool);
 #[async_trait]
 impl Resolver for Failing {
     async fn resolve(&self, _: &Caller) -> backend_core::Result<Arc<dyn Backend>> {
-        match self.0.swap(true, Ordering::Relaxed) {
-            true => Err(Error::unavailable("the daemon does not answer; start it")),
-            false => Ok(Arc::new(StateBackend::new())),
+        if self.0.swap(true, Ordering::Relaxed) {
+            Err(Error::unavailable("the daemon does not answer; start it"))
+        } else {
+            Ok(Arc::new(StateBackend::new()))
         }
     }
 }

@@ -340,9 +340,10 @@ async fn attacks_in_every_text() {
                         let value = json!(attack);
                         let what = format!("{tool} with {} = {}", field.name, shown(&value));
                         let reply = chat.call(tool, field.with(value)).await;
-                        match reply.is_success() {
-                            true => assert!(reply.text.len() < most(&chat), "{what}"),
-                            false => check_failure(&chat, &reply, &what),
+                        if reply.is_success() {
+                            assert!(reply.text.len() < most(&chat), "{what}");
+                        } else {
+                            check_failure(&chat, &reply, &what);
                         }
                         assert!(!reply.text.contains("classified"), "{what}: {}", reply.text);
                         assert!(!reply.text.contains("root:"), "{what}: {}", reply.text);

@@ -76,27 +76,19 @@ backend_testkit::conformance! {
     mod state_open;
     fixture = async || state(open);
     skipped = 159;
-}
 
-backend_testkit::conformance! {
     mod state_open_dyn;
     fixture = async || state(open_dyn);
     skipped = 159;
-}
 
-backend_testkit::conformance! {
     mod state_ruled;
     fixture = async || state(ruled);
     skipped = 159;
-}
 
-backend_testkit::conformance! {
     mod local_open;
     fixture = async || local(open);
     skipped = 0;
-}
 
-backend_testkit::conformance! {
     mod local_ruled;
     fixture = async || local(ruled);
     skipped = 0;

@@ -30,9 +30,7 @@ backend_testkit::conformance! {
     mod local;
     fixture = async || piped_local();
     skipped = 0;
-}
 
-backend_testkit::conformance! {
     mod state;
     fixture = async || piped_state();
     skipped = 159;

@@ -23,9 +23,7 @@ backend_testkit::conformance! {
     mod busybox;
     fixture = async || portable(busybox_path());
     skipped = 15;
-}
 
-backend_testkit::conformance! {
     mod host_tools;
     fixture = async || portable(host_path());
     skipped = 15;

@@ -11,7 +11,7 @@ use std::time::Instant;
 use async_trait::async_trait;
 use backend_core::ops::StopMode;
 use backend_core::{Backend, BackendExt as _, Error, Result, VPath};
-use backend_testkit::{CaseResult, Failure, Fixture, Need, run_all};
+use backend_testkit::{CaseResult, Fixture, Need, check, run_all};
 use sandbox_wire::{ByteStream, Machine, PortableSandbox, Process, Spawn};
 
 use crate::support::pipes;
@@ -55,10 +55,9 @@ impl Container {
             .args(["exec", "-w", directory.as_str(), &self.id, "sh", "-c", line])
             .output()
             .unwrap();
-        match done.status.success() {
-            true => Ok(()),
-            false => Err(Failure::new(String::from_utf8_lossy(&done.stderr))),
-        }
+        let stderr = String::from_utf8_lossy(&done.stderr);
+        check!(done.status.success(), "{stderr}");
+        Ok(())
     }
 }
 

@@ -181,9 +181,10 @@ fn is_deaf_to_interrupts() -> bool {
 /// Exit codes are told from signals, even if a shell converts one to the other.
 #[tokio::test]
 async fn codes_are_no_signals() {
-    let interrupted = match is_deaf_to_interrupts() {
-        true => CommandStatus::Exited(0),
-        false => CommandStatus::Signalled(2),
+    let interrupted = if is_deaf_to_interrupts() {
+        CommandStatus::Exited(0)
+    } else {
+        CommandStatus::Signalled(2)
     };
     for path in [host_path(), busybox_path()] {
         let (sandbox, _directory) = sandbox(path);

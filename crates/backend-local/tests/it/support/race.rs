@@ -442,11 +442,13 @@ impl Race {
     ) -> Result<String, Error> {
         moved?;
         let path = self.root.join("stable").join(own.file_name().unwrap());
-        let answer = match path.is_symlink() {
-            true => content(self.backend.read(own, ReadOptions::default()).await),
-            false if name.is_empty() => Ok(fs::read_to_string(&path).unwrap()),
+        let answer = if path.is_symlink() {
+            content(self.backend.read(own, ReadOptions::default()).await)
+        } else if name.is_empty() {
+            Ok(fs::read_to_string(&path).unwrap())
+        } else {
             // Another worker may have taken the tree's file.
-            false => Ok(fs::read_to_string(path.join(name)).unwrap_or_default()),
+            Ok(fs::read_to_string(path.join(name)).unwrap_or_default())
         };
         let tree = DeleteOptions::default().recursive(true);
         self.backend.delete(own, tree).await.unwrap();

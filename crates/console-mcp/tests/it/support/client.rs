@@ -116,10 +116,9 @@ impl Client {
             while let Ok(Some(line)) = lines.next_line().await {
                 let message: Value = serde_json::from_str(&line).expect("the server writes JSON");
                 let is_answer = message.get("method").is_none();
-                let waiting = match is_answer {
-                    true => answers.lock().unwrap().remove(&message["id"].to_string()),
-                    false => None,
-                };
+                let waiting = is_answer
+                    .then(|| answers.lock().unwrap().remove(&message["id"].to_string()))
+                    .flatten();
                 match waiting {
                     Some(waiting) => drop(waiting.send(message)),
                     None => drop(told.send(message)),

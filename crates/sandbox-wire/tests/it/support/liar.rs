@@ -114,9 +114,10 @@ impl Machine for Liar {
         }
         // The greeting is right; a command's start is not.
         let secret = program.argv.get(6).cloned().unwrap_or_default();
-        let greeting = match program.stdin {
-            true => format!("\u{1e}{secret} ready 1 0\n"),
-            false => String::new(),
+        let greeting = if program.stdin {
+            format!("\u{1e}{secret} ready 1 0\n")
+        } else {
+            String::new()
         };
         let (near, far) = tokio::io::duplex(1 << 20);
         let lines = BufReader::new(far).lines();
@@ -130,9 +131,10 @@ impl Machine for Liar {
         let ends = matches!(lie, Lie::Nothing | Lie::DiesInTheMiddle | Lie::Garbage);
         let answers = answers.take(if ends { 1 } else { usize::MAX }).flatten();
         let greeting = stream::iter([Ok(OutputChunk::Stdout(Bytes::from(greeting)))]);
-        let output = match program.stdin {
-            true => greeting.chain(answers).boxed(),
-            false => answer(lie, &"0".repeat(32)),
+        let output = if program.stdin {
+            greeting.chain(answers).boxed()
+        } else {
+            answer(lie, &"0".repeat(32))
         };
         Ok(Process::new(
             program.stdin.then(|| Box::pin(near) as _),
