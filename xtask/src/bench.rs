@@ -2,51 +2,44 @@
 //!
 //! A suite is measured in one of two ways. Either criterion measures our side and a
 //! script in `xtask/bench/` the peer's, or the benchmark target calls both in turns.
-//! All sides use the ids of [`suite`] and report medians.
+//! All sides use the ids of `xtask/bench/suites.toml` and report medians.
 
 mod corpus;
-mod criterion;
-mod peer;
+mod measure;
+mod peers;
 mod report;
 mod suite;
-mod turns;
 
-use std::collections::BTreeMap;
 use std::fs;
 
 use anyhow::{Context as _, Result};
 
-use crate::bench::report::{Comparison, Figure, Machine, PeerFigure, Run};
-use crate::bench::suite::{DOCKER, Method, Peer, Row, SUITES, Suite};
+use crate::bench::report::{Comparison, Machine, Run};
+use crate::bench::suite::{DOCKER, Row, Suite, suites};
 use crate::flags;
 use crate::workspace::Workspace;
 
 /// The file that a complete run of a suite updates.
 const REPORT_PATH: &str = "docs/benchmarks.md";
 
-/// Median times in nanoseconds, by row id.
-type Times = BTreeMap<String, f64>;
-
 /// Runs the benchmarks, prints the tables, and returns whether every target was met.
 pub(crate) fn run(flags: &flags::Bench) -> Result<bool> {
     let workspace = Workspace::discover()?;
+    let suites = suites()?;
     let mut is_right = true;
-    for (suite, rows) in select(flags)? {
+    for (suite, rows) in select(&suites, flags)? {
         let is_named = flags.suites.is_some() || flags.only.is_some();
-        if suite.name == DOCKER.name && !is_named && !turns::daemon_answers(&workspace)? {
+        if suite.name == DOCKER && !is_named && !measure::daemon_answers(&workspace)? {
             println!("the suite docker is left out: no Docker daemon answers");
             continue;
         }
-        let run = match suite.method {
-            Method::Criterion => measure_apart(&workspace, suite, &rows, flags),
-            Method::Interleaved => turns::measure(&workspace, suite, &rows, flags),
-        }
-        .with_context(|| format!("cannot measure the suite {}", suite.name))?;
+        let run = measure::run(&workspace, suite, &rows, flags)
+            .with_context(|| format!("cannot measure the suite {}", suite.name))?;
         println!("\n{}", report::results(&run));
         if run.is_peer_missing || flags.no_peer || flags.only.is_some() || flags.quick {
             println!("{REPORT_PATH} is written by a whole run over all rows with the peers only");
         } else {
-            write_report(&workspace, suite, &run)?;
+            write_report(&workspace, &suites, suite, &run)?;
         }
         is_right &= !run.is_peer_missing & report_missed(&run.comparisons);
     }
@@ -54,106 +47,52 @@ pub(crate) fn run(flags: &flags::Bench) -> Result<bool> {
 }
 
 /// Returns the suites and rows selected by the flags.
-fn select(flags: &flags::Bench) -> Result<Vec<(&'static Suite, Vec<&'static Row>)>> {
-    let names: Vec<_> = SUITES.iter().map(|suite| suite.name).collect();
-    let wanted = match &flags.suites {
-        Some(list) => Some(list.checked("suite", &names)?),
-        None => None,
+fn select<'a>(suites: &'a [Suite], flags: &flags::Bench) -> Result<Vec<(&'a Suite, Vec<&'a Row>)>> {
+    let checked = |list: &Option<flags::List>, kind: &str, known: &[&str]| -> Result<_> {
+        let names = list.as_ref().map(|list| list.checked(kind, known));
+        Ok(names.transpose()?.map(<[String]>::to_vec))
     };
-    let is_wanted = |suite: &&Suite| wanted.is_none_or(|all| all.iter().any(|n| n == suite.name));
-    let suites: Vec<_> = SUITES.iter().copied().filter(is_wanted).collect();
-    let rows = suites.iter().flat_map(|suite| suite.rows);
-    let known: Vec<_> = rows.map(|row| row.id).collect();
-    let only = match &flags.only {
-        Some(list) => Some(list.checked("row", &known)?),
-        None => None,
+    let is_in = |names: &Option<Vec<String>>, name: &String| {
+        names.as_ref().is_none_or(|names| names.contains(name))
     };
-    let is_selected = |row: &&Row| only.is_none_or(|ids| ids.iter().any(|id| id == row.id));
-    let selected = suites
-        .into_iter()
-        .map(|suite| (suite, suite.rows.iter().filter(is_selected).collect()));
-    Ok(selected
-        .filter(|(_, rows): &(_, Vec<_>)| !rows.is_empty())
-        .collect())
-}
-
-/// Measures our side with criterion, then the peer's with its script.
-fn measure_apart(
-    workspace: &Workspace,
-    suite: &Suite,
-    rows: &[&'static Row],
-    flags: &flags::Bench,
-) -> Result<Run> {
-    let ours = criterion::measure(workspace, suite, rows)?;
-    let theirs: Vec<_> = rows
-        .iter()
-        .copied()
-        .filter(|row| row.peer != Peer::Nobody)
-        .collect();
-    let peer =
-        (!flags.no_peer && !theirs.is_empty()).then(|| peer::measure(workspace, suite, &theirs));
-    if let Some(Err(error)) = &peer {
-        eprintln!("error: peer not available: {error:#}");
-    }
-    Ok(Run {
-        comparisons: compare(rows, &ours, peer.as_ref())?,
-        facts: Vec::new(),
-        is_peer_missing: matches!(peer, Some(Err(_))),
-    })
-}
-
-fn compare(
-    rows: &[&'static Row],
-    ours: &Times,
-    peer: Option<&Result<Times>>,
-) -> Result<Vec<Comparison>> {
-    let compare_one = |row: &&'static Row| {
-        let ours = *ours
-            .get(row.id)
-            .with_context(|| format!("{} was not measured", row.id))?;
-        let peer = match peer {
-            None => PeerFigure::NotAsked,
-            _ if row.peer == Peer::Nobody => PeerFigure::NotAsked,
-            Some(Err(_)) => PeerFigure::Unavailable,
-            Some(Ok(times)) => {
-                let time = times.get(row.id);
-                let time = *time.with_context(|| format!("the peer left out {}", row.id))?;
-                PeerFigure::Is(Figure::exact(time))
-            }
-        };
-        Ok(Comparison {
-            row,
-            ours: Figure::exact(ours),
-            peer,
-            rounds: None,
-            found: None,
-        })
-    };
-    rows.iter().map(compare_one).collect()
+    let known: Vec<_> = suites.iter().map(|suite| suite.name.as_str()).collect();
+    let wanted = checked(&flags.suites, "suite", &known)?;
+    let suites = suites.iter().filter(|suite| is_in(&wanted, &suite.name));
+    let rows = suites.clone().flat_map(|suite| &suite.rows);
+    let known: Vec<_> = rows.map(|row| row.id.as_str()).collect();
+    let only = checked(&flags.only, "row", &known)?;
+    let selected = suites.map(|suite| {
+        let rows = suite.rows.iter().filter(|row| is_in(&only, &row.id));
+        (suite, rows.collect::<Vec<_>>())
+    });
+    Ok(selected.filter(|(_, rows)| !rows.is_empty()).collect())
 }
 
 /// Replaces the section of one suite and keeps the others.
-fn write_report(workspace: &Workspace, suite: &Suite, run: &Run) -> Result<()> {
+fn write_report(
+    workspace: &Workspace,
+    suites: &[Suite],
+    suite: &Suite,
+    run: &Run<'_>,
+) -> Result<()> {
     let path = workspace.root().join(REPORT_PATH);
-    let machine = Machine::detect(workspace)?;
-    if let Some(dir) = path.parent() {
-        fs::create_dir_all(dir)?;
-    }
     // The file does not exist before the first run.
     let old = fs::read_to_string(&path).unwrap_or_default();
-    let section = report::section(suite, &machine, run);
-    fs::write(&path, report::page(&old, suite, &section))
+    let section = report::section(suite, &Machine::detect(workspace)?, run);
+    fs::write(&path, report::page(&old, suites, suite, &section))
         .with_context(|| format!("cannot write {}", path.display()))?;
     println!("wrote {REPORT_PATH}");
     Ok(())
 }
 
 /// Prints the rows that miss their target. Returns `true` if there are none.
-fn report_missed(comparisons: &[Comparison]) -> bool {
+fn report_missed(comparisons: &[Comparison<'_>]) -> bool {
     let missed = comparisons
         .iter()
         .filter(|comparison| comparison.is_met() == Some(false));
-    let missed: Vec<_> = missed.map(|comparison| comparison.row.id).collect();
+    let missed: Vec<_> = missed
+        .map(|comparison| comparison.row.id.as_str())
+        .collect();
     if !missed.is_empty() {
         eprintln!("error: target missed: {}", missed.join(", "));
     }
@@ -162,80 +101,57 @@ fn report_missed(comparisons: &[Comparison]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use anyhow::anyhow;
-
     use super::*;
-    use crate::bench::suite::{LOCAL, STATE, Target};
-
-    fn flags(suites: Option<&str>, only: Option<&str>) -> flags::Bench {
-        let list = |text: Option<&str>| text.map(|list| list.parse().unwrap());
-        flags::Bench {
-            suites: list(suites),
-            only: list(only),
-            no_peer: false,
-            quick: false,
-        }
-    }
-
-    fn selected(suites: Option<&str>, only: Option<&str>) -> Vec<(&'static str, usize)> {
-        let selected = select(&flags(suites, only)).unwrap();
-        selected
-            .iter()
-            .map(|(suite, rows)| (suite.name, rows.len()))
-            .collect()
-    }
-
-    fn times(pairs: &[(&str, f64)]) -> Times {
-        pairs
-            .iter()
-            .map(|(id, nanos)| ((*id).to_owned(), *nanos))
-            .collect()
-    }
+    use crate::bench::report::{Figure, PeerFigure};
+    use crate::bench::suite::{Peer, Target};
 
     #[test]
     fn suites_and_rows_are_selected_by_name() {
-        let local = LOCAL.rows.len();
-        let all: Vec<_> = SUITES.iter().map(|s| (s.name, s.rows.len())).collect();
-        assert_eq!(selected(None, None), all);
-        assert_eq!(selected(Some("local"), None), [("local", local)]);
-        assert_eq!(selected(None, Some("state_write")), [("state", 1)]);
-        let both = selected(None, Some("local_read_py,state_write"));
-        assert_eq!(both, [("state", 1), ("local", 1)]);
-        assert!(select(&flags(None, Some("nope"))).is_err());
-        assert!(select(&flags(Some("nope"), None)).is_err());
-        assert!(select(&flags(Some("local"), Some("state_write"))).is_err());
-    }
-
-    #[test]
-    fn every_selected_row_needs_its_times() {
-        let rows: Vec<_> = STATE.rows.iter().take(1).collect();
-        let time = times(&[("state_write", 5.0)]);
-        let peer_time = |ours: &Times, peer: Option<Result<Times>>| {
-            compare(&rows, ours, peer.as_ref()).map(|all| all[0].peer)
+        let suites = suites().unwrap();
+        let selected = |names: Option<&str>, only: Option<&str>| -> Result<Vec<_>> {
+            let list = |text: Option<&str>| text.map(|list| list.parse().unwrap());
+            let flags = flags::Bench {
+                suites: list(names),
+                only: list(only),
+                no_peer: false,
+                quick: false,
+            };
+            let selected = select(&suites, &flags)?.into_iter();
+            Ok(selected
+                .map(|(suite, rows)| (suite.name.as_str(), rows.len()))
+                .collect())
         };
-        assert_eq!(peer_time(&time, None).unwrap(), PeerFigure::NotAsked);
-        let measured = peer_time(&time, Some(Ok(time.clone()))).unwrap();
-        assert_eq!(measured, PeerFigure::Is(Figure::exact(5.0)));
-        let missing = peer_time(&time, Some(Err(anyhow!("no Python")))).unwrap();
-        assert_eq!(missing, PeerFigure::Unavailable);
-        assert!(peer_time(&time, Some(Ok(Times::new()))).is_err());
-        assert!(peer_time(&Times::new(), None).is_err());
+        let n_rows = |suite: &Suite| suite.rows.len();
+        let all: Vec<_> = suites
+            .iter()
+            .map(|s| (s.name.as_str(), n_rows(s)))
+            .collect();
+        assert_eq!(selected(None, None).unwrap(), all);
+        let local = *all.iter().find(|(name, _)| *name == "local").unwrap();
+        assert_eq!(selected(Some("local"), None).unwrap(), [local]);
+        let one = selected(None, Some("state_write")).unwrap();
+        assert_eq!(one, [("state", 1)]);
+        let both = selected(None, Some("local_read_py,state_write")).unwrap();
+        assert_eq!(both, [("state", 1), ("local", 1)]);
+        assert!(selected(None, Some("nope")).is_err());
+        assert!(selected(Some("nope"), None).is_err());
+        assert!(selected(Some("local"), Some("state_write")).is_err());
     }
 
     #[test]
     fn only_a_missed_target_is_a_failure() {
-        let row = STATE
-            .rows
-            .iter()
-            .find(|row| row.target == Some(Target::Faster(20.0)))
-            .unwrap();
+        let row = Row {
+            id: "a".to_owned(),
+            what: "b".to_owned(),
+            peer: Some(Peer::Python),
+            target: Some(Target::Faster(20.0)),
+        };
         let verdict = |peer| {
             report_missed(&[Comparison {
-                row,
+                row: &row,
                 ours: Figure::exact(1.0),
                 peer,
                 rounds: None,
-                found: None,
             }])
         };
         assert!(verdict(PeerFigure::Is(Figure::exact(20.0))));

@@ -4,10 +4,10 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 
 use crate::process;
-use crate::workspace::{Workspace, rustc_commit};
+use crate::workspace::{Workspace, cargo_home, rustc_commit};
 
 /// The separator of flags in `CARGO_ENCODED_RUSTFLAGS`, which allows spaces in paths.
 const SEPARATOR: &str = "\u{1f}";
@@ -21,9 +21,6 @@ pub(crate) struct Sealed {
 
 impl Sealed {
     pub(crate) fn new(workspace: &Workspace) -> Result<Self> {
-        let cargo = env::var_os("CARGO_HOME").map(PathBuf::from);
-        let home = || Some(PathBuf::from(env::var_os("HOME")?).join(".cargo"));
-        let cargo = cargo.or_else(home).context("set HOME or CARGO_HOME")?;
         let mut rustc = workspace.command("rustc")?;
         let sysroot = process::output(rustc.args(["--print", "sysroot"]))?;
         let commit = rustc_commit(workspace)?;
@@ -31,7 +28,7 @@ impl Sealed {
             // The last match counts: the target directory may be below the root.
             (workspace.root().to_owned(), "/agentbox".to_owned()),
             (workspace.metadata()?.target_directory, "/target".to_owned()),
-            (cargo, "/cargo".to_owned()),
+            (cargo_home()?, "/cargo".to_owned()),
             // If the sources of std are installed, its paths are those of this machine.
             (
                 Path::new(sysroot.trim()).join("lib/rustlib/src/rust"),

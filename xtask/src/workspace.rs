@@ -111,6 +111,13 @@ impl Workspace {
     }
 }
 
+/// Returns the directory of cargo's registry and settings.
+pub(crate) fn cargo_home() -> Result<PathBuf> {
+    let named = env::var_os("CARGO_HOME").map(PathBuf::from);
+    let usual = || Some(PathBuf::from(env::var_os("HOME")?).join(".cargo"));
+    named.or_else(usual).context("set HOME or CARGO_HOME")
+}
+
 /// Returns the default target of rustc.
 pub(crate) fn host_target(workspace: &Workspace) -> Result<String> {
     rustc_fact(workspace, "host")

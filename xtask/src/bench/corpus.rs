@@ -1,7 +1,7 @@
 //! The files that are searched: created once and kept in the cache.
 
 use std::fs::{self, File};
-use std::io::{BufWriter, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -21,17 +21,17 @@ const NEEDLE: &str = "needle";
 
 /// The size of a corpus.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Extent {
-    pub(super) files: u64,
-    pub(super) sources: u64,
-    pub(super) bytes: u64,
+struct Extent {
+    files: u64,
+    sources: u64,
+    bytes: u64,
 }
 
 /// A directory that is complete if the JSON file next to it exists.
 #[derive(Debug)]
 pub(super) struct Corpus {
     pub(super) path: PathBuf,
-    pub(super) extent: Extent,
+    extent: Extent,
 }
 
 impl Corpus {
@@ -43,6 +43,19 @@ impl Corpus {
     /// Creates 200k small files, of which every hundredth contains a needle.
     pub(super) fn many(path: PathBuf) -> Result<Self> {
         Self::kept(path, |path| fill_many(path, 1_000, 200))
+    }
+
+    /// Returns its size for the report.
+    pub(super) fn describe(&self) -> String {
+        let Extent {
+            files,
+            sources,
+            bytes,
+        } = self.extent;
+        let megabytes = bytes / 1_000_000;
+        format!(
+            "Tree: {files} files of crates from cargo's registry, {sources} of them Rust, {megabytes} MB"
+        )
     }
 
     /// Fills the directory `path`, unless an earlier run completed it.
@@ -197,12 +210,7 @@ fn fill_many(path: &Path, n_dirs: u64, files_per_dir: u64) -> Result<Extent> {
             let file_path = dir_path.join(format!("f{file:03}.txt"));
             let word = if file % 100 == 0 { NEEDLE } else { "straw" };
             let text = format!("directory {dir}\nfile {file}\n{word}\n");
-            let write = || {
-                let mut writer = BufWriter::new(File::create(&file_path)?);
-                writer.write_all(text.as_bytes())?;
-                writer.flush()
-            };
-            write().with_context(|| cannot("write", &file_path))?;
+            fs::write(&file_path, &text).with_context(|| cannot("write", &file_path))?;
             extent.add("txt", text.len() as u64);
         }
     }

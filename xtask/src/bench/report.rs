@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 use std::{fs, thread};
 
 use anyhow::{Context as _, Result};
+use serde::Deserialize;
 
-use crate::bench::peer;
-use crate::bench::suite::{Method, Peer, Row, SUITES, Suite, Target};
+use crate::bench::peers;
+use crate::bench::suite::{Method, Peer, Row, Suite, Target};
 use crate::workspace::Workspace;
 use crate::{process, table};
 
@@ -22,8 +23,8 @@ const SECTION: &str = "\n## ";
 
 /// The results of a suite.
 #[derive(Debug)]
-pub(super) struct Run {
-    pub(super) comparisons: Vec<Comparison>,
+pub(super) struct Run<'a> {
+    pub(super) comparisons: Vec<Comparison<'a>>,
     /// Further facts for the reader.
     pub(super) facts: Vec<String>,
     /// Whether a requested peer is not available.
@@ -32,28 +33,32 @@ pub(super) struct Run {
 
 /// The figures for one workload.
 #[derive(Debug)]
-pub(super) struct Comparison {
-    pub(super) row: &'static Row,
+pub(super) struct Comparison<'a> {
+    pub(super) row: &'a Row,
     pub(super) ours: Figure,
     pub(super) peer: PeerFigure,
     /// Number of calls of each side, if they alternate.
     pub(super) rounds: Option<usize>,
-    /// Number of results on our side and on the peer's, if known.
-    pub(super) found: Option<(u64, Option<u64>)>,
 }
 
 /// Nanoseconds, or bytes in a row about memory.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 pub(super) struct Figure {
     pub(super) median: f64,
     /// The 90th percentile.
     pub(super) p90: Option<f64>,
+    /// Number of results.
+    pub(super) size: Option<u64>,
 }
 
 impl Figure {
     /// Creates a figure without a spread.
     pub(super) fn exact(median: f64) -> Self {
-        Self { median, p90: None }
+        Self {
+            median,
+            p90: None,
+            size: None,
+        }
     }
 
     fn time(self) -> String {
@@ -73,7 +78,7 @@ pub(super) enum PeerFigure {
     Unavailable,
 }
 
-impl Comparison {
+impl Comparison<'_> {
     /// Returns the peer's time divided by ours.
     fn ratio(&self) -> Option<f64> {
         match self.peer {
@@ -99,14 +104,17 @@ impl Comparison {
             target,
         } = self.row;
         let is_memory = matches!(target, Some(Target::Below(_) | Target::Lighter(_)));
-        let figure = |figure: Figure| match is_memory {
-            true => megabytes(figure.median),
-            false => figure.time(),
+        let figure = |figure: Figure| {
+            if is_memory {
+                megabytes(figure.median)
+            } else {
+                figure.time()
+            }
         };
         let ours = figure(self.ours);
         let theirs = match self.peer {
             PeerFigure::Is(theirs) => figure(theirs),
-            PeerFigure::NotAsked if *peer == Peer::Nobody => String::new(),
+            PeerFigure::NotAsked if peer.is_none() => String::new(),
             PeerFigure::NotAsked => "not measured".to_owned(),
             PeerFigure::Unavailable => "not available".to_owned(),
         };
@@ -122,9 +130,9 @@ impl Comparison {
             None => "",
         };
         [
-            (*id).to_owned(),
-            (*what).to_owned(),
-            peer.short().to_owned(),
+            id.clone(),
+            what.clone(),
+            peer.map_or("", Peer::short).to_owned(),
             ours,
             theirs,
             self.ratio().map(times).unwrap_or_default(),
@@ -135,10 +143,11 @@ impl Comparison {
 
     /// Returns both sides' results, if they differ.
     fn difference(&self) -> Option<String> {
-        let (ours, Some(theirs)) = self.found? else {
+        let PeerFigure::Is(theirs) = self.peer else {
             return None;
         };
-        let (id, peer) = (self.row.id, self.row.peer.short());
+        let (ours, theirs) = (self.ours.size?, theirs.size?);
+        let (id, peer) = (&self.row.id, self.row.peer.map_or("", Peer::short));
         (ours != theirs).then(|| format!("- `{id}`: ours {ours}, {peer} {theirs}"))
     }
 }
@@ -168,7 +177,7 @@ impl Machine {
                 .context("cannot count the cores")?
                 .get(),
             rustc: line("rustc", "--version")?,
-            interpreter: peer::interpreter(workspace)?,
+            interpreter: peers::interpreter(workspace)?,
         })
     }
 }
@@ -181,7 +190,7 @@ fn cpu_model(cpuinfo: &str) -> Option<&str> {
 }
 
 /// Renders one line per workload, followed by differences between the sides' results.
-pub(super) fn results(run: &Run) -> String {
+pub(super) fn results(run: &Run<'_>) -> String {
     let header = [
         "row", "workload", "peer", "ours", "theirs", "ratio", "asked", "met",
     ];
@@ -201,7 +210,7 @@ pub(super) fn results(run: &Run) -> String {
 }
 
 /// Renders the section of one suite, including its heading.
-pub(super) fn section(suite: &Suite, machine: &Machine, run: &Run) -> String {
+pub(super) fn section(suite: &Suite, machine: &Machine, run: &Run<'_>) -> String {
     let Machine {
         date,
         cpu,
@@ -217,7 +226,7 @@ pub(super) fn section(suite: &Suite, machine: &Machine, run: &Run) -> String {
         suite.title,
     );
     // Writing to a string cannot fail.
-    let peers = peers(suite, machine);
+    let peers = peers_of(suite, machine);
     if !peers.is_empty() {
         let _ = writeln!(text, "- Peers: {}", peers.join(", "));
     }
@@ -226,16 +235,17 @@ pub(super) fn section(suite: &Suite, machine: &Machine, run: &Run) -> String {
     }
     let rounds = run.comparisons.iter().filter_map(|all| all.rounds);
     let how = match (suite.method, rounds.clone().min(), rounds.max()) {
-        (Method::Interleaved, Some(least), Some(most)) => {
+        (Method::Turns, Some(least), Some(most)) => {
             format!("We and the peer are called by turns, each row in {least} to {most} rounds.\n")
         }
         _ if peers.is_empty() => String::new(),
         _ => "We are measured first, then the peer.\n".to_owned(),
     };
-    let script = suite.peer_script;
-    let name = match script.ends_with(".py") {
-        true => "the peer's script",
-        false => "the benchmark",
+    let script = &suite.script;
+    let name = if script.ends_with(".py") {
+        "the peer's script"
+    } else {
+        "the benchmark"
     };
     let _ = write!(
         text,
@@ -247,14 +257,13 @@ pub(super) fn section(suite: &Suite, machine: &Machine, run: &Run) -> String {
 }
 
 /// Returns the peers of a suite, each once.
-fn peers(suite: &Suite, machine: &Machine) -> Vec<String> {
+fn peers_of(suite: &Suite, machine: &Machine) -> Vec<String> {
     let mut peers: Vec<String> = Vec::new();
-    for row in suite.rows {
-        let name = match row.peer {
-            Peer::Nobody => continue,
-            Peer::Python => format!("{} on {}", row.peer.describe(), machine.interpreter),
-            peer => peer.describe(),
-        };
+    for peer in suite.rows.iter().filter_map(|row| row.peer) {
+        let mut name = peer.describe();
+        if peer == Peer::Python {
+            name = format!("{name} on {}", machine.interpreter);
+        }
         if !peers.contains(&name) {
             peers.push(name);
         }
@@ -263,8 +272,8 @@ fn peers(suite: &Suite, machine: &Machine) -> Vec<String> {
 }
 
 /// Replaces the section of one suite in the page `old`. Sections are in the order of
-/// [`SUITES`].
-pub(super) fn page(old: &str, suite: &Suite, section: &str) -> String {
+/// `suites`.
+pub(super) fn page(old: &str, suites: &[Suite], suite: &Suite, section: &str) -> String {
     let kept = |other: &Suite| {
         let heading = format!("{SECTION}{}\n", other.title);
         let start = old.find(&heading)?;
@@ -273,9 +282,12 @@ pub(super) fn page(old: &str, suite: &Suite, section: &str) -> String {
         let length = end.map_or(rest.len(), |end| heading.len() + end);
         Some(&rest[..length])
     };
-    let sections = SUITES.iter().map(|other| match other.name == suite.name {
-        true => section,
-        false => kept(other).unwrap_or_default(),
+    let sections = suites.iter().map(|other| {
+        if other.name == suite.name {
+            section
+        } else {
+            kept(other).unwrap_or_default()
+        }
     });
     std::iter::once(HEAD).chain(sections).collect()
 }
@@ -307,5 +319,4 @@ fn duration(nanos: f64) -> String {
 }
 
 #[cfg(test)]
-#[path = "report_tests.rs"]
 mod tests;

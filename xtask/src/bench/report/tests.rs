@@ -1,16 +1,22 @@
 //! Tests of the report.
 
 use super::*;
-use crate::bench::suite::{LOCAL, STATE};
+use crate::bench::suite::suites;
 
-fn comparison(target: Option<Target>, peer: PeerFigure) -> Comparison {
-    let mut rows = STATE.rows.iter().chain(LOCAL.rows);
+/// The suites `state` and `local`.
+fn state_and_local() -> &'static [Suite] {
+    let all = suites().unwrap().leak();
+    assert_eq!([&all[0].name, &all[1].name], ["state", "local"]);
+    &all[..2]
+}
+
+fn comparison(target: Option<Target>, peer: PeerFigure) -> Comparison<'static> {
+    let mut rows = state_and_local().iter().flat_map(|suite| &suite.rows);
     Comparison {
         row: rows.find(|row| row.target == target).unwrap(),
         ours: Figure::exact(1_500.0),
         peer,
         rounds: None,
-        found: None,
     }
 }
 
@@ -28,7 +34,7 @@ fn machine() -> Machine {
     }
 }
 
-fn run(comparisons: Vec<Comparison>) -> Run {
+fn run(comparisons: Vec<Comparison<'_>>) -> Run<'_> {
     Run {
         comparisons,
         facts: vec!["Tree: small".to_owned()],
@@ -92,19 +98,30 @@ fn cells_show_what_is_known() {
 
 #[test]
 fn a_difference_in_results_is_told() {
-    let mut comparison = comparison(Some(Target::Within(1.1)), is(3_000.0));
-    comparison.found = Some((7, Some(7)));
+    let compared = |ours, theirs| {
+        let sized = |size, nanos| Figure {
+            size: Some(size),
+            ..Figure::exact(nanos)
+        };
+        let peer = PeerFigure::Is(sized(theirs, 3_000.0));
+        Comparison {
+            ours: sized(ours, 1_500.0),
+            ..comparison(Some(Target::Within(1.1)), peer)
+        }
+    };
     assert!(!results(&run(vec![])).contains("differs"));
-    assert_eq!(comparison.difference(), None);
-    comparison.found = Some((7, Some(8)));
-    let text = results(&run(vec![comparison]));
+    assert_eq!(compared(7, 7).difference(), None);
+    let text = results(&run(vec![compared(7, 8)]));
     assert!(text.ends_with("differs in:\n\n- `local_grep_main_rg`: ours 7, rg 8\n"));
 }
 
 #[test]
 fn section_says_how_it_was_made() {
     let apart = comparison(Some(Target::Faster(10.0)), is(30_000.0));
-    let section = section(&STATE, &machine(), &run(vec![apart]));
+    let [state, local] = state_and_local() else {
+        panic!("two suites");
+    };
+    let section = section(state, &machine(), &run(vec![apart]));
     for part in [
         "## Files in memory\n",
         "2026-01-31",
@@ -120,7 +137,7 @@ fn section_says_how_it_was_made() {
     }
     let mut turns = comparison(Some(Target::Within(1.1)), is(30_000.0));
     turns.rounds = Some(9);
-    let section = super::section(&LOCAL, &machine(), &run(vec![turns]));
+    let section = super::section(local, &machine(), &run(vec![turns]));
     assert!(section.contains("by turns, each row in 9 to 9 rounds"));
     let peers = "ripgrep 15.2.0, pydantic-ai-backend 0.2.29 on Python 3.12.1, a bare tokio";
     assert!(section.contains(peers));
@@ -128,15 +145,18 @@ fn section_says_how_it_was_made() {
 
 #[test]
 fn a_page_keeps_the_sections_of_other_suites() {
-    let local = format!("{SECTION}{}\n\nlocal\n", LOCAL.title);
-    let state = |text: &str| format!("{SECTION}{}\n\n{text}\n", STATE.title);
-    let first = page("# Something older\n", &LOCAL, &local);
+    let suites = state_and_local();
+    let local = format!("{SECTION}{}\n\nlocal\n", suites[1].title);
+    let state = |text: &str| format!("{SECTION}{}\n\n{text}\n", suites[0].title);
+    let with_state = |old: &str, text| page(old, suites, &suites[0], &state(text));
+    let with_local = |old: &str| page(old, suites, &suites[1], &local);
+    let first = with_local("# Something older\n");
     assert_eq!(first, format!("{HEAD}{local}"));
-    let both = page(&first, &STATE, &state("one"));
+    let both = with_state(&first, "one");
     assert_eq!(both, format!("{HEAD}{}{local}", state("one")));
-    let newer = page(&both, &STATE, &state("two"));
+    let newer = with_state(&both, "two");
     assert_eq!(newer, format!("{HEAD}{}{local}", state("two")));
-    assert_eq!(page(&newer, &LOCAL, &local), newer);
+    assert_eq!(with_local(&newer), newer);
 }
 
 #[test]
