@@ -18,16 +18,12 @@ the same image:
   least 10,000 of them Rust, mounted read-only in the container; all hits.
 - `docker_start_exec` begins with nothing and ends when the first command has
   ended; the removal that follows is not timed. Both sides have the same limits.
-
-The garbage collector is off while the clock runs, as it is in `timeit`: the
-peer is shown at its best.
 """
 
-import gc
 import json
 import sys
-import time
 
+import timing
 from pydantic_ai_backends import DockerSandbox
 
 KIB = "x" * 1024
@@ -50,17 +46,6 @@ def size_of_write(result):
 OPERATIONS = {"read": read, "write": write}
 
 
-def answer(operation, size_of, n_calls):
-    gc.collect()
-    gc.disable()
-    for _ in range(n_calls):
-        start = time.perf_counter_ns()
-        result = operation()
-        nanos = time.perf_counter_ns() - start
-    gc.enable()
-    return {"nanos": nanos, "size": size_of(result)}
-
-
 def main():
     # No network, as ours: that is also faster to start.
     sandbox = DockerSandbox(image=sys.argv[1], network_mode="none")
@@ -71,8 +56,7 @@ def main():
             name = request["op"]
             if name not in operations:
                 operations[name] = OPERATIONS[name](sandbox)
-            reply = answer(*operations[name], request["calls"])
-            print(json.dumps(reply), flush=True)
+            timing.answer(*operations[name], request["calls"])
     finally:
         sandbox.stop()
 

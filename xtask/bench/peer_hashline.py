@@ -10,8 +10,6 @@ Workloads, which crates/hashline/benches/hashline.rs repeats:
 - `hashline_edit` replaces line 1,000 of the first 2,000 lines of that text.
 """
 
-import json
-import sys
 from pathlib import Path
 
 import timing
@@ -44,9 +42,5 @@ def edit():
 WORKLOADS = {"hashline_render": render, "hashline_edit": edit}
 
 
-def main():
-    print(json.dumps(timing.medians(WORKLOADS, sys.argv[1:])))
-
-
 if __name__ == "__main__":
-    main()
+    timing.main(WORKLOADS)

@@ -23,18 +23,14 @@ Workloads, which the benchmark repeats on our side:
   is; we look for one in the first 8 KiB.
 - `read` reads a whole file of 50 lines, `edit` replaces one line of such a file,
   `write` overwrites a file with 1 KiB.
-
-The garbage collector is off while the clock runs, as it is in `timeit`: the
-peer is shown at its best.
 """
 
-import gc
 import itertools
 import json
 import shutil
 import sys
-import time
 
+import timing
 from pydantic_ai_backends import LocalBackend
 
 
@@ -84,17 +80,6 @@ def size_of_write(result):
     return 1
 
 
-def answer(operation, size_of, n_calls):
-    gc.collect()
-    gc.disable()
-    for _ in range(n_calls):
-        start = time.perf_counter_ns()
-        result = operation()
-        nanos = time.perf_counter_ns() - start
-    gc.enable()
-    return {"nanos": nanos, "size": size_of(result)}
-
-
 def main():
     assert shutil.which("rg"), "rg is not on the PATH: the peer would search without it"
     backends = {}
@@ -105,8 +90,7 @@ def main():
             backends[root] = LocalBackend(root_dir=root)
         n_calls = request.pop("calls")
         prepare = OPERATIONS[request.pop("op")]
-        reply = answer(*prepare(backends[root], **request), n_calls)
-        print(json.dumps(reply), flush=True)
+        timing.answer(*prepare(backends[root], **request), n_calls)
 
 
 if __name__ == "__main__":

@@ -16,8 +16,6 @@ Workloads, which crates/permissions/benches/permissions.rs repeats:
   backend and the same one without a guard.
 """
 
-import json
-import sys
 from pathlib import Path
 
 import timing
@@ -69,9 +67,5 @@ WORKLOADS = {
 }
 
 
-def main():
-    print(json.dumps(timing.medians(WORKLOADS, sys.argv[1:])))
-
-
 if __name__ == "__main__":
-    main()
+    timing.main(WORKLOADS)

@@ -16,18 +16,13 @@ Workloads, which crates/backend-state/benches/state.rs repeats:
   included; 50 lines are read from the line with index 1,000,000. In memory the
   peer keeps a list of lines, so that it only cuts it; on disk it is the peer's
   LocalBackend that reads.
-
-The garbage collector is off while the clock runs, as it is in `timeit`: the
-peer is shown at its best.
 """
 
-import gc
 import json
-import statistics
 import sys
 import tempfile
-import time
 
+import timing
 from pydantic_ai_backends import LocalBackend, StateBackend
 
 FILES_PER_DIR = 200
@@ -35,12 +30,8 @@ LINES_PER_FILE = 20
 BIG_FILE_LINES = 2_000_000
 NOW = "2026-01-01T00:00:00+00:00"
 
-# Samples are taken until both limits are reached, and never more than the last.
-MIN_SAMPLES = 5
-MIN_SECONDS = 2.0
-MAX_SAMPLES = 100
-# A sample repeats a short operation until it takes about this long.
-SAMPLE_NANOS = 1_000_000
+# The number of samples: some of these calls take a large part of a second.
+SAMPLES = {"least": 5, "most": 100, "seconds": 2.0}
 
 
 def stored(lines):
@@ -133,27 +124,6 @@ def expecting(n_results, operation):
     return operation
 
 
-def sample(operation, n_times):
-    start = time.perf_counter_ns()
-    for _ in range(n_times):
-        operation()
-    return (time.perf_counter_ns() - start) / n_times
-
-
-def median_nanos(operation):
-    n_times = max(1, int(SAMPLE_NANOS / max(1, sample(operation, 1))))
-    samples = []
-    deadline = time.monotonic() + MIN_SECONDS
-    gc.collect()
-    gc.disable()
-    while len(samples) < MIN_SAMPLES or time.monotonic() < deadline:
-        samples.append(sample(operation, n_times))
-        if len(samples) == MAX_SAMPLES:
-            break
-    gc.enable()
-    return statistics.median(samples)
-
-
 # Each store is built once and dropped before the next one is built.
 ROWS = [
     (
@@ -180,7 +150,7 @@ def main():
             backend = build()
             # `state_write` changes a file that the search counts, so it comes last.
             for row in sorted(selected, key=lambda row: row == "state_write"):
-                medians[row] = median_nanos(rows[row](backend))
+                medians[row] = timing.measure(rows[row](backend), **SAMPLES)
     json.dump(medians, sys.stdout)
 
 
