@@ -158,9 +158,10 @@ impl Signals {
     async fn arrive(&mut self) {
         std::future::poll_fn(|context| {
             let mut signals = self.0.iter_mut().flatten();
-            match signals.any(|signal| signal.poll_recv(context).is_ready()) {
-                true => Poll::Ready(()),
-                false => Poll::Pending,
+            if signals.any(|signal| signal.poll_recv(context).is_ready()) {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
             }
         })
         .await;

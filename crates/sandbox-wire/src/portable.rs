@@ -118,7 +118,7 @@ impl<M: Machine> PortableSandbox<M> {
     }
 
     /// Runs work on the engine that may be cancelled.
-    async fn look<T, F>(
+    async fn query<T, F>(
         &self,
         operation: Operation,
         path: &VPath,
@@ -193,29 +193,29 @@ impl<M: Machine> Backend for PortableSandbox<M> {
 
     async fn resolve(&self, path: &VPath, _: ResolveOptions) -> Result<VPath> {
         let work = |pool: Arc<Pool<M>>, path| async move { pool.resolve(&path).await };
-        self.look(Operation::Resolve, path, work).await
+        self.query(Operation::Resolve, path, work).await
     }
 
     async fn stat(&self, path: &VPath, options: StatOptions) -> Result<Entry> {
         let work =
             move |pool: Arc<Pool<M>>, path| async move { pool.stat(&path, options.links).await };
-        self.look(Operation::Stat, path, work).await
+        self.query(Operation::Stat, path, work).await
     }
 
     async fn ls(&self, path: &VPath, options: LsOptions) -> Result<Listing> {
         let work = |pool: Arc<Pool<M>>, path| async move { pool.ls(&path, options).await };
-        self.look(Operation::Ls, path, work).await
+        self.query(Operation::Ls, path, work).await
     }
 
     async fn read(&self, path: &VPath, options: ReadOptions) -> Result<FileBytes> {
         let work = move |pool: Arc<Pool<M>>, path| async move { pool.read(&path, options).await };
-        self.look(Operation::Read, path, work).await
+        self.query(Operation::Read, path, work).await
     }
 
     async fn read_text(&self, path: &VPath, options: TextOptions) -> Result<TextWindow> {
         let work =
             move |pool: Arc<Pool<M>>, path| async move { pool.read_text(&path, options).await };
-        self.look(Operation::ReadText, path, work).await
+        self.query(Operation::ReadText, path, work).await
     }
 
     async fn write(
@@ -276,13 +276,13 @@ impl<M: Machine> Backend for PortableSandbox<M> {
     async fn glob(&self, query: GlobQuery) -> Result<GlobResult> {
         let path = query.path.clone();
         let work = |pool: Arc<Pool<M>>, _| async move { pool.glob(query).await };
-        self.look(Operation::Glob, &path, work).await
+        self.query(Operation::Glob, &path, work).await
     }
 
     async fn grep(&self, query: GrepQuery) -> Result<GrepResult> {
         let path = query.path.clone();
         let work = |pool: Arc<Pool<M>>, _| async move { pool.grep(query).await };
-        self.look(Operation::Grep, &path, work).await
+        self.query(Operation::Grep, &path, work).await
     }
 }
 

@@ -301,9 +301,10 @@ fn too_long(_: io::Error) -> Error {
 }
 
 fn start_error(program: &Program, text: &str) -> Error {
-    let kind = match program.explicit {
-        true => ErrorKind::Config,
-        false => ErrorKind::Unavailable,
+    let kind = if program.explicit {
+        ErrorKind::Config
+    } else {
+        ErrorKind::Unavailable
     };
     Error::new(
         kind,

@@ -67,10 +67,11 @@ pub(crate) fn supervisor(wanted: &Supervisor) -> Result<Option<Program>> {
             ),
         )),
         Supervisor::Auto => {
-            let path = match crate::supervisor::is_armed() {
+            let path = if crate::supervisor::is_armed() {
                 // Works even if the file was replaced.
-                true => Some(PathBuf::from("/proc/self/exe")),
-                false => beside_this_program(),
+                Some(PathBuf::from("/proc/self/exe"))
+            } else {
+                beside_this_program()
             };
             Ok(path.map(|path| Program {
                 path,

@@ -137,7 +137,7 @@ async fn drive(
         let err = pump(pipes.stderr, &mut sinks.stderr, &left, finishing.clone());
         tokio::try_join!(out, err).map(|_| ())
     };
-    let mut flow = Flow {
+    let mut output = OutputPump {
         pumps: pin!(pumps.fuse()),
         over: false,
         finish,
@@ -153,7 +153,7 @@ async fn drive(
             _ = stopped.changed() => break Reason::Stopped,
             () = &mut deadline => break Reason::TimedOut,
             exited = job.exited() => break Reason::Exited(exited?),
-            pumped = &mut flow.pumps => if pumped.is_err() { break Reason::OverLimit },
+            pumped = &mut output.pumps => if pumped.is_err() { break Reason::OverLimit },
         }
     };
     let mut ending = CommandResult {
@@ -165,12 +165,12 @@ async fn drive(
     match reason {
         Reason::Exited(exited) => {
             ending.status = exited.status;
-            ending.leftovers = flow
+            ending.leftovers = output
                 .settle(job, exited, command.keep_leftovers, state.linger)
                 .await?;
         }
         _ => {
-            let exited = flow.end_tree(job).await?;
+            let exited = output.end_tree(job).await?;
             ending.duration = began.elapsed();
             ending.status = match reason {
                 Reason::TimedOut => CommandStatus::TimedOut,
@@ -185,9 +185,9 @@ async fn drive(
         biased;
         () = &mut cancel => {}
         _ = stopped.changed(), if !ending.stopped => ending.stopped = true,
-        () = flow.finish(ending.stopped) => {}
+        () = output.finish(ending.stopped) => {}
     }
-    if flow.over
+    if output.over
         && matches!(
             ending.status,
             CommandStatus::Exited(_) | CommandStatus::Signalled(_)
@@ -199,14 +199,14 @@ async fn drive(
 }
 
 /// The output, which is pumped while waiting for other things.
-struct Flow<'a, P> {
+struct OutputPump<'a, P> {
     pumps: Pin<&'a mut P>,
     /// Whether there was more output than allowed.
     over: bool,
     finish: watch::Sender<bool>,
 }
 
-impl<P: FusedFuture<Output = Result<(), OverLimit>>> Flow<'_, P> {
+impl<P: FusedFuture<Output = Result<(), OverLimit>>> OutputPump<'_, P> {
     /// Pumps output while waiting for `other`.
     async fn during<T>(&mut self, other: impl Future<Output = T>) -> T {
         let mut other = pin!(other);

@@ -31,9 +31,10 @@ impl CancelFlag {
     ///
     /// `Cancelled`. No caller is left to see it.
     pub(crate) fn check(&self) -> Result<()> {
-        match self.0.load(Ordering::SeqCst) {
-            true => Err(Error::new(ErrorKind::Cancelled, "the call was dropped")),
-            false => Ok(()),
+        if self.0.load(Ordering::SeqCst) {
+            Err(Error::new(ErrorKind::Cancelled, "the call was dropped"))
+        } else {
+            Ok(())
         }
     }
 }

@@ -16,9 +16,9 @@ use crate::fs::cursor::{Cursor, identity, lies_in};
 use crate::fs::errno;
 use crate::fs::list::{LIST, each_name, entry, is_temporary};
 use crate::fs::read::{BLOCK_BYTES, size_of};
-use crate::fs::resolve::{Last, ResolvedEntry, is_directory, kind_of, open_at, stat_at};
+use crate::fs::resolve::{LastLink, ResolvedEntry, is_directory, kind_of, open_at, stat_at};
 use crate::fs::rooted::RootedFs;
-use crate::fs::temp_file::{IfExists, Like, TempFile, set_mode};
+use crate::fs::temp_file::{Attributes, IfExists, TempFile, set_mode};
 use crate::fs::write::{make_directories, open_regular};
 
 /// Bytes that the kernel copies per call.
@@ -49,7 +49,7 @@ impl RootedFs {
         to: &VPath,
         options: &CopyOptions,
     ) -> Result<Endpoints> {
-        let source = self.resolve_entry(from, options.links, Last::Keep)?;
+        let source = self.resolve_entry(from, options.links, LastLink::Keep)?;
         let found = source.found.ok_or_else(Error::not_found)?;
         if is_directory(&found) && !options.recursive {
             return Err(Error::new(
@@ -57,7 +57,7 @@ impl RootedFs {
                 "it is a directory; ask for a recursive copy",
             ));
         }
-        let target = self.resolve_entry(to, options.links, Last::Keep)?;
+        let target = self.resolve_entry(to, options.links, LastLink::Keep)?;
         if is_same_entry(&source, &target)? {
             return Err(into_itself());
         }
@@ -67,9 +67,10 @@ impl RootedFs {
         if is_directory(&found) && lies_in(&target.directory, (found.st_dev, found.st_ino))? {
             return Err(into_itself());
         }
-        let if_exists = match options.overwrite {
-            true => IfExists::Replace,
-            false => IfExists::Fail,
+        let if_exists = if options.overwrite {
+            IfExists::Replace
+        } else {
+            IfExists::Fail
         };
         Ok(Endpoints {
             source,
@@ -309,7 +310,7 @@ fn prepare(from: &OwnedFd, name: &OsStr, to: &OwnedFd, job: Job<'_>) -> Result<O
     let Some((file, found)) = open_regular(from, name)? else {
         return Ok(None);
     };
-    let temporary = TempFile::create(to, Like::Copied(&found))?;
+    let temporary = TempFile::create(to, Attributes::Copied(&found))?;
     copy_content(&file, &temporary, job.cancel)?;
     if job.moved {
         keep_times(&temporary, &found)?;

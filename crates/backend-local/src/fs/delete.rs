@@ -13,7 +13,7 @@ use crate::fs::cancel::CancelFlag;
 use crate::fs::cursor::{Cursor, lies_in};
 use crate::fs::errno;
 use crate::fs::list::{LIST, each_name};
-use crate::fs::resolve::{ATTEMPTS, Last, ResolvedEntry, is_directory, open_at};
+use crate::fs::resolve::{ATTEMPTS, LastLink, ResolvedEntry, is_directory, open_at};
 use crate::fs::rooted::RootedFs;
 
 impl RootedFs {
@@ -26,7 +26,7 @@ impl RootedFs {
     ) -> Result<()> {
         self.writable()?;
         refuse_working_dir(path, &self.working_dir())?;
-        let target = self.resolve_entry(path, options.links, Last::Keep)?;
+        let target = self.resolve_entry(path, options.links, LastLink::Keep)?;
         let found = target.found.ok_or_else(Error::not_found)?;
         let name = own_name(&target)?;
         self.refuse_home(&found)?;

@@ -65,9 +65,10 @@ pub(crate) fn is_temporary(name: &OsStr) -> bool {
 fn modified(found: &Stat) -> Option<SystemTime> {
     let (seconds, nanos) = (found.st_mtime, u64::from(found.st_mtime_nsec as u32));
     let whole = Duration::from_secs(seconds.unsigned_abs());
-    let time = match seconds >= 0 {
-        true => SystemTime::UNIX_EPOCH.checked_add(whole),
-        false => SystemTime::UNIX_EPOCH.checked_sub(whole),
+    let time = if seconds >= 0 {
+        SystemTime::UNIX_EPOCH.checked_add(whole)
+    } else {
+        SystemTime::UNIX_EPOCH.checked_sub(whole)
     };
     time?.checked_add(Duration::from_nanos(nanos))
 }
@@ -157,10 +158,11 @@ impl RootedFs {
             Ok(directory) => directory,
             Err(error) if error.kind() == ErrorKind::NotADirectory => {
                 let alone = self.stat(path, options.links)?;
-                return match alone.is_dir() {
+                return if alone.is_dir() {
                     // It was not a directory a moment ago.
-                    true => Err(error),
-                    false => options.listing(vec![alone], Skipped::default()),
+                    Err(error)
+                } else {
+                    options.listing(vec![alone], Skipped::default())
                 };
             }
             Err(error) => return Err(error),

@@ -116,10 +116,12 @@ fn read_range(
     let ended = fill(file, &mut data, start, limit, cancel)?;
     data.truncate(limit);
     let reached = start.saturating_add(data.len() as u64);
-    let size = match ended {
-        true if !data.is_empty() || start == 0 => reached,
-        true => size_of(&rustix::fs::fstat(file).map_err(errno::error)?),
-        false => told.max(reached),
+    let size = if !ended {
+        told.max(reached)
+    } else if !data.is_empty() || start == 0 {
+        reached
+    } else {
+        size_of(&rustix::fs::fstat(file).map_err(errno::error)?)
     };
     options.offsets(size)?;
     Ok(FileBytes::new(data.into(), size))

@@ -69,10 +69,11 @@ impl RootedFs {
 
     /// Deletes the source after it was copied to another file system.
     fn remove_copied(&self, endpoints: &Endpoints, name: &OsStr) -> Result<()> {
-        match is_directory(&endpoints.found) {
-            true => delete_tree(&endpoints.source.directory, name),
-            false => rustix::fs::unlinkat(&endpoints.source.directory, name, AtFlags::empty())
-                .map_err(errno::error),
+        if is_directory(&endpoints.found) {
+            delete_tree(&endpoints.source.directory, name)
+        } else {
+            rustix::fs::unlinkat(&endpoints.source.directory, name, AtFlags::empty())
+                .map_err(errno::error)
         }
     }
 }

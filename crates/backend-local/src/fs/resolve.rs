@@ -41,7 +41,7 @@ pub(crate) const ENTRY: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW);
 
 /// The treatment of a link in the last component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Last {
+pub(crate) enum LastLink {
     /// Follow it, if links may be followed.
     Follow,
     /// The operation is about the link itself.
@@ -116,9 +116,10 @@ impl RootedFs {
             Err(Errno::AGAIN | Errno::XDEV | Errno::LOOP) => {}
             Err(error) => return Err(errno::error(error)),
         }
-        let last = match flags.contains(OFlags::NOFOLLOW) {
-            true => Last::Keep,
-            false => Last::Follow,
+        let last = if flags.contains(OFlags::NOFOLLOW) {
+            LastLink::Keep
+        } else {
+            LastLink::Follow
         };
         retry(|| {
             let target = self.walk(&at, links, last)?.into_entry()?;
@@ -143,12 +144,12 @@ impl RootedFs {
             return self.open_near(device, rest, flags, links);
         }
         let at = self.locate(path, links).ok()?;
-        if !self.root(at.root).ok()?.quick {
+        if !self.root(at.root).ok()?.is_local {
             return None;
         }
         // A file system mounted beneath may be one that blocks.
-        let quick = ResolveFlags::CACHED | ResolveFlags::NO_XDEV;
-        let opened = self.by_kernel(&at, at.as_str(), flags, links, quick);
+        let cached = ResolveFlags::CACHED | ResolveFlags::NO_XDEV;
+        let opened = self.by_kernel(&at, at.as_str(), flags, links, cached);
         opened.ok()?.ok()
     }
 
@@ -164,14 +165,14 @@ impl RootedFs {
     ) -> Option<OwnedFd> {
         let home = self.working_dir();
         let at = self.locate(&home, links).ok()?;
-        let quick = ResolveFlags::CACHED;
-        let opened = self.by_kernel(&at, at.as_str(), ABOVE, links, quick);
+        let cached = ResolveFlags::CACHED;
+        let opened = self.by_kernel(&at, at.as_str(), ABOVE, links, cached);
         let home = opened.ok()?.ok()?;
         if device_of(&home)? != device {
             return None;
         }
         // Links that leave the working directory are left to the slower path.
-        let mut resolve = quick | ResolveFlags::NO_XDEV | ResolveFlags::BENEATH;
+        let mut resolve = cached | ResolveFlags::NO_XDEV | ResolveFlags::BENEATH;
         resolve |= ResolveFlags::NO_MAGICLINKS;
         if links == Links::Refuse {
             resolve |= ResolveFlags::NO_SYMLINKS;
@@ -186,7 +187,7 @@ impl RootedFs {
         &self,
         path: &VPath,
         links: Links,
-        last: Last,
+        last: LastLink,
     ) -> Result<ResolvedEntry> {
         let at = self.locate(path, links)?;
         if let Some((above, name)) = at.split()
@@ -198,7 +199,7 @@ impl RootedFs {
             let link = found
                 .as_ref()
                 .is_some_and(|found| kind_of(found) == FileType::Symlink);
-            if !link || last == Last::Keep {
+            if !link || last == LastLink::Keep {
                 let (missing, name) = (Vec::new(), Some(name.to_owned()));
                 return Ok(ResolvedEntry {
                     directory,
@@ -237,7 +238,7 @@ impl RootedFs {
                 .collect();
             return self.path_of(at.root, &names);
         }
-        let walked = self.walk(&at, Links::Follow, Last::Follow)?;
+        let walked = self.walk(&at, Links::Follow, LastLink::Follow)?;
         let (root, names) = walked.names();
         self.path_of(root, &names)
     }
@@ -256,9 +257,10 @@ impl RootedFs {
         }
         let root = self.root(at.root)?;
         let mut resolve = ResolveFlags::NO_MAGICLINKS | more;
-        resolve |= match root.everything {
-            true => ResolveFlags::IN_ROOT,
-            false => ResolveFlags::BENEATH,
+        resolve |= if root.everything {
+            ResolveFlags::IN_ROOT
+        } else {
+            ResolveFlags::BENEATH
         };
         if links == Links::Refuse {
             resolve |= ResolveFlags::NO_SYMLINKS;
@@ -278,7 +280,7 @@ impl RootedFs {
         Ok(opened)
     }
 
-    fn walk(&self, at: &Location<'_>, links: Links, last: Last) -> Result<Walk<'_>> {
+    fn walk(&self, at: &Location<'_>, links: Links, last: LastLink) -> Result<Walk<'_>> {
         let mut walk = Walk {
             fs: self,
             root: at.root,
@@ -308,7 +310,7 @@ struct Walk<'s> {
     /// The rest of the path, in reverse order.
     work: Vec<OsString>,
     links: Links,
-    last: Last,
+    last: LastLink,
     followed: usize,
     /// Directories that do not exist, beneath the last one that does.
     missing: Vec<OsString>,
@@ -383,7 +385,7 @@ impl Walk<'_> {
         };
         let found = rustix::fs::fstat(&entry).map_err(errno::error)?;
         match kind_of(&found) {
-            FileType::Symlink if is_last && self.last == Last::Keep => {
+            FileType::Symlink if is_last && self.last == LastLink::Keep => {
                 self.end = Some((name, Some(found)));
             }
             FileType::Symlink => self.follow(&entry)?,

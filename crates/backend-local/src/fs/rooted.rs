@@ -68,7 +68,7 @@ pub(crate) struct Root {
     base: String,
     host: PathBuf,
     /// Whether cached entries can be opened without blocking.
-    pub(crate) quick: bool,
+    pub(crate) is_local: bool,
     /// Whether this is the root of the file system: nothing lies outside it,
     /// and `..` in it leads back to it.
     pub(crate) everything: bool,
@@ -150,9 +150,10 @@ impl RootedFs {
                 continue;
             };
             for (number, host) in spellings(given, canonical).into_iter().enumerate() {
-                let path = match host_names {
-                    true => Some(host_path(&host)?),
-                    false => None,
+                let path = if host_names {
+                    Some(host_path(&host)?)
+                } else {
+                    None
                 };
                 let beneath = beneath.clone();
                 anchors.push(Anchor {
@@ -251,9 +252,10 @@ impl RootedFs {
 
     /// Whether the working directory lies in another directory of the backend.
     pub(crate) fn home_is_inside(&self) -> bool {
-        match self.host_names {
-            true => self.roots.iter().all(|root| root.host != self.home),
-            false => !self.working_dir.is_root(),
+        if self.host_names {
+            self.roots.iter().all(|root| root.host != self.home)
+        } else {
+            !self.working_dir.is_root()
         }
     }
 
@@ -378,9 +380,10 @@ fn from_io(error: std::io::Error) -> Error {
 
 /// Adds the directory's path to the error, unless host paths must stay hidden.
 fn about_directory(error: Error, given: &Path, shown: bool) -> Error {
-    let which = match shown {
-        true => backend_core::Quoted::new(&given.to_string_lossy()).to_string(),
-        false => "the root directory".to_owned(),
+    let which = if shown {
+        backend_core::Quoted::new(&given.to_string_lossy()).to_string()
+    } else {
+        "the root directory".to_owned()
     };
     let message = match error.kind() {
         ErrorKind::NotFound => {
@@ -409,17 +412,18 @@ fn open_roots(directories: &[(&Path, PathBuf)], host_names: bool) -> Result<Vec<
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let handle = rustix::fs::open(host, flags, Mode::empty())
             .map_err(|error| about_directory(errno::error(error), given, host_names))?;
-        let base = match host_names {
-            true => host_path(host)?.as_str().trim_end_matches('/').to_owned(),
-            false => String::new(),
+        let base = if host_names {
+            host_path(host)?.as_str().trim_end_matches('/').to_owned()
+        } else {
+            String::new()
         };
-        let quick = is_local_filesystem(&handle);
+        let is_local = is_local_filesystem(&handle);
         let everything = host.parent().is_none();
         roots.push(Root {
             handle,
             base,
             host: host.clone(),
-            quick,
+            is_local,
             everything,
         });
     }

@@ -10,7 +10,7 @@ use backend_core::{Result, VPath};
 use crate::fs::cancel::CancelFlag;
 use crate::fs::errno;
 use crate::fs::read::{READ, read_all, regular};
-use crate::fs::resolve::{Last, is_directory};
+use crate::fs::resolve::{LastLink, is_directory};
 use crate::fs::rooted::RootedFs;
 use crate::fs::write::open_regular;
 use crate::search::SearchRoot;
@@ -35,7 +35,9 @@ impl RootedFs {
     /// Reads an ignore file above the start of a search. Returns `None` if
     /// there is none in the backend's directories. Links are not followed.
     pub(crate) fn read_above(&self, path: &VPath) -> Option<Vec<u8>> {
-        let target = self.resolve_entry(path, Links::Follow, Last::Keep).ok()?;
+        let target = self
+            .resolve_entry(path, Links::Follow, LastLink::Keep)
+            .ok()?;
         let name: &OsStr = target.name.as_deref()?;
         target.found?;
         let (file, found) = open_regular(&target.directory, name).ok()??;

@@ -29,7 +29,7 @@ pub(crate) struct TempFile {
 
 /// The model for a new file's owner and permission bits.
 #[derive(Clone, Copy)]
-pub(crate) enum Like<'a> {
+pub(crate) enum Attributes<'a> {
     /// None: it gets the default permission bits of a new file.
     New,
     /// A file that it replaces: owner and permission bits.
@@ -49,12 +49,12 @@ pub(crate) enum IfExists {
 
 impl TempFile {
     /// Creates a file in `directory`.
-    pub(crate) fn create(directory: &OwnedFd, like: Like<'_>) -> Result<Self> {
+    pub(crate) fn create(directory: &OwnedFd, attributes: Attributes<'_>) -> Result<Self> {
         // The replacement of a private file must never be readable by other
         // users, not even for a moment.
-        let mode = Mode::from_raw_mode(match like {
-            Like::New => 0o666,
-            Like::Replaced(_) | Like::Copied(_) => 0o600,
+        let mode = Mode::from_raw_mode(match attributes {
+            Attributes::New => 0o666,
+            Attributes::Replaced(_) | Attributes::Copied(_) => 0o600,
         });
         let flags =
             OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -66,10 +66,10 @@ impl TempFile {
             name,
             named: true,
         };
-        match like {
-            Like::New => {}
-            Like::Replaced(old) => temporary.resemble(old)?,
-            Like::Copied(source) => set_mode(&temporary.file, source)?,
+        match attributes {
+            Attributes::New => {}
+            Attributes::Replaced(old) => temporary.resemble(old)?,
+            Attributes::Copied(source) => set_mode(&temporary.file, source)?,
         }
         Ok(temporary)
     }
@@ -173,8 +173,8 @@ fn random_name() -> OsString {
 }
 
 /// Gives an open file or directory the permission bits of another.
-pub(crate) fn set_mode(file: impl AsFd, like: &Stat) -> Result<()> {
-    let mode = Mode::from_raw_mode(like.st_mode & KEPT_BITS);
+pub(crate) fn set_mode(file: impl AsFd, model: &Stat) -> Result<()> {
+    let mode = Mode::from_raw_mode(model.st_mode & KEPT_BITS);
     rustix::fs::fchmod(file, mode).map_err(errno::error)
 }
 

@@ -20,9 +20,9 @@ use rustix::io::{Errno, retry_on_intr};
 use crate::fs::cancel::CancelFlag;
 use crate::fs::errno;
 use crate::fs::read::{BLOCK_BYTES, READ, hole_at, read_all, regular, size_of};
-use crate::fs::resolve::{DIRECTORY, Last, ResolvedEntry, is_directory, open_at, stat_at};
+use crate::fs::resolve::{DIRECTORY, LastLink, ResolvedEntry, is_directory, open_at, stat_at};
 use crate::fs::rooted::RootedFs;
-use crate::fs::temp_file::{IfExists, Like, TempFile};
+use crate::fs::temp_file::{Attributes, IfExists, TempFile};
 
 /// A write in progress. Dropping it discards it.
 #[derive(Debug)]
@@ -58,10 +58,13 @@ impl RootedFs {
     /// Starts a write.
     pub(crate) fn begin_write(&self, path: &VPath, options: WriteOptions) -> Result<PendingWrite> {
         self.writable()?;
-        let target = self.resolve_entry(path, options.links, Last::Follow)?;
+        let target = self.resolve_entry(path, options.links, LastLink::Follow)?;
         check_target(&target, options.mode)?;
-        let like = target.found.as_ref().map_or(Like::New, Like::Replaced);
-        let temporary = TempFile::create(&target.directory, like)?;
+        let attributes = target
+            .found
+            .as_ref()
+            .map_or(Attributes::New, Attributes::Replaced);
+        let temporary = TempFile::create(&target.directory, attributes)?;
         Ok(PendingWrite {
             target,
             temporary,
@@ -147,7 +150,7 @@ impl RootedFs {
         options: &EditOptions,
         cancel: &CancelFlag,
     ) -> Result<Option<EditOutcome>> {
-        let target = self.resolve_entry(path, options.links, Last::Follow)?;
+        let target = self.resolve_entry(path, options.links, LastLink::Follow)?;
         let (Some(name), Some(found)) = (target.name.as_deref(), target.found.as_ref()) else {
             return Err(match target.found {
                 Some(_) => Error::is_a_directory(),
@@ -168,7 +171,7 @@ impl RootedFs {
         let before = read_all(&file, &found, EDIT_BYTES, cancel)?;
         let (after, outcome) = edit_bytes(&before, edits, options)?;
         self.check_size(after.len() as u64)?;
-        let mut temporary = TempFile::create(&target.directory, Like::Replaced(&found))?;
+        let mut temporary = TempFile::create(&target.directory, Attributes::Replaced(&found))?;
         temporary.write(&after)?;
         let expected = Expected::File(&found);
         let replaced = replace(&mut temporary, &target.directory, name, &expected, cancel);
@@ -188,7 +191,7 @@ impl RootedFs {
 
     /// [`create_dir`](Self::create_dir) that also works in a read-only backend.
     pub(crate) fn make_dir(&self, path: &VPath, links: Links) -> Result<()> {
-        let target = self.resolve_entry(path, links, Last::Follow)?;
+        let target = self.resolve_entry(path, links, LastLink::Follow)?;
         match (&target.name, &target.found) {
             (_, Some(found)) if is_directory(found) => Ok(()),
             (_, Some(_)) => Err(not_replaced()),

@@ -66,9 +66,10 @@ impl Task for GrepTask {
     }
 
     fn collect(found: &mut GrepCollector, lines: Self::Found) -> ControlFlow<()> {
-        match found.add(lines) {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        if found.add(lines) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
         }
     }
 }

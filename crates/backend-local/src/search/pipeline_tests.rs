@@ -130,9 +130,12 @@ fn panic_is_an_error_and_no_hang() {
 #[test]
 fn error_ends_the_search() {
     for culprit in [0, 700, FILES - 1] {
-        let found = run_script(FILES, move |number, _| match number == culprit {
-            true => Err(Error::unavailable("as the test wants it")),
-            false => Ok(()),
+        let found = run_script(FILES, move |number, _| {
+            if number == culprit {
+                Err(Error::unavailable("as the test wants it"))
+            } else {
+                Ok(())
+            }
         });
         assert_eq!(found.unwrap_err().kind(), ErrorKind::Unavailable);
     }

@@ -113,9 +113,10 @@ fn walk_simply(root: &Path, options: WalkOptions) -> (Vec<(VPath, Skipped)>, Ski
             Step::Enter { path, .. } => {
                 let entries = fs::read_dir(on_host(path)).unwrap().map(|entry| {
                     let entry = entry.unwrap();
-                    let kind = match entry.file_type().unwrap().is_dir() {
-                        true => FileKind::Directory,
-                        false => FileKind::File,
+                    let kind = if entry.file_type().unwrap().is_dir() {
+                        FileKind::Directory
+                    } else {
+                        FileKind::File
                     };
                     Child::new(entry.file_name().to_str().unwrap(), kind, ())
                 });

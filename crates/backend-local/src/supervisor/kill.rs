@@ -100,7 +100,7 @@ impl Adopter {
 
 /// Returns the number of living processes.
 pub(crate) fn count(target: &Target, scope: Scope) -> u32 {
-    let living = ProcessScan::new(target, scope).look();
+    let living = ProcessScan::new(target, scope).scan();
     living.len().try_into().unwrap_or(u32::MAX)
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn count(target: &Target, scope: Scope) -> u32 {
 pub(crate) fn end(target: &Target, scope: Scope, grace: Duration) -> u32 {
     let began = Instant::now();
     let mut scan = ProcessScan::new(target, scope);
-    let first = scan.look();
+    let first = scan.scan();
     if !grace.is_zero() {
         for process in &first {
             let _ = process.signal(Signal::TERM);
@@ -174,7 +174,7 @@ impl<'a> ProcessScan<'a> {
         let mut stopped = HashSet::new();
         let began = Instant::now();
         loop {
-            let living = self.look();
+            let living = self.scan();
             let mut new = false;
             for process in &living {
                 if stopped.insert((process.pid, process.start)) {
@@ -189,7 +189,7 @@ impl<'a> ProcessScan<'a> {
     }
 
     /// Returns the living processes that belong to the target now.
-    fn look(&mut self) -> Vec<Process> {
+    fn scan(&mut self) -> Vec<Process> {
         let target = self.target;
         // Orphans only have to be told from commands if the scope is a tree.
         let adopter = target.supervisor.as_ref();

@@ -35,7 +35,7 @@ pub(crate) struct Process {
 
 impl Process {
     /// Reads the state of one process.
-    pub(crate) fn look(pid: i32) -> Option<Self> {
+    pub(crate) fn read(pid: i32) -> Option<Self> {
         let mut line = [0; STAT_BYTES];
         // The kernel writes the whole line at once.
         let length = fs::File::open(format!("/proc/{pid}/stat"))
@@ -72,7 +72,7 @@ impl Process {
 
     /// Whether the same process still exists and is alive.
     pub(crate) fn still_alive(&self) -> bool {
-        Self::look(self.pid).is_some_and(|now| now.start == self.start && now.alive)
+        Self::read(self.pid).is_some_and(|now| now.start == self.start && now.alive)
     }
 
     /// Returns the value of the marker in its initial environment.
@@ -92,9 +92,10 @@ impl Process {
     pub(crate) fn handle(&self) -> Result<OwnedFd, Errno> {
         let pid = Pid::from_raw(self.pid).ok_or(Errno::SRCH)?;
         let handle = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
-        match self.still_alive() {
-            true => Ok(handle),
-            false => Err(Errno::SRCH),
+        if self.still_alive() {
+            Ok(handle)
+        } else {
+            Err(Errno::SRCH)
         }
     }
 
@@ -121,7 +122,7 @@ pub(crate) fn all() -> std::io::Result<(Vec<Process>, bool)> {
         let name = entry?.file_name();
         numbers.extend(name.to_str().and_then(|name| name.parse::<i32>().ok()));
     }
-    let found: Vec<Process> = numbers.iter().copied().filter_map(Process::look).collect();
+    let found: Vec<Process> = numbers.iter().copied().filter_map(Process::read).collect();
     let vanished = found.len() < numbers.len();
     Ok((found, vanished))
 }
@@ -166,7 +167,7 @@ mod tests {
     #[test]
     fn sees_itself() {
         let me = i32::try_from(std::process::id()).unwrap();
-        let process = Process::look(me).unwrap();
+        let process = Process::read(me).unwrap();
         assert!(process.still_alive() && process.start <= ticks());
         assert!(all().unwrap().0.iter().any(|other| other.pid == me));
         let other = Process {

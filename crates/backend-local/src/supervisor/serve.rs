@@ -159,7 +159,7 @@ fn serve(socket: &UnixStream, hello: Hello) -> Result<(), String> {
         })?;
     }
     shared.tell(&Reply::Ready);
-    obey(&shared, &orders);
+    handle_control(&shared, &orders);
     end_everything(&shared, &limits_kept);
     Ok(())
 }
@@ -221,7 +221,7 @@ impl Drop for WhenDone {
 }
 
 /// Handles instructions until everything must end.
-fn obey(shared: &Arc<Shared>, orders: &Receiver<Control>) {
+fn handle_control(shared: &Arc<Shared>, orders: &Receiver<Control>) {
     loop {
         match orders.recv() {
             Ok(Control::End(end)) => {

@@ -89,14 +89,16 @@ impl Spawner {
         let mut descriptors = descriptors.into_iter();
         let mut next = || descriptors.next().ok_or_else(|| other(Errno::BADF.into()));
         let directory = next()?;
-        let stdin = match spawn.stdin {
-            true => next()?,
-            false => self.null.try_clone().map_err(other)?.into(),
+        let stdin = if spawn.stdin {
+            next()?
+        } else {
+            self.null.try_clone().map_err(other)?.into()
         };
         let stdout = next()?;
-        let stderr = match spawn.merged {
-            true => stdout.try_clone().map_err(other)?,
-            false => next()?,
+        let stderr = if spawn.merged {
+            stdout.try_clone().map_err(other)?
+        } else {
+            next()?
         };
         let streams = [stdin, stdout, stderr];
         let mut environment = self.environment.clone();

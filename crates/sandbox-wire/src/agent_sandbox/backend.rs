@@ -18,9 +18,10 @@ use crate::message::{INLINE_BYTES, Request};
 impl<M: Machine> Backend for AgentSandbox<M> {
     fn info(&self) -> BackendInfo {
         let capabilities = self.options.capabilities;
-        let containment = match capabilities.commands {
-            true => Containment::Isolated,
-            false => Containment::NoCommands,
+        let containment = if capabilities.commands {
+            Containment::Isolated
+        } else {
+            Containment::NoCommands
         };
         BackendInfo::new(self.name(), capabilities).containment(containment)
     }

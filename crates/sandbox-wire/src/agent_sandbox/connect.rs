@@ -106,11 +106,12 @@ async fn explain<M: Machine>(
         Some(words) => format!("; it said {}", Quoted::new(&words)),
         None => String::new(),
     };
-    match code.is_empty() && words.is_empty() {
-        true => noticed,
-        false => Error::new(
+    if code.is_empty() && words.is_empty() {
+        noticed
+    } else {
+        Error::new(
             noticed.kind(),
             format!("{}{code}{words}", noticed.message()),
-        ),
+        )
     }
 }

@@ -299,9 +299,10 @@ async fn send_heartbeats(
     loop {
         ticks.tick().await;
         let now = received.load(Ordering::Relaxed);
-        silent = match now == seen {
-            true => silent.saturating_add(every),
-            false => Duration::ZERO,
+        silent = if now == seen {
+            silent.saturating_add(every)
+        } else {
+            Duration::ZERO
         };
         seen = now;
         if silent > patience {

@@ -78,9 +78,10 @@ pub(crate) async fn read(call: &mut Call, options: &ReadOptions) -> Result<FileB
         Reply::Bytes(bytes) => {
             let offsets = options.offsets(bytes.size).ok();
             let length = offsets.map(|offsets| offsets.end - offsets.start);
-            return match length == Some(bytes.data.len() as u64) {
-                true => Ok(bytes),
-                false => Err(call.broken("it sent other bytes than were asked for").await),
+            return if length == Some(bytes.data.len() as u64) {
+                Ok(bytes)
+            } else {
+                Err(call.broken("it sent other bytes than were asked for").await)
             };
         }
         Reply::Pieces(size) => size,

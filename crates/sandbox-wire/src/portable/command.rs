@@ -19,9 +19,9 @@ use crate::engine;
 use crate::machine::{Machine, Process, Spawn};
 
 mod drive;
-mod flow;
+mod parser;
 
-use flow::Flow;
+use parser::OutputParser;
 
 const SCRIPT: &str = include_str!("command.sh");
 
@@ -62,7 +62,7 @@ pub(crate) struct Task<M> {
 /// A started command.
 pub(crate) struct Job {
     process: Process,
-    flow: Flow,
+    parser: OutputParser,
     pid: u32,
     began: Instant,
 }
@@ -182,10 +182,10 @@ impl<M: Machine> Task<M> {
         let began = Instant::now();
         let launched = async {
             let (process, ()) = tokio::join!(machine.spawn(spawn), self.pool.ensure_worker());
-            let flow = Flow::new(&word, self.command.hard_output_bytes);
+            let parser = OutputParser::new(&word, self.command.hard_output_bytes);
             let mut job = Job {
                 process: process?,
-                flow,
+                parser,
                 pid: 0,
                 began,
             };

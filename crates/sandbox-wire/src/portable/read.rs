@@ -295,9 +295,10 @@ impl<'p> Pieces<'p> {
         self.step = MORE_BYTES;
         self.known = Some(known);
         let length = usize::try_from(length).unwrap_or(usize::MAX);
-        match part.data.len() >= length {
-            true => Ok(Next::Piece(part.data.slice(..length))),
-            false => Ok(Next::Changed),
+        if part.data.len() >= length {
+            Ok(Next::Piece(part.data.slice(..length)))
+        } else {
+            Ok(Next::Changed)
         }
     }
 }
@@ -345,9 +346,10 @@ fn child(directory: &VPath, name: &[u8]) -> Option<VPath> {
 
 /// Returns a directory's path in the form that a script needs.
 fn or_root(directory: &Bytes) -> &[u8] {
-    match directory.is_empty() {
-        true => b"/",
-        false => directory,
+    if directory.is_empty() {
+        b"/"
+    } else {
+        directory
     }
 }
 

@@ -106,9 +106,10 @@ fn moment(seconds: i64, time: &str) -> Option<SystemTime> {
         _ => 0,
     };
     let whole = Duration::from_secs(seconds.unsigned_abs());
-    let whole = match seconds < 0 {
-        true => SystemTime::UNIX_EPOCH.checked_sub(whole),
-        false => SystemTime::UNIX_EPOCH.checked_add(whole),
+    let whole = if seconds < 0 {
+        SystemTime::UNIX_EPOCH.checked_sub(whole)
+    } else {
+        SystemTime::UNIX_EPOCH.checked_add(whole)
     };
     whole?.checked_add(Duration::from_nanos(nanos))
 }

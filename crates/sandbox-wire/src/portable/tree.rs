@@ -66,9 +66,10 @@ impl<'p, M: Machine> Tree<'p, M> {
         options: WalkOptions,
     ) -> Self {
         // Hidden directories are only listed when they are entered.
-        let avoid = match options.hidden {
-            true => Avoid::Git,
-            false => Avoid::Hidden,
+        let avoid = if options.hidden {
+            Avoid::Git
+        } else {
+            Avoid::Hidden
         };
         let ignoring = !options.ignored;
         Self {
@@ -174,13 +175,15 @@ impl<'p, M: Machine> Tree<'p, M> {
                 others.filter(|key| *key != wanted && !self.avoid.is_avoided(last_name(key)));
             keys.extend(others.take(self.batch - 1).cloned());
         }
-        let is_cut = match is_first {
-            true => self.fetch(&keys, 1, LISTING_BYTES).await?,
-            false => self.fetch(&keys, PATH_DEPTH, AHEAD_BYTES).await?,
+        let is_cut = if is_first {
+            self.fetch(&keys, 1, LISTING_BYTES).await?
+        } else {
+            self.fetch(&keys, PATH_DEPTH, AHEAD_BYTES).await?
         };
-        self.batch = match is_cut {
-            true => 1,
-            false => (self.batch * 2).clamp(1, BATCH),
+        self.batch = if is_cut {
+            1
+        } else {
+            (self.batch * 2).clamp(1, BATCH)
         };
         if !self.listed.contains_key(wanted) {
             keys.truncate(1);

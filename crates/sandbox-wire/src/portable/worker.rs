@@ -181,9 +181,10 @@ impl Worker {
         lost: WorkerError,
         exit: futures::future::BoxFuture<'static, Result<i32>>,
     ) -> Error {
-        let first = match self.buffer.is_empty() {
-            true => &self.stderr[..],
-            false => &self.buffer[..],
+        let first = if self.buffer.is_empty() {
+            &self.stderr[..]
+        } else {
+            &self.buffer[..]
         };
         let first = String::from_utf8_lossy(first).into_owned();
         match lost {

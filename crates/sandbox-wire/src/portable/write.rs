@@ -52,10 +52,7 @@ fn mode(options: &WriteOptions) -> (&'static str, String) {
 }
 
 fn durable(options: &WriteOptions) -> &'static str {
-    match options.durable {
-        true => "d",
-        false => "",
-    }
+    if options.durable { "d" } else { "" }
 }
 
 fn cancelled() -> Error {
@@ -211,12 +208,11 @@ impl<M: Machine> Writer<M> {
                     return Err(cancelled());
                 }
                 let part = piece.split_to(PIECE_BYTES - waiting.len());
-                let part = match waiting.is_empty() {
-                    true => part,
-                    false => {
-                        waiting.extend_from_slice(&part);
-                        waiting.split().freeze()
-                    }
+                let part = if waiting.is_empty() {
+                    part
+                } else {
+                    waiting.extend_from_slice(&part);
+                    waiting.split().freeze()
                 };
                 self.append(begun, &mut size, part).await?;
             }
@@ -276,12 +272,12 @@ impl<M: Machine> Writer<M> {
             .links(options.links)
             .max_bytes(EDIT_BYTES);
         let before = self.pool.read(path, read).await.map_err(|error| {
-            match error.kind() == ErrorKind::TooLarge {
-                true => Error::too_large(format!(
-                    "the file has more than the {EDIT_BYTES} bytes that edit rewrites; write the whole file instead"
-                )),
-                false => error,
+            if error.kind() != ErrorKind::TooLarge {
+                return error;
             }
+            Error::too_large(format!(
+                "the file has more than the {EDIT_BYTES} bytes that edit rewrites; write the whole file instead"
+            ))
         })?;
         let (after, outcome) = edit_bytes(&before.data, edits, &options)?;
         let unchanged = WriteMode::IfUnchanged(ContentHash::of(&before.data));
@@ -312,14 +308,16 @@ impl<M: Machine> Writer<M> {
             .arg(path.as_str())
             .arg(flag(options.links));
         let made = self.pool.ask(request).await;
-        made.map(drop)
-            .map_err(|error| match error.kind() == ErrorKind::AlreadyExists {
-                true => Error::new(
+        made.map(drop).map_err(|error| {
+            if error.kind() == ErrorKind::AlreadyExists {
+                Error::new(
                     ErrorKind::AlreadyExists,
                     "it exists and is not a directory; choose another path or delete it",
-                ),
-                false => error,
-            })
+                )
+            } else {
+                error
+            }
+        })
     }
 
     pub(crate) async fn delete(&self, path: &VPath, options: DeleteOptions) -> Result<()> {
@@ -366,9 +364,10 @@ impl<M: Machine> Writer<M> {
             .arg(depth)
             .arg(length);
         // A copy that replaces nothing needs no lock, and a tree may take long.
-        let turn = match options.overwrite {
-            true => Some(self.turn.lock().await),
-            false => None,
+        let turn = if options.overwrite {
+            Some(self.turn.lock().await)
+        } else {
+            None
         };
         let copied = self.pool.ask(request).await;
         drop(turn);
@@ -411,9 +410,12 @@ fn room(from: &VPath, to: &VPath) -> (String, String) {
 
 /// Replaces the message of a directory error.
 fn directory(message: &'static str) -> impl FnOnce(Error) -> Error {
-    move |error| match error.kind() == ErrorKind::IsADirectory {
-        true => Error::new(ErrorKind::IsADirectory, message),
-        false => error,
+    move |error| {
+        if error.kind() == ErrorKind::IsADirectory {
+            Error::new(ErrorKind::IsADirectory, message)
+        } else {
+            error
+        }
     }
 }
 

@@ -198,9 +198,10 @@ fn inside(temporary: &Path) -> io::Result<()> {
     fs::rename(&first, &second)?;
     let content = fs::read(&second)?;
     fs::remove_file(&second)?;
-    match content == b"inside" {
-        true => Ok(()),
-        false => Err(io::Error::other("what was written is not what was read")),
+    if content == b"inside" {
+        Ok(())
+    } else {
+        Err(io::Error::other("what was written is not what was read"))
     }
 }
 

@@ -120,9 +120,10 @@ fn open(path: &Path, more: OFlags) -> rustix::io::Result<OwnedFd> {
 fn open_allowed(place: &AllowedPath) -> Result<OwnedFd, String> {
     let shown = place.path().display();
     // Inode numbers are reused, so the kind is compared too.
-    let kind = match place.directory {
-        true => OFlags::NOFOLLOW | OFlags::DIRECTORY,
-        false => OFlags::NOFOLLOW,
+    let kind = if place.directory {
+        OFlags::NOFOLLOW | OFlags::DIRECTORY
+    } else {
+        OFlags::NOFOLLOW
     };
     let fd = open(place.path(), kind)
         .map_err(|error| format!("cannot open {shown}: {error}; open the backend again"))?;

@@ -199,9 +199,10 @@ fn every_actor_and_operation_inside_works_and_outside_is_refused() {
                 let full = |path: &str| {
                     path.replace('@', place.to_str().unwrap()).replace(
                         "./../PLACE",
-                        &match allowed {
-                            true => format!("./{name}"),
-                            false => format!("./../{name}"),
+                        &if allowed {
+                            format!("./{name}")
+                        } else {
+                            format!("./../{name}")
                         },
                     )
                 };

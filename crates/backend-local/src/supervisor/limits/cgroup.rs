@@ -167,13 +167,14 @@ fn candidates(groups: &str, mounts: &str) -> Vec<Candidate> {
             },
             unified,
         };
-        match unified {
-            false => found.push(candidate(&home)),
-            true => found.extend(
+        if unified {
+            found.extend(
                 home.ancestors()
                     .take_while(|above| above.starts_with(&mount))
                     .map(candidate),
-            ),
+            );
+        } else {
+            found.push(candidate(&home));
         }
     }
     found
@@ -203,9 +204,10 @@ fn locate(mounts: &str, unified: bool, path: &Path) -> Option<(PathBuf, PathBuf)
         }
         let below = path.strip_prefix(root).ok()?;
         // Joining an empty path would add a slash.
-        let home = match below.as_os_str().is_empty() {
-            true => PathBuf::from(point),
-            false => Path::new(point).join(below),
+        let home = if below.as_os_str().is_empty() {
+            PathBuf::from(point)
+        } else {
+            Path::new(point).join(below)
         };
         Some((point.into(), home))
     })
@@ -220,9 +222,10 @@ pub(super) fn fuzz(groups: &str, mounts: &str) {
 /// Checks that groups below `directory` get the controller.
 fn delegated(directory: &Path) -> io::Result<()> {
     let passed = fs::read_to_string(directory.join("cgroup.subtree_control"))?;
-    match passed.split_whitespace().any(|name| name == "pids") {
-        true => Ok(()),
-        false => Err(io::Error::other("`pids` is not in cgroup.subtree_control")),
+    if passed.split_whitespace().any(|name| name == "pids") {
+        Ok(())
+    } else {
+        Err(io::Error::other("`pids` is not in cgroup.subtree_control"))
     }
 }
 

@@ -102,9 +102,10 @@ fn the_launcher_says_what_is_wrong() {
         (vec!["cpu=1000000", "/missing/program"], "/missing/program"),
     ] {
         let role = args.join("\x1f");
-        let args = match args.is_empty() {
-            true => vec![],
-            false => role.split('\x1f').map(OsString::from).collect(),
+        let args = if args.is_empty() {
+            vec![]
+        } else {
+            role.split('\x1f').map(OsString::from).collect()
         };
         // A limit that high changes nothing for this process.
         let error = become_command(args.into_iter());

@@ -13,7 +13,7 @@ use futures::future::{BoxFuture, Fuse, FutureExt as _};
 use futures::{StreamExt as _, future};
 use tokio::sync::{mpsc, watch};
 
-use super::flow::{Exit, Flow};
+use super::parser::{Exit, OutputParser};
 use super::{Job, Task};
 use crate::machine::{Machine, OutputChunk, Process};
 
@@ -55,7 +55,7 @@ pub(super) async fn drive<M: Machine>(
 ) -> Result<CommandResult> {
     let Job {
         process,
-        mut flow,
+        mut parser,
         pid,
         began,
     } = job;
@@ -70,9 +70,9 @@ pub(super) async fn drive<M: Machine>(
     let mut reason: Option<Reason> = None;
     let mut given_up: Fuse<BoxFuture<'_, ()>> = Fuse::terminated();
     let (mut lost, mut duration) = (None, None);
-    flow.begin(sinks)?;
-    while flow.exit().is_none() || !flow.waiting.is_empty() {
-        let is_idle = flow.waiting.is_empty();
+    parser.begin(sinks)?;
+    while parser.exit().is_none() || !parser.waiting.is_empty() {
+        let is_idle = parser.waiting.is_empty();
         let next = tokio::select! {
             biased;
             () = &mut cancel => Next::End(Reason::Cancelled),
@@ -80,16 +80,16 @@ pub(super) async fn drive<M: Machine>(
             () = &mut deadline => Next::End(Reason::TimedOut),
             () = &mut killing => Next::Killed,
             () = &mut given_up, if is_idle => Next::GivenUp,
-            () = hand_over(&mut flow.waiting, sinks.stdout.reader()), if !is_idle => Next::Taken,
+            () = hand_over(&mut parser.waiting, sinks.stdout.reader()), if !is_idle => Next::Taken,
             piece = output.next(), if is_idle => Next::Printed(piece),
         };
         let end = match next {
             Next::Printed(Some(Ok(piece))) => {
-                flow.take(piece, sinks)?;
-                if flow.exit().is_some() {
+                parser.take(piece, sinks)?;
+                if parser.exit().is_some() {
                     duration.get_or_insert_with(|| began.elapsed());
                 }
-                let is_over = flow.over && reason.is_none();
+                let is_over = parser.over && reason.is_none();
                 is_over.then_some(Reason::OverLimit)
             }
             Next::Printed(end) => {
@@ -110,35 +110,40 @@ pub(super) async fn drive<M: Machine>(
             Next::GivenUp => break,
         };
         if let Some(end) = end {
-            if reason.is_none() && flow.exit().is_none() {
+            if reason.is_none() && parser.exit().is_none() {
                 killing = task.end(pid).boxed().fuse();
             }
             // A command that has exited only waits for its reader.
-            if flow.exit().is_none() || end == Reason::Cancelled {
+            if parser.exit().is_none() || end == Reason::Cancelled {
                 reason = Some(reason.map_or(end, |before| if before < end { end } else { before }));
             }
         }
         if reason == Some(Reason::Cancelled) {
-            flow.waiting.clear();
+            parser.waiting.clear();
         }
     }
     drop(killing);
     let duration = duration.unwrap_or_else(|| began.elapsed());
-    let exit = match (flow.exit().or(flow.any_exit()), reason) {
+    let exit = match (parser.exit().or(parser.any_exit()), reason) {
         (Some(exit), _) => exit,
         (None, Some(_)) => Exit::KILLED,
         (None, None) => gone(task, pid, lost, exit).await?,
     };
-    Ok(ending(&flow, reason, exit, duration))
+    Ok(ending(&parser, reason, exit, duration))
 }
 
 /// Returns the result of a command that was ended for a reason, or exited by
 /// itself.
-fn ending(flow: &Flow, reason: Option<Reason>, exit: Exit, duration: Duration) -> CommandResult {
+fn ending(
+    parser: &OutputParser,
+    reason: Option<Reason>,
+    exit: Exit,
+    duration: Duration,
+) -> CommandResult {
     let status = match reason {
         Some(Reason::TimedOut) => CommandStatus::TimedOut,
         Some(Reason::OverLimit) => CommandStatus::OutputLimited,
-        _ if flow.over => CommandStatus::OutputLimited,
+        _ if parser.over => CommandStatus::OutputLimited,
         _ => exit.status,
     };
     CommandResult {

@@ -120,9 +120,10 @@ impl Sorter {
             // The answer was cut inside these directories, and did not reach
             // any later start.
             let at = starts.iter().position(|start| last.starts_with(start));
-            let later = match rows.is_empty() {
-                true => 0,
-                false => at.map_or(0, |at| at + 1),
+            let later = if rows.is_empty() {
+                0
+            } else {
+                at.map_or(0, |at| at + 1)
             };
             for start in starts.get(later..).unwrap_or_default() {
                 found.remove(*start);

@@ -35,9 +35,9 @@ impl Exit {
     };
 }
 
-/// Both streams of a command.
+/// Takes the status lines out of both streams of a command.
 #[derive(Debug)]
-pub(crate) struct Flow {
+pub(crate) struct OutputParser {
     scanner: Scanner,
     out: Stream,
     err: Stream,
@@ -57,7 +57,7 @@ struct Stream {
     exit: Option<Exit>,
 }
 
-impl Flow {
+impl OutputParser {
     pub(crate) fn new(secret: &str, left: u64) -> Self {
         Self {
             scanner: Scanner::new(secret),
@@ -161,14 +161,14 @@ impl Job {
     /// `Unavailable` if it cannot be started.
     pub(super) async fn started<M: Machine>(&mut self, machine: &M) -> Result<Option<u32>> {
         loop {
-            if let Some(start) = &self.flow.out.start {
+            if let Some(start) = &self.parser.out.start {
                 let Some(pid) = start.strip_prefix("start ") else {
                     return Ok(None);
                 };
                 let pid = pid.parse().map_err(|_| broken("invalid process ID"))?;
                 return Ok(Some(pid));
             }
-            if self.flow.out.buffer.len() > TEXT_BYTES {
+            if self.parser.out.buffer.len() > TEXT_BYTES {
                 return Err(broken("too much output before a command started"));
             }
             let next = wait_until(machine, None, self.process.output.next());
@@ -176,12 +176,12 @@ impl Job {
                 // Nothing is printed before the start, except by the machine
                 // itself.
                 Some(Ok(OutputChunk::Stdout(piece))) => {
-                    self.flow.out.buffer.extend_from_slice(&piece);
-                    self.flow.find_start()?;
+                    self.parser.out.buffer.extend_from_slice(&piece);
+                    self.parser.find_start()?;
                 }
                 Some(Ok(OutputChunk::Stderr(piece))) => {
-                    self.flow.err.buffer.extend_from_slice(&piece);
-                    if self.flow.err.buffer.len() > AHEAD_BYTES {
+                    self.parser.err.buffer.extend_from_slice(&piece);
+                    if self.parser.err.buffer.len() > AHEAD_BYTES {
                         return Err(broken("too much output before a command started"));
                     }
                 }
@@ -192,9 +192,10 @@ impl Job {
     }
 
     fn not_started(&self) -> Error {
-        let first = match self.flow.out.buffer.is_empty() {
-            true => &self.flow.err.buffer,
-            false => &self.flow.out.buffer,
+        let first = if self.parser.out.buffer.is_empty() {
+            &self.parser.err.buffer
+        } else {
+            &self.parser.out.buffer
         };
         let first = String::from_utf8_lossy(first.get(..TEXT_BYTES).unwrap_or(first));
         not_started(first.trim())
@@ -205,21 +206,22 @@ impl Job {
 fn not_started(said: &str) -> Error {
     let said = said.trim_end_matches('.');
     let no_shell = said.contains("\"sh\"") && said.contains("not found");
-    let (why, next) = match no_shell {
-        true => (
+    let (why, next) = if no_shell {
+        (
             "the image has no shell",
             "choose one with `sh`, which commands need",
-        ),
-        false => (
+        )
+    } else {
+        (
             "the command could not be started",
             "see that the image has `sh` and the working directory",
-        ),
+        )
     };
     let said = Quoted::new(said);
     Error::unavailable(format!("{why} (the machine said {said}); {next}"))
 }
 
-impl Flow {
+impl OutputParser {
     /// Looks for the report of the start in the received bytes.
     fn find_start(&mut self) -> Result<()> {
         if let Ok(said) = self.scanner.find(&self.out.buffer, 0) {
