@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use backend_core::VPath;
-use permissions::mounts::{Derive, Mode, Mount, MountConfig, Scope};
+use backend_mounts::{Derive, Mode, Mount, MountConfig, Scope};
 use permissions::tool::{Tool, ToolSetting};
 use permissions::{Action, Policy};
 
@@ -129,7 +129,7 @@ fn within(top: &VPath, below: &Path) -> Option<VPath> {
 
 /// Returns the policy narrowed to `roots`, without commands.
 pub(crate) fn narrowed(policy: &Policy, roots: &[VPath]) -> Option<Policy> {
-    let whole = match policy.scope() {
+    let whole = match policy.layer::<Scope>() {
         Some(scope) => scope.clone(),
         None => {
             let everything = Mount::new("/", "/")
@@ -154,7 +154,7 @@ pub(crate) fn narrowed(policy: &Policy, roots: &[VPath]) -> Option<Policy> {
         let setting = tools.tools.entry(tool).or_default();
         *setting = ToolSetting::action(Action::Deny);
     }
-    Some(policy.with_scope(scope).with_tools(tools))
+    Some(policy.with_layer(scope).with_tools(tools))
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use backend_core::{Backend, Error};
+use backend_mounts::MountConfig;
 use permissions::approval::{Approver, ApproverMode};
-use permissions::mounts::MountConfig;
 use permissions::tool::ToolSettings;
 use permissions::{Preset, Ruleset};
 use serde::de::value::MapAccessDeserializer;

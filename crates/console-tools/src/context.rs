@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use backend_core::{Backend, Sandbox, VPath};
-use permissions::mounts::Scope;
+use backend_mounts::Scope;
 
 use crate::conversation::Conversation;
 use crate::host_names::HostNames;

@@ -27,13 +27,11 @@ mod write;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use backend_core::ops::{Links, StatOptions};
-use backend_core::{Backend, Error, ErrorKind, Operation, Result};
+use backend_core::Backend;
 use serde_json::Value;
 
 use crate::approval::{ApprovalService, Approver, Grants, Permit};
 use crate::audit::Audit;
-use crate::mounts::{Derive, DeriveError};
 use crate::policy::Policy;
 use crate::tool::ToolSetting;
 
@@ -238,34 +236,11 @@ impl<B: Backend> Guarded<B> {
         view
     }
 
-    /// Returns a view with a narrower scope.
-    ///
-    /// # Errors
-    ///
-    /// `Unsupported` without mounts, `InvalidInput` if an entry is a file,
-    /// `PermissionDenied` if the scope does not contain an entry, and any other error of
-    /// `stat`.
-    pub async fn derive(&self, derive: Derive) -> Result<Self> {
-        let Some(scope) = self.policy.scope() else {
-            return Err(Error::unsupported(
-                "there are no mounts to narrow; give the policy a scope",
-            ));
-        };
-        for entry in derive.entries()? {
-            let options = StatOptions::default().links(Links::Refuse);
-            let found = self.backend().stat(&entry, options).await;
-            match Error::none_if_missing(found) {
-                Ok(Some(found)) if found.is_file() => return Err(DeriveError::file(entry).into()),
-                // A link is accepted without following it. Its target has its own path.
-                Err(error) if error.kind() != ErrorKind::IsALink => {
-                    return Err(error.as_part_of(Operation::Stat, &entry));
-                }
-                _ => {}
-            }
-        }
-        let derived = scope.derive(derive)?;
+    /// Returns a view with another policy.
+    #[must_use]
+    pub fn with_policy(&self, policy: Policy) -> Self {
         let mut view = self.clone();
-        view.policy = self.policy.with_scope(derived);
-        Ok(view)
+        view.policy = policy;
+        view
     }
 }

@@ -2,8 +2,10 @@
 
 mod builder;
 mod command;
+mod path_layer;
 mod protected;
 
+use std::any::Any;
 use std::sync::Arc;
 
 use backend_core::VPath;
@@ -13,9 +15,9 @@ use backend_core::search::Exclude;
 pub use builder::PolicyBuilder;
 pub use command::CommandJudgement;
 pub(crate) use command::refusal;
+pub use path_layer::PathLayer;
 use protected::Protected;
 
-use crate::mounts::Scope;
 use crate::rules::Rules;
 use crate::tool::ToolSettings;
 use crate::{Action, Kind, Layer, Op, Verdict, Vote};
@@ -40,7 +42,7 @@ pub struct Policy(Arc<Layers>);
 #[derive(Debug)]
 struct Layers {
     rules: Option<Rules>,
-    scope: Option<Scope>,
+    paths: Vec<Arc<dyn PathLayer>>,
     tools: ToolSettings,
     protected: Protected,
     /// Entries that `ls`, `glob` and `grep` leave out.
@@ -60,23 +62,19 @@ impl Policy {
 
     fn new(
         rules: Option<Rules>,
-        scope: Option<Scope>,
+        paths: Vec<Arc<dyn PathLayer>>,
         tools: ToolSettings,
         protected: Protected,
     ) -> Self {
         let exclude = |op| {
             let by_rules = rules.as_ref().map(|rules| rules.exclude(op));
-            // A search that covers a mount with approvals is asked about as a whole.
-            let by_scope = scope.as_ref();
-            let by_scope = by_scope.map(|scope| scope.exclude_granted(op, |_| true));
-            by_rules
-                .unwrap_or_default()
-                .and(&by_scope.unwrap_or_default())
+            let by_path = paths.iter().map(|layer| layer.exclude(op));
+            by_path.fold(by_rules.unwrap_or_default(), |all, more| all.and(&more))
         };
         let excludes = [Op::Ls, Op::Glob, Op::Grep].map(exclude);
         Self(Arc::new(Layers {
             rules,
-            scope,
+            paths,
             tools,
             protected,
             excludes,
@@ -88,9 +86,15 @@ impl Policy {
         self.0.rules.as_ref()
     }
 
-    /// Returns the scope of the mounts, if any.
-    pub fn scope(&self) -> Option<&Scope> {
-        self.0.scope.as_ref()
+    /// Returns the layer of this type, such as the scope of mounts, if any.
+    pub fn layer<L: PathLayer>(&self) -> Option<&L> {
+        let mut layers = self.0.paths.iter();
+        layers.find_map(|layer| (&**layer as &dyn Any).downcast_ref())
+    }
+
+    /// Returns whether any layer besides the rules judges by path.
+    pub(crate) fn has_path_layer(&self) -> bool {
+        !self.0.paths.is_empty()
     }
 
     /// Returns the settings of individual tools.
@@ -98,13 +102,16 @@ impl Policy {
         &self.0.tools
     }
 
-    /// Returns the same policy with another scope.
+    /// Returns the same policy with another layer of this type.
     #[must_use]
-    pub fn with_scope(&self, scope: Scope) -> Self {
+    pub fn with_layer<L: PathLayer>(&self, layer: L) -> Self {
         let layers = &self.0;
+        let others = layers.paths.iter();
+        let mut paths: Vec<_> = others.filter(|other| !is::<L>(other)).cloned().collect();
+        paths.push(Arc::new(layer));
         Self::new(
             layers.rules.clone(),
-            Some(scope),
+            paths,
             layers.tools.clone(),
             layers.protected.clone(),
         )
@@ -116,7 +123,7 @@ impl Policy {
         let layers = &self.0;
         Self::new(
             layers.rules.clone(),
-            layers.scope.clone(),
+            layers.paths.clone(),
             tools,
             layers.protected.clone(),
         )
@@ -134,7 +141,7 @@ impl Policy {
         protected.add(paths);
         Self::new(
             layers.rules.clone(),
-            layers.scope.clone(),
+            layers.paths.clone(),
             layers.tools.clone(),
             protected,
         )
@@ -147,7 +154,7 @@ impl Policy {
 
     /// Returns whether any layer judges by path.
     pub(crate) fn judges_paths(&self) -> bool {
-        self.0.rules.is_some() || self.0.scope.is_some() || self.protects()
+        self.0.rules.is_some() || self.has_path_layer() || self.protects()
     }
 
     /// Returns the verdict of every layer about an access to a path. Judges `op` alone;
@@ -175,19 +182,19 @@ impl Policy {
         bytes: Option<u64>,
         inside: bool,
     ) -> Verdict {
-        let verdict: Verdict = match self.rules_for(op) {
+        let mut verdict: Verdict = match self.rules_for(op) {
             Some(rules) => rules.judge_as(op, path, inside).into(),
             None => Vote::abstain(Layer::Rules).into(),
         };
         // Reading the root means searching it. Unreadable entries are left out of the
         // results.
         let searched = op == Op::Read && kind == Kind::Directory && path.is_root();
-        match &self.0.scope {
-            Some(scope) if !searched && !matches!(op, Op::Move | Op::Copy) => {
-                verdict.and_all(scope.judge(op, path, kind, bytes))
+        if !searched && !matches!(op, Op::Move | Op::Copy) {
+            for layer in &self.0.paths {
+                verdict = verdict.and_all(layer.judge(op, path, kind, bytes));
             }
-            _ => verdict,
         }
+        verdict
     }
 
     /// Returns the verdict about several spellings of one path: the strongest of their
@@ -225,8 +232,13 @@ impl Policy {
             Op::Execute => rules.commands().most_lenient(),
             op => rules.most_lenient(op),
         });
-        let by_scope = self.0.scope.as_ref().map(|scope| scope.most_lenient(op));
-        by_rules.max(by_scope).unwrap_or(Action::Allow)
+        let by_path = self
+            .0
+            .paths
+            .iter()
+            .map(|layer| layer.most_lenient(op))
+            .max();
+        by_rules.max(by_path).unwrap_or(Action::Allow)
     }
 
     /// Returns the strongest action that an entry beneath `dir` could get. It may be too
@@ -235,19 +247,17 @@ impl Policy {
         let by_rules = self
             .rules_for(op)
             .map(|rules| rules.strongest_beneath(op, dir));
-        let by_scope = match &self.0.scope {
-            Some(scope) if !matches!(op, Op::Move | Op::Copy) => {
-                Some(scope.strongest_beneath(op, dir))
-            }
-            _ => None,
-        };
+        let layers = self.0.paths.iter();
+        let by_path = layers.map(|layer| layer.strongest_beneath(op, dir)).max();
+        let by_path = by_path.filter(|_| !matches!(op, Op::Move | Op::Copy));
         let by_own = self.0.protected.is_beneath(op, dir).then_some(Action::Deny);
-        by_rules.max(by_scope).max(by_own).unwrap_or(Action::Allow)
+        by_rules.max(by_path).max(by_own).unwrap_or(Action::Allow)
     }
 
     /// Returns the maximum size of a file at `path`.
     pub fn max_file_bytes(&self, path: &VPath) -> Option<u64> {
-        self.0.scope.as_ref()?.max_file_bytes(path)
+        let layers = self.0.paths.iter();
+        layers.filter_map(|layer| layer.max_file_bytes(path)).min()
     }
 
     /// Returns the entries that `ls`, `glob` or `grep` must leave out of its results,
@@ -266,12 +276,12 @@ impl Policy {
     /// Returns an id for the policy. Equal layers have equal ids, in every process.
     pub fn id(&self) -> String {
         let rules = self.0.rules.as_ref().map(|rules| rules.id().to_string());
-        let scope = self.0.scope.as_ref().map(|scope| scope.id().to_string());
+        let paths: Vec<String> = self.0.paths.iter().map(|layer| layer.id()).collect();
         let tools = serde_json::to_string(&self.0.tools).unwrap_or_default();
         let mut text = format!(
             "{}\n{}\n{tools}",
             rules.unwrap_or_default(),
-            scope.unwrap_or_default()
+            paths.join("\n")
         );
         if !self.0.protected.is_empty() {
             text.push('\n');
@@ -279,6 +289,11 @@ impl Policy {
         }
         ContentHash::of(text.as_bytes()).to_string()
     }
+}
+
+/// Returns whether a layer has this type.
+fn is<L: PathLayer>(layer: &Arc<dyn PathLayer>) -> bool {
+    (&**layer as &dyn Any).is::<L>()
 }
 
 impl Default for Policy {

@@ -23,7 +23,6 @@ const LINUX_ONLY: &[&str] = &[
     "agentbox-sandbox-agent",
     "backend-local",
     "examples",
-    "mounts",
     "xtask",
 ];
 

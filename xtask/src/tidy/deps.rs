@@ -46,6 +46,15 @@ const RULES: &[(&str, Allowed)] = &[
         Allowed::Only(&["backend-core", "backend-run"]),
     ),
     ("backend-run", Allowed::Only(&["backend-core"])),
+    (
+        "backend-mounts",
+        Allowed::Only(&[
+            "agentbox-permissions",
+            "backend-composite",
+            "backend-core",
+            "backend-local",
+        ]),
+    ),
     ("backend-state", Allowed::Only(&["backend-core"])),
     (
         "backend-sync",
@@ -54,7 +63,12 @@ const RULES: &[(&str, Allowed)] = &[
     ("backend-testkit", Allowed::Only(&["backend-core"])),
     (
         "console-mcp",
-        Allowed::Only(&["agentbox-permissions", "backend-core", "console-tools"]),
+        Allowed::Only(&[
+            "agentbox-permissions",
+            "backend-core",
+            "backend-mounts",
+            "console-tools",
+        ]),
     ),
     (
         "console-rig",
@@ -66,18 +80,14 @@ const RULES: &[(&str, Allowed)] = &[
     ),
     (
         "console-tools",
-        Allowed::Only(&["agentbox-hashline", "agentbox-permissions", "backend-core"]),
-    ),
-    ("examples", Allowed::Anything),
-    (
-        "mounts",
         Allowed::Only(&[
+            "agentbox-hashline",
             "agentbox-permissions",
-            "backend-composite",
             "backend-core",
-            "backend-local",
+            "backend-mounts",
         ]),
     ),
+    ("examples", Allowed::Anything),
     (
         "sandbox-wire",
         Allowed::Only(&["backend-core", "backend-run"]),
@@ -91,6 +101,7 @@ const FOR_TESTS: &[&str] = &["backend-core", "backend-state", "backend-testkit"]
 /// Further crates for the tests of crates that wrap any backend.
 const FOR_TESTS_OF_WRAPPERS: &[(&str, &str)] = &[
     ("agentbox-permissions", "backend-local"),
+    ("agentbox-permissions", "backend-mounts"),
     ("backend-composite", "backend-local"),
     ("backend-composite", "backend-sync"),
     ("backend-docker", "backend-local"),

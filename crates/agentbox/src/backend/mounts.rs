@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mounts::Opener;
+use backend_mounts::Opener;
 
 use super::open_backend::{HostDir, OpenBackend};
 use super::spec::BackendSpec;

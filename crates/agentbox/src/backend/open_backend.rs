@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use backend_core::ops::StopMode;
 use backend_core::{Backend, VPath};
-use permissions::mounts::MountConfig;
+use backend_mounts::MountConfig;
 
 /// An open backend.
 #[derive(Debug)]

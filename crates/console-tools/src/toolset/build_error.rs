@@ -1,7 +1,7 @@
 //! [`BuildError`]: the reason a toolset cannot be built.
 
 use backend_core::Quoted;
-use permissions::mounts::MountError;
+use backend_mounts::MountError;
 
 /// The reason a toolset cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use backend_core::{Quoted, VPath};
+use backend_mounts::{MountConfig, Scope};
 use permissions::approval::{ApprovalService, Approver, Grants};
 use permissions::audit::Audit;
-use permissions::mounts::{MountConfig, Scope};
 use permissions::tool::{Tool, ToolSettings};
 use permissions::{Policy, Ruleset};
 

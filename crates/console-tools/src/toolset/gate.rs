@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use backend_core::{Backend, Error};
+use backend_mounts::Scope;
 use permissions::guarded::PlannedAccesses;
 use permissions::{Access, Action, Guarded, Question};
 use serde_json::Value;
@@ -132,7 +133,7 @@ impl<'c> CallGate<'c> {
         view: Guarded<Arc<dyn Backend>>,
         non_interactive: Guarded<Arc<dyn Backend>>,
     ) -> Context {
-        let scope = view.policy().scope().cloned();
+        let scope = view.policy().layer::<Scope>().cloned();
         let over = |view: Guarded<Arc<dyn Backend>>| {
             Arc::new(self.conversation.with_outputs(Arc::new(view)))
         };

@@ -1,7 +1,7 @@
 //! [`PolicySource`]: the policy of a toolset, or the parts it is built from.
 
 use backend_core::VPath;
-use permissions::mounts::Scope;
+use backend_mounts::Scope;
 use permissions::tool::{Tool, ToolSettings};
 use permissions::{Action, Policy, Ruleset};
 
@@ -42,7 +42,7 @@ impl PolicySource {
             None => Policy::builder().tools(by_options(options, settings)),
         };
         if let Some(scope) = &parts.scope {
-            policy = policy.scope(scope.clone());
+            policy = policy.layer(scope.clone());
         }
         policy.build().protecting(parts.protected.iter().cloned())
     }

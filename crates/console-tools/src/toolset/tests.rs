@@ -295,10 +295,10 @@ async fn a_denied_path_is_refused_however_it_is_spelt() {
 
 #[tokio::test]
 async fn the_filesystem_profile_keeps_its_words() {
-    use permissions::mounts::{Mount, MountConfig, Scope};
+    use backend_mounts::{Mount, MountConfig, Scope};
     let mount = Mount::new("/nowhere", "/docs").unwrap();
     let mounts = MountConfig::new(vec![mount]).build().unwrap();
-    let policy = Policy::builder().scope(Scope::new(mounts)).build();
+    let policy = Policy::builder().layer(Scope::new(mounts)).build();
     let options = Options {
         profile: crate::options::Profile::Filesystem,
         ..Options::default()

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use backend_core::Backend;
+use backend_mounts::MountConfig;
 use console_tools::{Capability, EditFormat, Profile, Toolset};
 use permissions::approval::ApproverMode;
-use permissions::mounts::MountConfig;
 use permissions::tool::{Tool, ToolSetting};
 use permissions::{Action, Preset, Ruleset};
 use serde_json::json;

@@ -431,7 +431,7 @@ impl<'g, B: Backend> Gate<'g, B> {
     /// Returns the kind and size of the entry at a path, if a layer needs them. A link
     /// counts as a file, because it is not followed here.
     pub(super) async fn stat_kind(&self, at: &VPath) -> (Kind, Option<u64>) {
-        if self.guard.policy.scope().is_none() {
+        if !self.guard.policy.has_path_layer() {
             return (Kind::File, None);
         }
         let options = StatOptions::default().links(backend_core::ops::Links::Refuse);

@@ -138,7 +138,7 @@ impl<B: Backend> Guarded<B> {
     /// Returns the kind and size of the entry where a search starts, if a layer needs
     /// them.
     async fn kind_at(&self, at: &VPath) -> Result<(Kind, Option<u64>)> {
-        if self.policy.scope().is_none() && self.policy.rules().is_none() {
+        if !self.policy.has_path_layer() && self.policy.rules().is_none() {
             return Ok((Kind::Directory, None));
         }
         let options = StatOptions::default().links(Links::Refuse);

@@ -1,10 +1,12 @@
 //! [`PolicyBuilder`]: assembles a [`Policy`].
 
+use std::sync::Arc;
+
 use backend_core::VPath;
 
+use super::path_layer::PathLayer;
 use super::{Policy, Protected};
 use crate::Ruleset;
-use crate::mounts::Scope;
 use crate::rules::Rules;
 use crate::tool::ToolSettings;
 
@@ -12,7 +14,7 @@ use crate::tool::ToolSettings;
 #[derive(Debug, Clone, Default)]
 pub struct PolicyBuilder {
     rules: Option<Rules>,
-    scope: Option<Scope>,
+    paths: Vec<Arc<dyn PathLayer>>,
     tools: ToolSettings,
 }
 
@@ -31,10 +33,10 @@ impl PolicyBuilder {
         self
     }
 
-    /// Sets the mounts, or a scope derived from them.
+    /// Adds a layer that judges by path, such as a scope of mounts.
     #[must_use]
-    pub fn scope(mut self, scope: Scope) -> Self {
-        self.scope = Some(scope);
+    pub fn layer(mut self, layer: impl PathLayer) -> Self {
+        self.paths.push(Arc::new(layer));
         self
     }
 
@@ -47,6 +49,6 @@ impl PolicyBuilder {
 
     /// Builds the policy.
     pub fn build(self) -> Policy {
-        Policy::new(self.rules, self.scope, self.tools, Protected::default())
+        Policy::new(self.rules, self.paths, self.tools, Protected::default())
     }
 }

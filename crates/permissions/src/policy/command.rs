@@ -41,12 +41,14 @@ impl Policy {
         let budget = StepBudget::new(command.stop);
         let access = Access::command(command.line);
         let (line, here) = (command.line, command.directory);
-        let report = match (self.rules(), self.scope()) {
+        let report = match (self.rules(), self.has_path_layer()) {
             (Some(rules), _) => rules.commands().judge_within(command, &budget),
             // Mounts do not object to commands, only to the paths they name.
-            (None, Some(_)) => CommandPolicy::open().judge_within(command, &budget),
-            (None, None) if self.protects() => CommandPolicy::open().judge_within(command, &budget),
-            (None, None) => {
+            (None, true) => CommandPolicy::open().judge_within(command, &budget),
+            (None, false) if self.protects() => {
+                CommandPolicy::open().judge_within(command, &budget)
+            }
+            (None, false) => {
                 let verdict = Verdict::from(Vote::abstain(Layer::Command));
                 return CommandJudgement {
                     verdict: verdict.clone(),
@@ -57,9 +59,9 @@ impl Policy {
                 };
             }
         };
-        let mut verdict = match (self.rules(), self.scope()) {
+        let mut verdict = match (self.rules(), self.has_path_layer()) {
             // Only the named files count.
-            (None, None) => Vote::abstain(Layer::Command).into(),
+            (None, false) => Vote::abstain(Layer::Command).into(),
             _ => report.verdict,
         };
         let mut parts = Vec::new();

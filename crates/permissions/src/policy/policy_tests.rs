@@ -150,22 +150,3 @@ fn an_ask_about_a_path_is_an_ask_about_the_command() {
         .collect();
     assert_eq!(asks, ["read /ask/x"]);
 }
-
-#[test]
-#[cfg(feature = "shell")]
-fn mounts_alone_judge_the_paths_of_commands() {
-    use crate::mounts::{MountConfig, Scope};
-
-    let toml = "[[mounts]]\nhost_path = '/srv/in'\nmount_point = '/in'\n";
-    let mounts = MountConfig::from_toml(toml).unwrap().build().unwrap();
-    let policy = Policy::builder().scope(Scope::new(mounts)).build();
-    let here = path("/in");
-    let judge = |line| {
-        let judged = policy.judge_command(CommandContext::new(line, &here));
-        judged.verdict.action()
-    };
-    assert_eq!(judge("cat /in/a"), Action::Allow);
-    assert_eq!(judge("echo x > /in/a"), Action::Deny);
-    assert_eq!(judge("cat /etc/hosts"), Action::Deny);
-    assert_eq!(judge("echo ${"), Action::Ask);
-}

@@ -1,5 +1,6 @@
 //! Tests of judging command lines. None of the lines is ever run.
 use backend_core::VPath;
+use backend_mounts::{MountConfig, Scope};
 use permissions::command::{CommandContext, CommandPolicy, CommandReport};
 use permissions::rules::Ruleset;
 use permissions::{Action, Layer, Policy, Preset, Reason};
@@ -229,6 +230,22 @@ fn names_beneath_a_given_root_are_no_system() {
     assert_eq!(action("rm -rf /lib"), Action::Deny);
     assert_eq!(action("rm -rf *"), Action::Deny);
     assert_eq!(action("rm -rf ../../"), Action::Deny);
+}
+
+#[test]
+fn mounts_alone_judge_the_paths_of_commands() {
+    let toml = "[[mounts]]\nhost_path = '/srv/in'\nmount_point = '/in'\n";
+    let mounts = MountConfig::from_toml(toml).unwrap().build().unwrap();
+    let policy = Policy::builder().layer(Scope::new(mounts)).build();
+    let here = VPath::parse("/in").unwrap();
+    let judge = |line| {
+        let judged = policy.judge_command(CommandContext::new(line, &here));
+        judged.verdict.action()
+    };
+    assert_eq!(judge("cat /in/a"), Action::Allow);
+    assert_eq!(judge("echo x > /in/a"), Action::Deny);
+    assert_eq!(judge("cat /etc/hosts"), Action::Deny);
+    assert_eq!(judge("echo ${"), Action::Ask);
 }
 
 /// Judges deeply nested lines on a quarter of a worker thread's stack.

@@ -2,9 +2,9 @@
 
 use backend_core::ops::{Content, GrepQuery, GrepResult, ReadOptions, WriteOptions};
 use backend_core::{Backend, BackendExt as _, ErrorKind};
+use backend_mounts::{Derive, Mode, Mount, MountConfig, Scope, derive};
 use backend_state::StateBackend;
 use bytes::Bytes;
-use permissions::mounts::{Derive, Mode, Mount, MountConfig, Scope};
 use permissions::{Guarded, Policy, Refusal};
 
 use crate::support::scene;
@@ -47,7 +47,7 @@ async fn mounted(person: &Person) -> (StateBackend, Guarded<StateBackend>) {
     ] {
         backend.write_file(path, content).await.unwrap();
     }
-    let policy = Policy::builder().scope(scope()).build();
+    let policy = Policy::builder().layer(scope()).build();
     let guarded = guard(backend.clone(), policy, person);
     (backend, guarded)
 }
@@ -178,26 +178,25 @@ async fn a_search_shows_only_what_may_be_read() {
 #[tokio::test]
 async fn a_derived_view_only_narrows() {
     let (_, guarded) = mounted(&Person::yes()).await;
-    let child = guarded.derive(Derive::new().read(["/docs"])).await.unwrap();
+    let child = derive(&guarded, Derive::new().read(["/docs"]))
+        .await
+        .unwrap();
     assert!(child.read_bytes("/docs/guide.txt").await.is_ok());
     let error = child.read_bytes("/big/small.txt").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::PermissionDenied);
     assert!(!error.to_string().contains("/user"), "{error}");
-    let error = child
-        .derive(Derive::new().read(["/big"]))
+    let error = derive(&child, Derive::new().read(["/big"]))
         .await
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::PermissionDenied);
-    let error = guarded
-        .derive(Derive::new().read(["/docs/guide.txt"]))
-        .await;
+    let error = derive(&guarded, Derive::new().read(["/docs/guide.txt"])).await;
     let error = error.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
     assert!(error.to_string().contains("'/docs'"), "{error}");
-    let nothing = guarded.derive(Derive::new()).await.unwrap();
+    let nothing = derive(&guarded, Derive::new()).await.unwrap();
     assert!(nothing.read_bytes("/docs/guide.txt").await.is_err());
     let without = Guarded::builder(StateBackend::new()).build();
-    let error = without.derive(Derive::new()).await.unwrap_err();
+    let error = derive(&without, Derive::new()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
 }
 
@@ -209,7 +208,7 @@ async fn where_a_link_leads_out_of_the_mounts_is_not_told() {
     }
     scene::link(directory.path(), "big/out", "../elsewhere/secret.txt");
     scene::link(directory.path(), "big/guide", "../docs/guide.txt");
-    let policy = Policy::builder().scope(scope()).build();
+    let policy = Policy::builder().layer(scope()).build();
     let guarded = guard(backend, policy, &Person::yes());
     for error in [
         guarded.read_bytes("/big/out").await.map(drop).unwrap_err(),

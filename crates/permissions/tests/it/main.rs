@@ -32,11 +32,6 @@ mod guarded_effects;
 mod guarded_mounts;
 #[cfg(all(feature = "shell", target_os = "linux"))]
 mod host_names;
-mod mounts_config;
-mod mounts_derive;
-mod mounts_properties;
-mod mounts_scope;
-mod mounts_search;
 #[cfg(target_os = "linux")]
 mod presets;
 #[cfg(target_os = "linux")]

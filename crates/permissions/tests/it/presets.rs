@@ -4,9 +4,9 @@
 use backend_core::ops::{Command, GrepQuery};
 use backend_core::{Backend, BackendExt as _, ErrorKind, Sandbox as _, VPath};
 use backend_local::LocalBackend;
+use backend_mounts::{Mode, Mount, MountConfig, Scope};
 use backend_state::StateBackend;
 use permissions::access::Intent;
-use permissions::mounts::{Mode, Mount, MountConfig, Scope};
 use permissions::tool::{Tool, Visibility, visible};
 use permissions::{Action, Guarded, Kind, Op, Policy, Preset, Refusal};
 
@@ -322,7 +322,7 @@ fn mounts() -> Scope {
 /// Mounts deny some calls and ask about others.
 #[tokio::test]
 async fn mounts_block_and_ask() {
-    let policy = Policy::builder().scope(mounts()).build();
+    let policy = Policy::builder().layer(mounts()).build();
     for (name, expected) in [
         ("write /free/f", Done),
         ("write /rw/f", Asked),
@@ -390,7 +390,7 @@ async fn run(guarded: &Guarded<StateBackend>, line: &str) -> backend_core::Resul
 async fn moving_is_no_way_around_reading() {
     let backend = StateBackend::new();
     backend.write_file("/shy/f", "private").await.unwrap();
-    let policy = Policy::builder().scope(mounts()).build();
+    let policy = Policy::builder().layer(mounts()).build();
     let guarded = guard(backend.clone(), policy, &Person::no());
     for error in [
         guarded.move_to("/shy/f", "/free/f").await.unwrap_err(),

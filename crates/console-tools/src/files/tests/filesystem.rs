@@ -13,9 +13,9 @@ use backend_core::ops::{
     StatOptions, WriteOptions, WriteOutcome,
 };
 use backend_core::{Backend, BackendExt as _, BackendInfo, Error, Result, VPath};
+use backend_mounts::{MountConfig, Scope};
 use backend_state::StateBackend;
 use futures::executor::block_on;
-use permissions::mounts::{MountConfig, Scope};
 use permissions::{Kind, Op, Reason, Refusal};
 use serde_json::Value;
 

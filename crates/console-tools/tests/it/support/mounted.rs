@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use backend_core::BackendExt as _;
+use backend_mounts::{MountConfig, Scope};
 use backend_state::StateBackend;
 use console_tools::{Chat, Options, Profile, Toolset};
-use permissions::mounts::{MountConfig, Scope};
 use permissions::{Policy, PolicyBuilder};
 use serde_json::{Value, json};
 
@@ -53,7 +53,7 @@ pub(crate) async fn store() -> StateBackend {
 
 pub(crate) fn policy() -> PolicyBuilder {
     let mounts = MountConfig::from_toml(MOUNTS).unwrap();
-    Policy::builder().scope(Scope::new(mounts.build().unwrap()))
+    Policy::builder().layer(Scope::new(mounts.build().unwrap()))
 }
 
 pub(crate) fn chat_under(
