@@ -1,21 +1,14 @@
 //! Forwards every operation to the agent or the portable sandbox.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use async_trait::async_trait;
-use backend_core::ops::{
-    Command, CommandStatus, Content, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions,
-    EditOutcome, Entry, Event, ExecuteOutcome, FileBytes, GlobQuery, GlobResult, GrepQuery,
-    GrepResult, Listing, LsOptions, ReadOptions, RenameOptions, ResolveOptions, ShellId, ShellInfo,
-    ShellOutput, StatOptions, StopMode, TextOptions, WriteOptions, WriteOutcome,
-};
-use backend_core::text::TextWindow;
+use backend_core::ops::{Command, CommandStatus, Event, ExecuteOutcome, StatOptions, StopMode};
 use backend_core::{
-    Backend, BackendInfo, Capabilities, CommandPaths, Containment, Edit, Error, EventStream,
-    Operation, Result, Sandbox, TracedPath, VPath,
+    Backend, BackendInfo, Capabilities, CommandPaths, Containment, Error, EventStream, Operation,
+    Result, Sandbox, VPath, delegate,
 };
-use bytes::Bytes;
 use futures::StreamExt as _;
 use sandbox_wire::{Machine as _, engine};
 
@@ -38,7 +31,6 @@ async fn outlives_a_kill(served: &dyn Sandbox, machine: &DockerMachine, starts: 
     Err(error.during(Operation::Execute).on("docker"))
 }
 
-#[async_trait]
 #[deny(clippy::missing_trait_methods)]
 impl Backend for DockerSandbox {
     fn info(&self) -> BackendInfo {
@@ -62,103 +54,9 @@ impl Backend for DockerSandbox {
         Some(self)
     }
 
-    async fn resolve(&self, path: &VPath, options: ResolveOptions) -> Result<VPath> {
-        let busy = self.busy();
-        self.active_sandbox(&busy)
-            .await?
-            .resolve(path, options)
-            .await
-    }
-
-    async fn stat(&self, path: &VPath, options: StatOptions) -> Result<Entry> {
-        let busy = self.busy();
-        self.active_sandbox(&busy).await?.stat(path, options).await
-    }
-
-    async fn ls(&self, path: &VPath, options: LsOptions) -> Result<Listing> {
-        let busy = self.busy();
-        self.active_sandbox(&busy).await?.ls(path, options).await
-    }
-
-    async fn read(&self, path: &VPath, options: ReadOptions) -> Result<FileBytes> {
-        let busy = self.busy();
-        self.active_sandbox(&busy).await?.read(path, options).await
-    }
-
-    async fn read_text(&self, path: &VPath, options: TextOptions) -> Result<TextWindow> {
-        let busy = self.busy();
-        self.active_sandbox(&busy)
-            .await?
-            .read_text(path, options)
-            .await
-    }
-
-    async fn write(
-        &self,
-        path: &VPath,
-        content: Content,
-        options: WriteOptions,
-    ) -> Result<WriteOutcome> {
-        let busy = self.busy();
-        self.active_sandbox(&busy)
-            .await?
-            .write(path, content, options)
-            .await
-    }
-
-    async fn edit(
-        &self,
-        path: &VPath,
-        edits: &[Edit],
-        options: EditOptions,
-    ) -> Result<EditOutcome> {
-        let busy = self.busy();
-        self.active_sandbox(&busy)
-            .await?
-            .edit(path, edits, options)
-            .await
-    }
-
-    async fn create_dir(&self, path: &VPath, options: CreateDirOptions) -> Result<()> {
-        let busy = self.busy();
-        self.active_sandbox(&busy)
-            .await?
-            .create_dir(path, options)
-            .await
-    }
-
-    async fn delete(&self, path: &VPath, options: DeleteOptions) -> Result<()> {
-        let busy = self.busy();
-        self.active_sandbox(&busy)
-            .await?
-            .delete(path, options)
-            .await
-    }
-
-    async fn rename(&self, from: &VPath, to: &VPath, options: RenameOptions) -> Result<()> {
-        let busy = self.busy();
-        self.active_sandbox(&busy)
-            .await?
-            .rename(from, to, options)
-            .await
-    }
-
-    async fn copy(&self, from: &VPath, to: &VPath, options: CopyOptions) -> Result<()> {
-        let busy = self.busy();
-        self.active_sandbox(&busy)
-            .await?
-            .copy(from, to, options)
-            .await
-    }
-
-    async fn glob(&self, query: GlobQuery) -> Result<GlobResult> {
-        let busy = self.busy();
-        self.active_sandbox(&busy).await?.glob(query).await
-    }
-
-    async fn grep(&self, query: GrepQuery) -> Result<GrepResult> {
-        let busy = self.busy();
-        self.active_sandbox(&busy).await?.grep(query).await
+    delegate! {
+        |self| self.active_sandbox(&self.busy()).await? => resolve, stat, ls, read, read_text,
+        write, edit, create_dir, delete, rename, copy, glob, grep
     }
 }
 
@@ -179,14 +77,6 @@ impl Sandbox for DockerSandbox {
     /// Files and commands are in the same container, so names are the same.
     fn command_names(&self, _: &VPath) -> CommandPaths {
         CommandPaths::default()
-    }
-
-    async fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<TracedPath>> {
-        let busy = self.busy();
-        self.active_sandbox(&busy)
-            .await?
-            .trace(directory, paths)
-            .await
     }
 
     async fn start(&self) -> Result<()> {
@@ -242,31 +132,8 @@ impl Sandbox for DockerSandbox {
         Ok(events.boxed())
     }
 
-    async fn shell_start(&self, command: Command) -> Result<ShellInfo> {
-        let busy = self.busy();
-        self.active_sandbox(&busy).await?.shell_start(command).await
-    }
-
-    async fn shell_read(&self, id: &ShellId, wait: Duration) -> Result<ShellOutput> {
-        let busy = self.busy();
-        self.active_sandbox(&busy).await?.shell_read(id, wait).await
-    }
-
-    async fn shell_write(&self, id: &ShellId, input: Option<Bytes>) -> Result<()> {
-        let busy = self.busy();
-        self.active_sandbox(&busy)
-            .await?
-            .shell_write(id, input)
-            .await
-    }
-
-    async fn shell_kill(&self, id: &ShellId) -> Result<bool> {
-        let busy = self.busy();
-        self.active_sandbox(&busy).await?.shell_kill(id).await
-    }
-
-    async fn shell_list(&self) -> Result<Vec<ShellInfo>> {
-        let busy = self.busy();
-        self.active_sandbox(&busy).await?.shell_list().await
+    delegate! {
+        |self| self.active_sandbox(&self.busy()).await? => trace, shell_start, shell_read,
+        shell_write, shell_kill, shell_list
     }
 }
