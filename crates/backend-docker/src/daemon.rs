@@ -6,12 +6,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use backend_core::{Error, ErrorKind, Quoted, Result};
+use bollard::query_parameters::{RemoveContainerOptionsBuilder, StopContainerOptionsBuilder};
 use bollard::{ClientVersion, Docker};
 use sandbox_wire::engine;
 use tokio::sync::OnceCell;
 
 /// Seconds within which the daemon must begin to answer.
 const ANSWER_SECONDS: u64 = 120;
+
+/// Seconds between TERM and KILL for programs that still run when a container stops.
+/// The program that keeps the container alive ends at once.
+const STOP_SECONDS: i32 = 2;
 
 /// The daemon's address, unless another one is given.
 const DEFAULT_ADDRESS: &str = if cfg!(windows) {
@@ -213,6 +218,30 @@ impl Daemon {
         let settled = self.negotiated.get_or_try_init(settle).await;
         settled.map_err(|error| self.error(error))?;
         Ok(&self.client)
+    }
+
+    /// Removes a container in any state, with the anonymous volumes that were created for
+    /// it. The daemon keeps those that another container uses.
+    pub(crate) async fn remove_container(
+        &self,
+        container: &str,
+    ) -> Result<(), bollard::errors::Error> {
+        let options = RemoveContainerOptionsBuilder::default()
+            .force(true)
+            .v(true)
+            .build();
+        self.client.remove_container(container, Some(options)).await
+    }
+
+    /// Stops a container.
+    pub(crate) async fn stop_container(
+        &self,
+        container: &str,
+    ) -> Result<(), bollard::errors::Error> {
+        let options = StopContainerOptionsBuilder::default()
+            .t(STOP_SECONDS)
+            .build();
+        self.client.stop_container(container, Some(options)).await
     }
 
     /// Converts an error of the daemon into one for the caller.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::image::CaBundle;
+
 /// Turns off prompts, pagers, colours and notices, and lets git work in directories
 /// owned by other users.
 const DEFAULTS: [(&str, &str); 25] = [
@@ -32,19 +34,6 @@ const DEFAULTS: [(&str, &str); 25] = [
     ("UV_SYSTEM_PYTHON", "1"),
 ];
 
-/// The variables that tell programs where additional certificates are.
-const CERTIFICATES: [&str; 9] = [
-    "SSL_CERT_FILE",
-    "REQUESTS_CA_BUNDLE",
-    "CURL_CA_BUNDLE",
-    "PIP_CERT",
-    "GIT_SSL_CAINFO",
-    "NODE_EXTRA_CA_CERTS",
-    "npm_config_cafile",
-    "CARGO_HTTP_CAINFO",
-    "UV_SSL_CERT_FILE",
-];
-
 /// The inputs of a sandbox's environment.
 #[derive(Debug, Default)]
 pub(crate) struct EnvironmentSources<'a> {
@@ -73,7 +62,8 @@ pub(crate) fn merged(
         all.insert("HOME", home);
     }
     if let Some(path) = parts.certificates {
-        all.extend(CERTIFICATES.iter().map(|name| (*name, path)));
+        let names = CaBundle::VARIABLES.into_iter().chain(["UV_SSL_CERT_FILE"]);
+        all.extend(names.map(|name| (name, path)));
     }
     for set in parts.runtime.into_iter().chain([own]) {
         all.extend(set.iter().map(|(name, value)| (&**name, &**value)));

@@ -6,10 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use backend_core::{Error, Result};
 use bollard::models::ContainerSummary;
-use bollard::query_parameters::{
-    InspectContainerOptions, ListContainersOptionsBuilder, RemoveContainerOptionsBuilder,
-    StopContainerOptionsBuilder,
-};
+use bollard::query_parameters::{InspectContainerOptions, ListContainersOptionsBuilder};
 use sandbox_wire::engine;
 
 use crate::daemon::{self, Daemon};
@@ -161,19 +158,10 @@ async fn reap_now(daemon: &Daemon) -> Result<Vec<Leftover>> {
 }
 
 async fn dispose(daemon: &Daemon, leftover: &Leftover) -> Result<()> {
-    let client = daemon.client();
     let done = if leftover.removed {
-        // The anonymous volumes that are removed as well were created for this
-        // container, which is ours. The daemon keeps volumes that another container
-        // uses.
-        let options = RemoveContainerOptionsBuilder::default()
-            .force(true)
-            .v(true)
-            .build();
-        client.remove_container(&leftover.id, Some(options)).await
+        daemon.remove_container(&leftover.id).await
     } else {
-        let options = StopContainerOptionsBuilder::default().t(2).build();
-        client.stop_container(&leftover.id, Some(options)).await
+        daemon.stop_container(&leftover.id).await
     };
     match done {
         Ok(()) => Ok(()),

@@ -20,8 +20,9 @@ pub use attach::Attach;
 pub use builder::DockerBuilder;
 pub use daemon::{Daemon, DaemonInfo};
 pub use leftovers::{Leftover, leftovers, reap};
+pub use machine::ContainerState;
 pub use options::{Delivery, Mode, Network, Relaxation, Volume};
-pub use sandbox::{ContainerState, DockerSandbox};
+pub use sandbox::DockerSandbox;
 pub use settings::{DEFAULT_MEMORY, DEFAULT_PIDS};
 pub use stats::Stats;
 

@@ -25,7 +25,8 @@ use crate::daemon::{self, Daemon};
 use crate::options::Delivery;
 use crate::settings::Settings;
 
-pub(crate) use lifecycle::{ContainerInfo, StartReason, Status};
+pub use lifecycle::ContainerState;
+pub(crate) use lifecycle::{ContainerInfo, StartReason};
 
 /// Attempts, and the pause between them, to see that a container has ended.
 const NOTICE_TIMES: u32 = 4;
@@ -326,7 +327,7 @@ impl Machine for DockerMachine {
 
     async fn is_alive(&self) -> Result<bool> {
         let found = self.0.find().await?;
-        Ok(found.is_some_and(|found| found.status == Status::Running))
+        Ok(found.is_some_and(|found| found.state == ContainerState::Running))
     }
 
     async fn agent(&self) -> Result<Vec<String>> {

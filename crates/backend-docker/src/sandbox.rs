@@ -13,7 +13,7 @@ use sandbox_wire::agent::AgentBinary;
 use sandbox_wire::{AgentOptions, AgentSandbox, PortableSandbox, engine};
 
 use crate::labels::Disposal;
-use crate::machine::{DockerMachine, MachineConfig, StartReason, Status};
+use crate::machine::{ContainerState, DockerMachine, MachineConfig, StartReason};
 use crate::options::{Mode, Relaxation};
 use crate::settings::ValidSettings;
 use crate::stats::{self, Counters, Stats};
@@ -54,24 +54,6 @@ struct Inner {
     idle_timeout: Option<Duration>,
     watched: AtomicBool,
     counters: Mutex<Option<Counters>>,
-}
-
-/// The current state of a container.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ContainerState {
-    /// It does not exist.
-    Missing,
-    /// It was created and never started.
-    Created,
-    /// It is running.
-    Running,
-    /// It is paused.
-    Paused,
-    /// It has ended and can be started again.
-    Stopped,
-    /// It is being removed or restarted.
-    Changing,
 }
 
 impl DockerSandbox {
@@ -162,14 +144,7 @@ impl DockerSandbox {
         let machine = self.0.machine.clone();
         let found = engine::run(async move { machine.find().await });
         let found = found.await.map_err(|error| error.on("docker"))?;
-        Ok(match found.map(|found| found.status) {
-            None => ContainerState::Missing,
-            Some(Status::Created) => ContainerState::Created,
-            Some(Status::Running) => ContainerState::Running,
-            Some(Status::Paused) => ContainerState::Paused,
-            Some(Status::Exited) => ContainerState::Stopped,
-            Some(Status::Transitional) => ContainerState::Changing,
-        })
+        Ok(found.map_or(ContainerState::Missing, |found| found.state))
     }
 
     /// Freezes every process in the container. Until [`unpause`](Self::unpause) or
@@ -217,17 +192,15 @@ impl DockerSandbox {
     pub async fn stats(&self) -> Result<Stats> {
         let machine = self.0.machine.clone();
         let before = *self.counters();
-        let sampled = engine::run(async move {
-            let asked = stats::sample(machine.daemon(), machine.name(), before).await;
-            asked.map_err(|error| error.into_error(machine.daemon()))
-        });
-        let sampled = sampled.await.map_err(|error| match error.is_not_found() {
-            true => {
+        let sample = async move { stats::sample(machine.daemon(), machine.name(), before).await };
+        let (stats, counters) = engine::run(sample).await.map_err(|error| {
+            if error.is_not_found() {
                 Error::unavailable("there is no container; start the sandbox").with_source(error)
+            } else {
+                error
             }
-            false => error,
-        });
-        let (stats, counters) = sampled.map_err(|error| error.on("docker"))?;
+            .on("docker")
+        })?;
         *self.counters() = Some(counters);
         Ok(stats)
     }

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use backend_core::VPath;
+use backend_core::ops::ContentHash;
 use bollard::models::{ContainerCreateBody, HealthConfig, HostConfig, Mount, MountType};
-use sha2::{Digest as _, Sha256};
 
 use crate::environment::{self, EnvironmentSources};
 use crate::labels::{self, Process};
@@ -335,11 +335,9 @@ impl Plan<'_> {
         }
         // Converted into a value to sort its maps: those of a body have no order.
         let value = serde_json::to_value(&same).map(sorted).unwrap_or_default();
-        let hash = Sha256::digest(value.to_string());
-        hash.iter()
-            .take(16)
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        let mut hash = ContentHash::of(value.to_string().as_bytes()).to_string();
+        hash.truncate(32);
+        hash
     }
 
     /// Returns the home directory, if the image cannot know it.

@@ -33,7 +33,7 @@ pub(crate) async fn sample(
     daemon: &Daemon,
     container: &str,
     before: Option<Counters>,
-) -> Result<(Stats, Counters), SampleError> {
+) -> Result<(Stats, Counters)> {
     let options = StatsOptionsBuilder::default()
         .stream(false)
         .one_shot(true)
@@ -41,24 +41,10 @@ pub(crate) async fn sample(
     let mut stream = daemon.client().stats(container, Some(options)).boxed();
     match stream.next().await {
         Some(Ok(answer)) => Ok(read(&answer, before)),
-        Some(Err(error)) => Err(SampleError::Daemon(error)),
-        None => Err(SampleError::Nothing),
-    }
-}
-
-/// The reason for a missing sample.
-#[derive(Debug)]
-pub(crate) enum SampleError {
-    Daemon(bollard::errors::Error),
-    Nothing,
-}
-
-impl SampleError {
-    pub(crate) fn into_error(self, daemon: &Daemon) -> Error {
-        match self {
-            Self::Daemon(error) => daemon.error(error),
-            Self::Nothing => Error::unavailable("the daemon gave no statistics; try again"),
-        }
+        Some(Err(error)) => Err(daemon.error(error)),
+        None => Err(Error::unavailable(
+            "the daemon gave no statistics; try again",
+        )),
     }
 }
 

@@ -116,16 +116,16 @@ fn form(question: &Question) -> Result<ElicitRequestParams, ApproverError> {
         .collect();
     kinds.dedup();
     let is_command = |target: &Target| matches!(target, Target::Command(_));
-    let this = match question.asked.iter().all(|asked| is_command(&asked.target)) {
-        true => "the same command",
-        false => "the same operation on the same path",
+    let this = if question.asked.iter().all(|asked| is_command(&asked.target)) {
+        "the same command"
+    } else {
+        "the same operation on the same path"
     };
-    let scopes = match kinds.is_empty() {
-        true => String::new(),
-        false => format!(
-            "\n(this: {this}; everything of this kind: {})",
-            kinds.join(", ")
-        ),
+    let scopes = if kinds.is_empty() {
+        String::new()
+    } else {
+        let kinds = kinds.join(", ");
+        format!("\n(this: {this}; everything of this kind: {kinds})")
     };
     Ok(ElicitRequestParams::FormElicitationParams {
         meta: None,

@@ -228,13 +228,12 @@ async fn check_request(
             return rejected((StatusCode::FORBIDDEN, text));
         }
     };
-    let mut response = match origin::is_preflight(request.method(), request.headers()) {
-        true => {
-            let mut response = StatusCode::NO_CONTENT.into_response();
-            origin::allow_request(response.headers_mut());
-            response
-        }
-        false => handle(&gate, &guard, request, next).await,
+    let mut response = if origin::is_preflight(request.method(), request.headers()) {
+        let mut response = StatusCode::NO_CONTENT.into_response();
+        origin::allow_request(response.headers_mut());
+        response
+    } else {
+        handle(&gate, &guard, request, next).await
     };
     origin::allow_response(response.headers_mut(), origin);
     response
@@ -250,7 +249,12 @@ fn rejected(answer: impl IntoResponse) -> Response {
 }
 
 /// Handles a request that passed the host and origin checks.
-async fn handle(gate: &Gate, guard: &TcpConnectionGuard, request: Request, next: Next) -> Response {
+async fn handle(
+    gate: &Gate,
+    guard: &TcpConnectionGuard,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let headers = request.headers();
     if !gate.is_authorized(headers) {
         let text = "a bearer token is needed; send the header 'Authorization: Bearer TOKEN'\n";
@@ -264,13 +268,12 @@ async fn handle(gate: &Gate, guard: &TcpConnectionGuard, request: Request, next:
         return (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "30")], text).into_response();
     }
     let ends = request.method() == Method::DELETE;
-    let request = match begins {
-        true => match unsupported_version::reject_newer(request, gate.frame_bytes).await {
+    if begins {
+        request = match unsupported_version::reject_newer(request, gate.frame_bytes).await {
             Ok(request) => request,
             Err(answer) => return answer,
-        },
-        false => request,
-    };
+        };
+    }
     let mut response = next.run(request).await;
     // The session has ended and nothing follows. Clients take "202 Accepted" for a
     // failure here.

@@ -82,15 +82,15 @@ pub(crate) fn root_access(roots: &[String], host_root: &Path, top: &VPath) -> Ro
     inside.sort_unstable();
     // A root beneath another root adds nothing.
     inside.dedup_by(|later, earlier| later.starts_with(earlier));
-    match inside.is_empty() {
-        true => RootAccess::Nothing(
+    if inside.is_empty() {
+        return RootAccess::Nothing(
             "Error: none of the client's roots lies in the directory that this server was \
              started on, so nothing may be used; open that directory in the client, or start \
              the server on the client's directory"
                 .to_owned(),
-        ),
-        false => RootAccess::Part(inside),
+        );
     }
+    RootAccess::Part(inside)
 }
 
 /// Resolves symbolic links in the part of the path that exists.

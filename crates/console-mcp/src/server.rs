@@ -76,9 +76,12 @@ impl Server {
         request: &InitializeRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<String, ErrorData> {
-        if self.session.get().is_some() {
+        let begun = || {
             let text = "the session has begun already; open another connection";
-            return Err(ErrorData::invalid_request(text, None));
+            ErrorData::invalid_request(text, None)
+        };
+        if self.session.get().is_some() {
+            return Err(begun());
         }
         let connection = connection_of(context);
         let failed =
@@ -92,16 +95,11 @@ impl Server {
             });
         }
         let instructions = chat.prompt().await.map_err(failed)?;
-        let host_root = match request.capabilities.roots {
-            Some(_) => self.settings.host_root.clone(),
-            None => None,
-        };
+        let roots = request.capabilities.roots.as_ref();
+        let host_root = roots.and_then(|_| self.settings.host_root.clone());
         let settings = Arc::clone(&self.settings);
         let session = Session::new(chat, context.peer.clone(), connection, host_root, settings);
-        if self.session.set(session).is_err() {
-            let text = "the session has begun already; open another connection";
-            return Err(ErrorData::invalid_request(text, None));
-        }
+        self.session.set(session).map_err(|_| begun())?;
         Ok(instructions)
     }
 
@@ -319,12 +317,10 @@ impl ServerHandler for Server {
             "logging/setLevel",
         ];
         let method = request.method;
-        Err(match KNOWN.contains(&method.as_str()) {
-            true => {
-                let text = format!("the parameters of {method} are wrong; see the protocol");
-                ErrorData::invalid_params(text, None)
-            }
-            false => ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None),
-        })
+        if KNOWN.contains(&method.as_str()) {
+            let text = format!("the parameters of {method} are wrong; see the protocol");
+            return Err(ErrorData::invalid_params(text, None));
+        }
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None))
     }
 }

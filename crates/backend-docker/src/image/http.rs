@@ -4,17 +4,21 @@
 //! compile time and nothing that is needed here. Without the session, it cannot read
 //! BuildKit's answers. So this one request goes over hyper, which bollard uses too.
 
+use std::io;
 use std::time::Duration;
 
 use backend_core::{Error, Result};
-use bytes::{Bytes, BytesMut};
-use http_body_util::{BodyExt, Full};
+use bytes::Bytes;
+use futures::stream::BoxStream;
+use futures::{StreamExt as _, TryStreamExt as _};
+use http_body_util::{BodyExt as _, Full};
 use hyper::Request;
-use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio_util::codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead};
+use tokio_util::io::StreamReader;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::daemon::Daemon;
@@ -25,6 +29,8 @@ const LONGEST_LINE: usize = 8 << 20;
 /// Timeout for connecting to the daemon.
 const CONNECT: Duration = Duration::from_secs(30);
 
+type Body = StreamReader<BoxStream<'static, io::Result<Bytes>>, Bytes>;
+
 trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 
@@ -32,8 +38,7 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 /// which makes the daemon cancel the build.
 pub(super) struct Answer {
     daemon: Daemon,
-    body: Incoming,
-    buffer: BytesMut,
+    lines: FramedRead<Body, AnyDelimiterCodec>,
     _connection: AbortOnDropHandle<()>,
 }
 
@@ -58,10 +63,12 @@ pub(super) async fn build(daemon: &Daemon, query: &str, context: Bytes) -> Resul
         })?;
     let response = sender.send_request(request).await.map_err(lost)?;
     let status = response.status();
+    let body = response.into_body().into_data_stream();
+    let body = StreamReader::new(body.map_err(io::Error::other).boxed());
+    let lines = AnyDelimiterCodec::new_with_max_length(b"\n".to_vec(), Vec::new(), LONGEST_LINE);
     let mut answer = Answer {
         daemon: daemon.clone(),
-        body: response.into_body(),
-        buffer: BytesMut::new(),
+        lines: FramedRead::new(body, lines),
         _connection: connection,
     };
     if status.is_success() {
@@ -75,7 +82,7 @@ pub(super) async fn build(daemon: &Daemon, query: &str, context: Bytes) -> Resul
 }
 
 async fn connect(daemon: &Daemon) -> Result<Box<dyn Duplex>> {
-    let lost = |source: std::io::Error| no_answer(daemon).with_source(source);
+    let lost = |source: io::Error| no_answer(daemon).with_source(source);
     match daemon.address().split_once("://") {
         #[cfg(unix)]
         Some(("unix", path)) => {
@@ -103,31 +110,13 @@ impl Answer {
     /// Returns the next line without its newline. An unterminated last line is returned
     /// too.
     pub(super) async fn next_line(&mut self) -> Result<Option<Bytes>> {
-        let mut searched = 0;
-        loop {
-            let fresh = self.buffer.get(searched..).unwrap_or_default();
-            if let Some(found) = fresh.iter().position(|&byte| byte == b'\n') {
-                let mut line = self.buffer.split_to(searched + found + 1);
-                line.truncate(searched + found);
-                return Ok(Some(line.freeze()));
+        let line = self.lines.next().await.transpose();
+        line.map_err(|error| match error {
+            AnyDelimiterCodecError::Io(source) => no_answer(&self.daemon).with_source(source),
+            AnyDelimiterCodecError::MaxChunkLengthExceeded => {
+                Error::unavailable("the Docker daemon sent a line that does not end; restart it")
             }
-            searched = self.buffer.len();
-            if searched > LONGEST_LINE {
-                return Err(Error::unavailable(
-                    "the Docker daemon sent a line that does not end; restart it",
-                ));
-            }
-            match self.body.frame().await {
-                None if self.buffer.is_empty() => return Ok(None),
-                None => return Ok(Some(self.buffer.split().freeze())),
-                Some(Err(source)) => return Err(no_answer(&self.daemon).with_source(source)),
-                Some(Ok(frame)) => {
-                    if let Some(data) = frame.data_ref() {
-                        self.buffer.extend_from_slice(data);
-                    }
-                }
-            }
-        }
+        })
     }
 }
 

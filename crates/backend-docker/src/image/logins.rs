@@ -113,9 +113,10 @@ impl Logins {
     pub(super) fn credentials(&self, image: &str) -> Option<DockerCredentials> {
         let registry = registry(image);
         let login = self.0.get(&registry)?.clone();
-        let address = match registry == DEFAULT {
-            true => DEFAULT_ADDRESS.to_owned(),
-            false => registry,
+        let address = if registry == DEFAULT {
+            DEFAULT_ADDRESS.to_owned()
+        } else {
+            registry
         };
         let mut credentials = DockerCredentials {
             serveraddress: Some(address),

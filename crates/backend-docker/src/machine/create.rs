@@ -10,9 +10,7 @@ use backend_core::{Error, ErrorKind, Quoted, Result};
 use bollard::models::VolumeCreateRequest;
 use bollard::query_parameters::{
     ContainerArchiveInfoOptionsBuilder, CreateContainerOptionsBuilder,
-    RemoveContainerOptionsBuilder,
 };
-use bytes::Bytes;
 
 use lookup::Lookup;
 
@@ -93,13 +91,7 @@ impl Core {
 
     /// Removes a container that never worked.
     async fn discard(&self) {
-        let options = RemoveContainerOptionsBuilder::default()
-            .force(true)
-            .v(true)
-            .build();
-        let client = self.daemon.client();
-        let removed = client.remove_container(&self.name, Some(options)).await;
-        if let Err(error) = removed {
+        if let Err(error) = self.daemon.remove_container(&self.name).await {
             tracing::debug!(container = %self.name, "container not removed: {error}");
         }
     }
@@ -194,7 +186,8 @@ impl Core {
             let path = deliver::uploaded_path(stamp);
             let mut archive = directories.take().unwrap_or_else(Archive::new);
             archive.program(&path, &deliver::content(agent).await?)?;
-            self.unpack_stopped(archive.finish()?).await?;
+            let uploaded = self.upload(archive.finish()?).await;
+            uploaded.map_err(|error| self.daemon.error(error))?;
             self.state().uploaded = Some(path);
         }
         let pending = directories.map(Archive::finish).transpose()?;
@@ -239,17 +232,6 @@ impl Core {
         let directories = self.directory_archive(&owned, &lookup.user).await?;
         self.set_pending(directories.map(Archive::finish).transpose()?);
         Ok(())
-    }
-
-    /// Like [`unpack`](Self::unpack), for a container that is not running.
-    async fn unpack_stopped(&self, archive: Bytes) -> Result<()> {
-        let options = bollard::query_parameters::UploadToContainerOptionsBuilder::default()
-            .path("/")
-            .build();
-        let client = self.daemon.client();
-        let body = bollard::body_full(archive);
-        let put = client.upload_to_container(&self.name, Some(options), body);
-        put.await.map_err(|error| self.daemon.error(error))
     }
 
     /// Returns the fingerprint of the configuration that the container would be created

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use backend_core::ops::ContentHasher;
 use backend_core::{Error, ErrorKind, Quoted, Result};
 use bollard::container::LogOutput;
-use bollard::exec::{StartExecOptions, StartExecResults};
 use bollard::models::ExecConfig;
 use bollard::query_parameters::{
     ContainerArchiveInfoOptionsBuilder, UploadToContainerOptionsBuilder,
@@ -13,10 +13,10 @@ use bytes::Bytes;
 use futures::StreamExt as _;
 use sandbox_wire::Spawn;
 use sandbox_wire::agent::AgentBinary;
-use sha2::{Digest as _, Sha256};
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::OnceCell;
 
+use super::exec::Exec;
 use super::{Core, Pending};
 use crate::archive::Archive;
 use crate::daemon;
@@ -67,14 +67,15 @@ impl Core {
 
     pub(super) fn no_agent(&self, image: &str) -> Error {
         let ours: Vec<_> = self.agents.iter().map(AgentBinary::arch).collect();
-        let message = match ours.is_empty() {
-            true => "there is no agent to place in the container; give one, or use Mode::Portable"
-                .to_owned(),
-            false => format!(
+        let message = if ours.is_empty() {
+            "there is no agent to place in the container; give one, or use Mode::Portable"
+                .to_owned()
+        } else {
+            format!(
                 "the agent is for {} and the image for {}; build the agent for it, or use Mode::Portable",
                 ours.join(" and "),
                 Quoted::new(image)
-            ),
+            )
         };
         Error::new(ErrorKind::Config, message)
     }
@@ -102,30 +103,18 @@ impl Core {
     /// Sends the agent through a shell, because archives cannot be uploaded into a
     /// read-only root.
     async fn send_agent(&self, agent: &AgentBinary, path: String) -> Result<String> {
-        let client = self.daemon.client();
         let line = ["sh", "-c", RECEIVE, "sh", &path];
         let config = ExecConfig {
             attach_stdin: Some(true),
-            attach_stdout: Some(true),
-            attach_stderr: Some(true),
             cmd: Some(line.iter().map(|&part| part.to_owned()).collect()),
             working_dir: Some("/".to_owned()),
             ..ExecConfig::default()
         };
-        let created = match client.create_exec(&self.name, config).await {
-            Ok(created) => created,
-            Err(error) => return Err(self.explain(error).await),
-        };
-        let started = client
-            .start_exec(&created.id, None::<StartExecOptions>)
-            .await;
-        let (mut output, mut input) = match started {
-            Ok(StartExecResults::Attached { output, input }) => (output, input),
-            Ok(StartExecResults::Detached) => {
-                return Err(Error::internal("the daemon started a program detached"));
-            }
-            Err(error) => return Err(self.explain(error).await),
-        };
+        let Exec {
+            id,
+            mut output,
+            mut input,
+        } = self.start_exec(config).await?;
         let content = content(agent).await?;
         // If the receiver died, its output and exit code show it.
         let send = async {
@@ -144,7 +133,7 @@ impl Core {
             }
         };
         futures::join!(send, listen);
-        let ended = client.inspect_exec(&created.id).await;
+        let ended = self.daemon.client().inspect_exec(&id).await;
         let ended = ended.map_err(|error| self.daemon.error(error))?;
         if ended.exit_code == Some(0) {
             self.state().uploaded = Some(path.clone());
@@ -184,17 +173,21 @@ impl Core {
         });
     }
 
-    pub(super) async fn unpack(&self, archive: Bytes) -> Result<()> {
-        let options = UploadToContainerOptionsBuilder::default().path("/").build();
-        let client = self.daemon.client();
-        let body = bollard::body_full(archive);
-        match client
-            .upload_to_container(&self.name, Some(options), body)
-            .await
-        {
+    async fn unpack(&self, archive: Bytes) -> Result<()> {
+        match self.upload(archive).await {
             Ok(()) => Ok(()),
             Err(error) => Err(self.explain(error).await),
         }
+    }
+
+    /// Unpacks an archive in the container, which need not run.
+    pub(super) async fn upload(&self, archive: Bytes) -> Result<(), bollard::errors::Error> {
+        let options = UploadToContainerOptionsBuilder::default().path("/").build();
+        let client = self.daemon.client();
+        let body = bollard::body_full(archive);
+        client
+            .upload_to_container(&self.name, Some(options), body)
+            .await
     }
 }
 
@@ -212,16 +205,13 @@ pub(super) async fn stamp(agent: &AgentBinary) -> Result<String> {
     let modified = metadata.modified().ok();
     let since = modified.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
     let nanos = since.unwrap_or_default().as_nanos();
-    let mut hash = Sha256::new();
-    hash.update(agent.path().as_os_str().as_encoded_bytes());
-    hash.update(metadata.len().to_le_bytes());
-    hash.update(nanos.to_le_bytes());
-    let hash = hash.finalize();
-    Ok(hash
-        .iter()
-        .take(8)
-        .map(|byte| format!("{byte:02x}"))
-        .collect())
+    let mut hasher = ContentHasher::new();
+    hasher.update(agent.path().as_os_str().as_encoded_bytes());
+    hasher.update(&metadata.len().to_le_bytes());
+    hasher.update(&nanos.to_le_bytes());
+    let mut stamp = hasher.finish().to_string();
+    stamp.truncate(16);
+    Ok(stamp)
 }
 
 /// Reads the agent's content.

@@ -1,15 +1,18 @@
 //! Running programs in a container.
 
+use std::pin::Pin;
 use std::time::Duration;
 
 use backend_core::{Error, Result};
 use bollard::container::LogOutput;
 use bollard::exec::{StartExecOptions, StartExecResults};
 use bollard::models::ExecConfig;
+use futures::stream::BoxStream;
 use futures::{FutureExt as _, StreamExt as _};
 use sandbox_wire::{Machine as _, OutputChunk, Process, Spawn};
+use tokio::io::AsyncWrite;
 
-use super::DockerMachine;
+use super::{Core, DockerMachine};
 use crate::spec;
 
 /// Bytes of output that are read at once.
@@ -29,6 +32,40 @@ fn is_refusal(piece: &LogOutput) -> bool {
     message.starts_with(b"OCI runtime exec failed")
 }
 
+/// A started program.
+pub(super) struct Exec {
+    pub(super) id: String,
+    pub(super) output: BoxStream<'static, Result<LogOutput, bollard::errors::Error>>,
+    pub(super) input: Pin<Box<dyn AsyncWrite + Send>>,
+}
+
+impl Core {
+    /// Starts a program with its output attached.
+    pub(super) async fn start_exec(&self, config: ExecConfig) -> Result<Exec> {
+        let config = ExecConfig {
+            attach_stdout: Some(true),
+            attach_stderr: Some(true),
+            ..config
+        };
+        let client = self.daemon.client();
+        let id = match client.create_exec(&self.name, config).await {
+            Ok(created) => created.id,
+            Err(error) => return Err(self.explain(error).await),
+        };
+        let options = StartExecOptions {
+            output_capacity: Some(OUTPUT_CAPACITY),
+            ..StartExecOptions::default()
+        };
+        match client.start_exec(&id, Some(options)).await {
+            Ok(StartExecResults::Attached { output, input }) => Ok(Exec { id, output, input }),
+            Ok(StartExecResults::Detached) => {
+                Err(Error::internal("the daemon started a program detached"))
+            }
+            Err(error) => Err(self.explain(error).await),
+        }
+    }
+}
+
 impl DockerMachine {
     pub(super) async fn exec(&self, program: Spawn) -> Result<Process> {
         let core = &self.0;
@@ -42,8 +79,6 @@ impl DockerMachine {
         let environment = program.environment.iter();
         let config = ExecConfig {
             attach_stdin: Some(program.stdin),
-            attach_stdout: Some(true),
-            attach_stderr: Some(true),
             tty: Some(false),
             cmd: Some(program.argv.clone()),
             env: Some(
@@ -54,22 +89,7 @@ impl DockerMachine {
             working_dir: Some(directory),
             ..ExecConfig::default()
         };
-        let client = core.daemon.client();
-        let created = match client.create_exec(&core.name, config).await {
-            Ok(created) => created,
-            Err(error) => return Err(core.explain(error).await),
-        };
-        let options = StartExecOptions {
-            output_capacity: Some(OUTPUT_CAPACITY),
-            ..StartExecOptions::default()
-        };
-        let (output, input) = match client.start_exec(&created.id, Some(options)).await {
-            Ok(StartExecResults::Attached { output, input }) => (output, input),
-            Ok(StartExecResults::Detached) => {
-                return Err(Error::internal("the daemon started a program detached"));
-            }
-            Err(error) => return Err(core.explain(error).await),
-        };
+        let Exec { id, output, input } = core.start_exec(config).await?;
         let machine = self.clone();
         let bound = program.argv.first().is_some_and(|path| spec::is_ours(path));
         let output = output.filter_map(move |piece| {
@@ -91,7 +111,7 @@ impl DockerMachine {
         });
         let machine = self.clone();
         let exit = async move {
-            let code = machine.exit_code(&created.id).await?;
+            let code = machine.exit_code(&id).await?;
             machine.judge(code, starts).await
         };
         Ok(Process::new(

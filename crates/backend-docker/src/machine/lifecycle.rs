@@ -5,18 +5,11 @@ use std::collections::HashMap;
 use backend_core::ops::StopMode;
 use backend_core::{Error, ErrorKind, Quoted, Result};
 use bollard::models::{ContainerInspectResponse, ContainerStateStatusEnum};
-use bollard::query_parameters::{
-    InspectContainerOptions, RemoveContainerOptionsBuilder, StartContainerOptions,
-    StopContainerOptionsBuilder,
-};
+use bollard::query_parameters::{InspectContainerOptions, StartContainerOptions};
 
 use super::{Core, Demand, Presence, State};
 use crate::daemon;
 use crate::labels;
-
-/// Seconds between TERM and KILL for programs that still run when a container stops.
-/// The program that keeps the container alive ends at once.
-const STOP_SECONDS: i32 = 2;
 
 /// The exit code of a container whose program does not exist.
 const NOT_FOUND: i64 = 127;
@@ -31,21 +24,28 @@ pub(crate) enum StartReason {
     Explicit,
 }
 
-/// The status of a container.
+/// The current state of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Status {
+#[non_exhaustive]
+pub enum ContainerState {
+    /// It does not exist.
+    Missing,
+    /// It was created and never started.
     Created,
+    /// It is running.
     Running,
+    /// It is paused.
     Paused,
-    Exited,
-    /// Being removed or restarted.
-    Transitional,
+    /// It has ended and can be started again.
+    Stopped,
+    /// It is being removed or restarted.
+    Changing,
 }
 
 /// An existing container.
 #[derive(Debug, Clone)]
 pub(crate) struct ContainerInfo {
-    pub(crate) status: Status,
+    pub(crate) state: ContainerState,
     pub(crate) exit_code: i64,
     pub(crate) out_of_memory: bool,
     pub(crate) labels: HashMap<String, String>,
@@ -62,16 +62,16 @@ impl ContainerInfo {
         let config = answer.config.unwrap_or_default();
         let host = answer.host_config.unwrap_or_default();
         use ContainerStateStatusEnum as Theirs;
-        let status = match state.status {
-            Some(Theirs::CREATED) => Status::Created,
-            Some(Theirs::RUNNING) => Status::Running,
-            Some(Theirs::PAUSED) => Status::Paused,
-            Some(Theirs::EXITED) => Status::Exited,
-            _ => Status::Transitional,
+        let current = match state.status {
+            Some(Theirs::CREATED) => ContainerState::Created,
+            Some(Theirs::RUNNING) => ContainerState::Running,
+            Some(Theirs::PAUSED) => ContainerState::Paused,
+            Some(Theirs::EXITED) => ContainerState::Stopped,
+            _ => ContainerState::Changing,
         };
         let labels = config.labels.unwrap_or_default();
         Self {
-            status,
+            state: current,
             ours: labels::is_ours(&labels, &host),
             exit_code: state.exit_code.unwrap_or_default(),
             out_of_memory: state.oom_killed.unwrap_or_default(),
@@ -84,25 +84,25 @@ impl ContainerInfo {
 
     /// Returns the error for a container that is not running.
     fn state_error(&self, name: &str) -> Option<Error> {
-        let text = match self.status {
-            Status::Running => return None,
-            Status::Created => {
+        let text = match self.state {
+            ContainerState::Missing | ContainerState::Running => return None,
+            ContainerState::Created => {
                 format!("the container {name} was never started; the next call starts it")
             }
-            Status::Paused => {
+            ContainerState::Paused => {
                 format!("the container {name} is paused; unpause it, or start the sandbox")
             }
-            Status::Exited if self.out_of_memory => format!(
+            ContainerState::Stopped if self.out_of_memory => format!(
                 "the container {name} ran out of memory and was ended; the next call starts it again, and a larger `memory` keeps it alive"
             ),
-            Status::Exited if self.exit_code == NOT_FOUND && self.ours => format!(
+            ContainerState::Stopped if self.exit_code == NOT_FOUND && self.ours => format!(
                 "the container {name} could not be kept alive: its image has no `sleep`; choose one with a shell and the usual tools, or reach its files by an agent, which `agentbox agent install` makes"
             ),
-            Status::Exited => format!(
+            ContainerState::Stopped => format!(
                 "the container {name} ended with code {}; the next call starts it again",
                 self.exit_code
             ),
-            Status::Transitional => {
+            ContainerState::Changing => {
                 format!("the container {name} is being removed or restarted; try again in a moment")
             }
         };
@@ -157,22 +157,22 @@ impl Core {
             state.set_seen();
             state.bound = found.labels.get(labels::AGENT).cloned();
             state.read_only = found.read_only;
-            if found.status != Status::Running {
+            if found.state != ContainerState::Running {
                 state.uploaded = None;
             }
         }
         if self.state().architecture.is_empty() {
             self.learn_architecture(&found.image).await?;
         }
-        match found.status {
-            Status::Running => Ok(()),
-            Status::Paused if reason == StartReason::Explicit => self.pause(false).await,
-            Status::Created => {
+        match found.state {
+            ContainerState::Running => Ok(()),
+            ContainerState::Paused if reason == StartReason::Explicit => self.pause(false).await,
+            ContainerState::Created => {
                 self.plan_provisioning().await?;
                 self.start().await
             }
-            Status::Exited => self.start().await,
-            Status::Paused | Status::Transitional => {
+            ContainerState::Stopped => self.start().await,
+            ContainerState::Missing | ContainerState::Paused | ContainerState::Changing => {
                 let state_error = found.state_error(&self.name);
                 Err(state_error.unwrap_or_else(|| self.removed()))
             }
@@ -256,15 +256,9 @@ impl Core {
     }
 
     async fn stop_now(&self, mode: StopMode) -> Result<()> {
-        let client = self.daemon.client();
         if mode == StopMode::Purge {
-            let options = RemoveContainerOptionsBuilder::default()
-                .force(true)
-                .v(true)
-                .build();
-            let removed = client.remove_container(&self.name, Some(options)).await;
             // 409: it is already being removed.
-            match removed {
+            match self.daemon.remove_container(&self.name).await {
                 Ok(()) => {}
                 Err(error) if matches!(daemon::status(&error), Some(404 | 409)) => {}
                 Err(error) => return Err(self.daemon.error(error)),
@@ -285,13 +279,7 @@ impl Core {
             state.set_not_running();
             state.uploaded = None;
         }
-        let stop = || {
-            let options = StopContainerOptionsBuilder::default()
-                .t(STOP_SECONDS)
-                .build();
-            client.stop_container(&self.name, Some(options))
-        };
-        match stop().await {
+        match self.daemon.stop_container(&self.name).await {
             Ok(()) => Ok(()),
             Err(error) if matches!(daemon::status(&error), Some(304 | 404)) => Ok(()),
             Err(error) => Err(self.daemon.error(error)),
@@ -300,19 +288,22 @@ impl Core {
 
     pub(super) async fn pause(&self, pause: bool) -> Result<()> {
         let client = self.daemon.client();
-        let done = match pause {
-            true => client.pause_container(&self.name).await,
-            false => client.unpause_container(&self.name).await,
+        let (done, wanted) = if pause {
+            (
+                client.pause_container(&self.name).await,
+                ContainerState::Paused,
+            )
+        } else {
+            (
+                client.unpause_container(&self.name).await,
+                ContainerState::Running,
+            )
         };
         let Err(error) = done else {
             return Ok(());
         };
-        let wanted = match pause {
-            true => Status::Paused,
-            false => Status::Running,
-        };
         match self.find().await? {
-            Some(found) if found.status == wanted => Ok(()),
+            Some(found) if found.state == wanted => Ok(()),
             Some(found) if pause => {
                 let state_error = found.state_error(&self.name);
                 Err(state_error.unwrap_or_else(|| self.daemon.error(error)))
@@ -362,7 +353,7 @@ impl Core {
 
 #[cfg(test)]
 mod tests {
-    use bollard::models::ContainerState;
+    use bollard::models::ContainerState as TheirState;
 
     use super::*;
 
@@ -375,9 +366,9 @@ mod tests {
             (Theirs::EXITED, "the next call starts it again"),
             (Theirs::REMOVING, "try again in a moment"),
         ] {
-            let state = ContainerState {
+            let state = TheirState {
                 status: Some(status),
-                ..ContainerState::default()
+                ..TheirState::default()
             };
             let found = ContainerInfo::new(ContainerInspectResponse {
                 state: Some(state),

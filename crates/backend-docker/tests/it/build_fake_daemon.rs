@@ -1,16 +1,16 @@
 //! Builds and pulls against a scripted daemon: one that breaks off, floods, refuses, or
 //! is old.
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use backend_core::ErrorKind;
 use backend_docker::image::{self, BuildEvent, BuildOptions, Logins};
 use backend_docker::{Daemon, Runtime};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use futures::StreamExt;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use futures::{FutureExt as _, StreamExt as _};
 use tokio::sync::Semaphore;
+
+use crate::support::fake_daemon::{self, Answer, Requests};
 
 /// The answers of a daemon.
 #[derive(Clone)]
@@ -42,65 +42,33 @@ impl Default for Script {
     }
 }
 
-type Requests = Arc<Mutex<Vec<String>>>;
-
-/// Starts a daemon on loopback. Also returns the requests it gets.
+/// Starts a daemon that follows the script. Also returns the requests it gets.
 async fn start(script: Script) -> (Daemon, Requests) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = format!("tcp://{}", listener.local_addr().unwrap());
-    let requests = Requests::default();
-    let seen = Arc::clone(&requests);
-    tokio::spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            tokio::spawn(answer(stream, script.clone(), Arc::clone(&seen)));
-        }
-    });
-    (Daemon::at(&address).unwrap(), requests)
+    fake_daemon::start(move |_, path| respond(script.clone(), path).boxed()).await
 }
 
-async fn answer(mut stream: TcpStream, script: Script, seen: Requests) {
-    let mut head = Vec::new();
-    while !head.windows(4).any(|it| it == b"\r\n\r\n") {
-        let mut buffer = [0; 4096];
-        match stream.read(&mut buffer).await {
-            Ok(0) | Err(_) => return,
-            Ok(count) => head.extend_from_slice(&buffer[..count]),
-        }
-    }
-    let head = String::from_utf8_lossy(&head).into_owned();
-    let line = head.lines().next().unwrap();
-    let target = line.split(' ').nth(1).unwrap().to_owned();
-    seen.lock().unwrap().push(head);
-    let (path, _) = target.split_once('?').unwrap_or((&target, ""));
+async fn respond(script: Script, path: String) -> Answer {
+    let present = |image: &&str| path.ends_with(&format!("/images/{image}/json"));
     let (status, body) = if path.ends_with("/build") {
         if let Some(gate) = &script.gate {
             drop(gate.acquire().await);
         }
-        script.build.clone()
+        script.build
     } else if path.ends_with("/version") {
         let api = script.api;
         (200, format!(r#"{{"ApiVersion":"{api}","Os":"linux"}}"#))
     } else if path.ends_with("/images/create") {
         (script.pull.0, script.pull.1.to_owned())
-    } else if script
-        .present
-        .iter()
-        .any(|it| path.ends_with(&format!("/images/{it}/json")))
-    {
+    } else if script.present.iter().any(present) {
         (200, "{}".to_owned())
     } else {
         (404, r#"{"message":"no such thing"}"#.to_owned())
     };
-    let length = body.len() + script.promised;
-    let head = format!(
-        "HTTP/1.1 {status} X\r\nApi-Version: {}\r\nContent-Type: application/json\r\n\
-         Content-Length: {length}\r\nConnection: close\r\n\r\n",
-        script.api
-    );
-    // The client may have closed the connection.
-    let _ = stream.write_all(head.as_bytes()).await;
-    let _ = stream.write_all(body.as_bytes()).await;
-    let _ = stream.shutdown().await;
+    Answer {
+        api: script.api,
+        promised: script.promised,
+        ..Answer::new(status, body)
+    }
 }
 
 fn on_base() -> Runtime {

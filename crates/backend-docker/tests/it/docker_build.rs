@@ -9,9 +9,9 @@ use futures::StreamExt;
 
 use crate::support::build as support;
 use crate::support::build::{
-    client, create, daemon, fresh, labelled, remove_container, remove_images, small, watch,
+    client, create, fresh, labelled, remove_container, remove_images, small, watch,
 };
-use crate::support::docker::until;
+use crate::support::docker::{busybox, daemon, until};
 
 /// Options for builds without network access.
 fn options() -> BuildOptions {
@@ -308,7 +308,7 @@ async fn an_image_that_cannot_be_had_says_what_to_do() {
         );
         assert!(text.contains("docker load"), "{text}");
     }
-    let present = support::variable("TEST_IMAGE_BUSYBOX");
+    let present = busybox();
     let runtime = Runtime::from_image("b", &present);
     let (events, found) = watch(&runtime, &options()).await;
     assert_eq!(found.unwrap(), present);

@@ -2,7 +2,8 @@ use backend_docker::image::{self, BuildEvent};
 use backend_docker::{PackageManager, Runtime, Runtimes};
 
 use crate::support::build as support;
-use crate::support::build::{daemon, fresh, online, remove_images, run, variable, watch};
+use crate::support::build::{fresh, online, remove_images, run, watch};
+use crate::support::docker::{daemon, variable};
 
 /// The built-in runtimes on a Python image that is already present.
 fn runtimes() -> Runtimes {

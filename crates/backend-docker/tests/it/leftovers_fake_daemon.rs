@@ -1,67 +1,36 @@
 //! The reaper against a daemon that records its requests: only containers that are
 //! proven to be sandboxes are removed.
 
-use std::sync::{Arc, Mutex};
-
 use backend_docker::{Daemon, leftovers, reap};
+use futures::FutureExt as _;
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
 
-type Requests = Arc<Mutex<Vec<String>>>;
+use crate::support::fake_daemon::{self, Answer, Requests};
 
 /// Starts a daemon that has these containers. Also returns the requests it gets.
 async fn start(containers: Vec<Value>) -> (Daemon, Requests) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = format!("tcp://{}", listener.local_addr().unwrap());
-    let requests = Requests::default();
-    let seen = Arc::clone(&requests);
-    let containers = Arc::new(containers);
-    tokio::spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            tokio::spawn(answer(stream, Arc::clone(&containers), Arc::clone(&seen)));
-        }
-    });
-    (Daemon::at(&address).unwrap(), requests)
+    fake_daemon::start(move |method, path| {
+        futures::future::ready(respond(&containers, &method, &path)).boxed()
+    })
+    .await
 }
 
-async fn answer(mut stream: TcpStream, containers: Arc<Vec<Value>>, seen: Requests) {
-    let mut head = Vec::new();
-    while !head.windows(4).any(|it| it == b"\r\n\r\n") {
-        let mut buffer = [0; 4096];
-        match stream.read(&mut buffer).await {
-            Ok(0) | Err(_) => return,
-            Ok(count) => head.extend_from_slice(&buffer[..count]),
-        }
-    }
-    let head = String::from_utf8_lossy(&head).into_owned();
-    let line = head.lines().next().unwrap().to_owned();
-    let target = line.split(' ').nth(1).unwrap();
-    let (path, _) = target.split_once('?').unwrap_or((target, ""));
+fn respond(containers: &[Value], method: &str, path: &str) -> Answer {
     let listed = |one: &Value| json!({"Id": one["Id"], "Labels": one["Config"]["Labels"], "State": "running", "Created": 1});
-    let (status, body) = if line.starts_with("DELETE ") {
-        (204, String::new())
+    if method == "DELETE" {
+        Answer::new(204, "")
     } else if path.ends_with("/version") {
-        (200, r#"{"ApiVersion":"1.41","Os":"linux"}"#.to_owned())
+        Answer::new(200, r#"{"ApiVersion":"1.41","Os":"linux"}"#)
     } else if path.ends_with("/containers/json") {
         let all: Vec<_> = containers.iter().map(listed).collect();
-        (200, json!(all).to_string())
+        Answer::new(200, json!(all).to_string())
     } else {
         let id = path.rsplit('/').nth(1).unwrap();
         match containers.iter().find(|one| one["Id"] == id) {
-            Some(one) if one.get("Gone").is_none() => (200, one.to_string()),
-            _ => (404, r#"{"message":"no such container"}"#.to_owned()),
+            Some(one) if one.get("Gone").is_none() => Answer::new(200, one.to_string()),
+            _ => Answer::new(404, r#"{"message":"no such container"}"#),
         }
-    };
-    seen.lock().unwrap().push(line);
-    let head = format!(
-        "HTTP/1.1 {status} X\r\nApi-Version: 1.41\r\nContent-Type: application/json\r\n\
-         Content-Length: {}\r\nConnection: close\r\n\r\n",
-        body.len()
-    );
-    let _ = stream.write_all(head.as_bytes()).await;
-    let _ = stream.write_all(body.as_bytes()).await;
-    let _ = stream.shutdown().await;
+    }
 }
 
 /// A container with the labels of a sandbox whose process is gone, and the log section

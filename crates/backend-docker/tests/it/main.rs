@@ -24,4 +24,5 @@ mod leftovers_fake_daemon;
 mod support {
     pub(crate) mod build;
     pub(crate) mod docker;
+    pub(crate) mod fake_daemon;
 }

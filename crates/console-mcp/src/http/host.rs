@@ -56,13 +56,13 @@ impl Hosts {
         let matches = |known: &HostName| {
             known.name == given.name && known.port.is_none_or(|port| given.port == Some(port))
         };
-        match self.0.is_empty() || self.0.iter().any(matches) {
-            true => Ok(()),
-            false => Err((
-                StatusCode::FORBIDDEN,
-                "unknown host name; allow it in `hosts`\n",
-            )),
+        if self.0.is_empty() || self.0.iter().any(matches) {
+            return Ok(());
         }
+        Err((
+            StatusCode::FORBIDDEN,
+            "unknown host name; allow it in `hosts`\n",
+        ))
     }
 }
 

@@ -34,9 +34,10 @@ pub(super) async fn reject_newer(request: Request, max_bytes: usize) -> Result<R
         let is_too_large = error
             .source()
             .is_some_and(|source| source.is::<LengthLimitError>());
-        match is_too_large {
-            true => StatusCode::PAYLOAD_TOO_LARGE.into_response(),
-            false => StatusCode::BAD_REQUEST.into_response(),
+        if is_too_large {
+            StatusCode::PAYLOAD_TOO_LARGE.into_response()
+        } else {
+            StatusCode::BAD_REQUEST.into_response()
         }
     })?;
     let message: Value = serde_json::from_slice(&body).unwrap_or_default();

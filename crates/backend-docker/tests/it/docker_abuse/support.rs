@@ -1,39 +1,16 @@
 //! Shared by these tests: the `docker` program, a sandbox that verifies its own
 //! cleanup, and waiting for a condition.
 
-use std::path::PathBuf;
 use std::process::{Output, Stdio};
 
 use backend_core::ops::{Command, ExecuteOutcome, StopMode};
 use backend_core::{BackendExt as _, ErrorKind, Result, Sandbox as _};
-use backend_docker::{Daemon, DockerBuilder, DockerSandbox};
-use sandbox_wire::agent::AgentBinary;
+use backend_docker::{DockerBuilder, DockerSandbox};
+
+use crate::support::docker::{agent, busybox, daemon, variable};
 
 /// Label of these tests' containers, in addition to our own.
 pub(crate) const LABEL: &str = "abuse.agentbox";
-
-/// Returns a variable that `cargo xtask test-all` sets.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "tests on a daemon are told where it is"
-)]
-pub(crate) fn variable(name: &str) -> String {
-    std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set; run cargo xtask test-all"))
-}
-
-/// A small image with a shell.
-pub(crate) fn busybox() -> String {
-    variable("TEST_IMAGE_BUSYBOX")
-}
-
-/// The agent under test.
-pub(crate) fn agent() -> AgentBinary {
-    AgentBinary::new(PathBuf::from(variable("SANDBOX_AGENT"))).unwrap()
-}
-
-pub(crate) fn daemon() -> Daemon {
-    Daemon::at(&variable("DOCKER_HOST")).unwrap()
-}
 
 /// The `docker` program, connected to a daemon.
 #[derive(Debug, Clone)]

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use backend_docker::Runtime;
 use backend_docker::image::{self, BuildEvent, BuildOptions, CaBundle};
-use backend_docker::{Daemon, Runtime};
 use bollard::models::{ContainerCreateBody, HostConfig};
 use bollard::query_parameters::{
     ListImagesOptionsBuilder, LogsOptionsBuilder, RemoveContainerOptionsBuilder,
@@ -14,19 +14,10 @@ use bollard::query_parameters::{
 use bollard::{ClientVersion, Docker};
 use futures::StreamExt;
 
-/// Returns a variable that the runner of these tests sets.
-#[expect(clippy::disallowed_methods, reason = "tests are told where things are")]
-pub(crate) fn variable(name: &str) -> String {
-    std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set; run cargo xtask test-all"))
-}
+use super::docker::{busybox, daemon, variable};
 
-#[expect(clippy::disallowed_methods, reason = "tests are told where things are")]
 pub(crate) fn ca_file() -> Option<String> {
     std::env::var("SSL_CERT_FILE").ok()
-}
-
-pub(crate) fn daemon() -> Daemon {
-    Daemon::from_env().unwrap()
 }
 
 pub(crate) fn client() -> Docker {
@@ -58,7 +49,7 @@ pub(crate) fn fresh(what: &str) -> String {
 
 /// A runtime on busybox whose first step is in no build cache.
 pub(crate) fn small(name: &str) -> Runtime {
-    Runtime::on_base(name, variable("TEST_IMAGE_BUSYBOX"))
+    Runtime::on_base(name, busybox())
         .with_setup_command(format!("echo {:016x} > /fresh", fastrand::u64(..)))
 }
 
