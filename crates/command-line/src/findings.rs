@@ -115,7 +115,7 @@ impl Findings {
         !self.exhausted && !self.notes.iter().any(is_about_reading)
     }
 
-    pub(crate) fn error(&mut self, error: ParseError) {
+    pub(crate) fn not_understood(&mut self, error: ParseError) {
         self.note(NoteKind::NotUnderstood, error.0.to_owned());
     }
 

@@ -54,10 +54,11 @@ impl<'a> State<'a> {
 
     /// Adds a later state. What was walked before it does not count if more than the
     /// directories has changed.
-    pub(super) fn or(&mut self, later: Self) {
-        match self.counts == later.counts {
-            true => self.dirs.merge(later.dirs),
-            false => *self = later,
+    pub(super) fn merge(&mut self, later: Self) {
+        if self.counts == later.counts {
+            self.dirs.merge(later.dirs);
+        } else {
+            *self = later;
         }
     }
 }
