@@ -164,9 +164,10 @@ impl TryFrom<RawConfig> for MountConfig {
             (None, None, None) => return form("there are no mounts"),
             _ => return form("mounts are written in two forms"),
         };
-        match mounts.is_empty() {
-            true => Err(MountError::Empty),
-            false => Ok(Self { mounts }),
+        if mounts.is_empty() {
+            Err(MountError::Empty)
+        } else {
+            Ok(Self { mounts })
         }
     }
 }

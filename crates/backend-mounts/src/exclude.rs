@@ -89,9 +89,10 @@ fn hide_closed(area: &Area, ancestors: &BTreeSet<VPath>) -> Layer {
     let mut rules = Layer::new();
     for (place, open) in area.places().filter(|(place, _)| !place.is_root()) {
         let pattern = escaped(place);
-        rules.push(match open || ancestors.contains(place) {
-            true => ExcludeRule::keep(pattern),
-            false => ExcludeRule::hide(pattern),
+        rules.push(if open || ancestors.contains(place) {
+            ExcludeRule::keep(pattern)
+        } else {
+            ExcludeRule::hide(pattern)
         });
     }
     let steps = || ancestors.iter().filter(|step| !step.is_root());
@@ -125,14 +126,18 @@ fn by_suffix(mounts: &Mounts) -> Layer {
         let point = &mount.mount_point;
         if !point.is_root() {
             // If a file is at the mount point instead of a directory, its suffix counts.
-            rules.push(match mount.allows_suffix_of(point) {
-                true => ExcludeRule::keep(escaped(point)),
-                false => ExcludeRule::hide(escaped(point)),
+            rules.push(if mount.allows_suffix_of(point) {
+                ExcludeRule::keep(escaped(point))
+            } else {
+                ExcludeRule::hide(escaped(point))
             });
         }
-        let beneath = |name: &str| match point.is_root() {
-            true => format!("/**/{name}"),
-            false => format!("{}/**/{name}", escaped(point)),
+        let beneath = |name: &str| {
+            if point.is_root() {
+                format!("/**/{name}")
+            } else {
+                format!("{}/**/{name}", escaped(point))
+            }
         };
         let Some(allowed) = &mount.suffixes else {
             rules.push(ExcludeRule::keep(beneath("*")));
@@ -178,13 +183,15 @@ fn by_approval(mounts: &Mounts, granted: impl Fn(&Mount) -> bool) -> Layer {
         return Layer::new();
     }
     let rule = |mount: &Mount| {
-        let pattern = match mount.mount_point.is_root() {
-            true => "/*".to_owned(),
-            false => escaped(&mount.mount_point),
+        let pattern = if mount.mount_point.is_root() {
+            "/*".to_owned()
+        } else {
+            escaped(&mount.mount_point)
         };
-        match is_hidden(mount) {
-            true => ExcludeRule::hide(pattern),
-            false => ExcludeRule::keep(pattern),
+        if is_hidden(mount) {
+            ExcludeRule::hide(pattern)
+        } else {
+            ExcludeRule::keep(pattern)
         }
     };
     // The longest mount point comes first, and entries beneath it inherit its decision.

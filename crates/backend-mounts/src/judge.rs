@@ -142,10 +142,13 @@ impl Scope {
             Action::Deny
         };
         let at = |place: &VPath| match self.0.mounts.find(place) {
-            Some(mount) if self.is_open(class, place) => match mount.asks(class) {
-                true => Action::Ask,
-                false => Action::Allow,
-            },
+            Some(mount) if self.is_open(class, place) => {
+                if mount.asks(class) {
+                    Action::Ask
+                } else {
+                    Action::Allow
+                }
+            }
             _ => worst,
         };
         self.places_beneath(&root).map(at).min().unwrap_or(worst)

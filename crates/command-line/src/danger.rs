@@ -38,16 +38,20 @@ pub(crate) fn check(base: &str, words: &[Word], dirs: &Directories<'_>) -> Optio
             let target = has_flag(args, &['t'], "--target-directory")
                 || args.iter().any(|word| word.starts_with("--t"));
             let sources = operands(args).count().saturating_sub(usize::from(!target));
-            let taken = operands(args)
-                .enumerate()
-                .find(|(at, word)| match *at < sources {
-                    true => covers_others(word, dirs),
-                    false => covers_machine(word, dirs),
-                });
+            let taken = operands(args).enumerate().find(|(at, word)| {
+                if *at < sources {
+                    covers_others(word, dirs)
+                } else {
+                    covers_machine(word, dirs)
+                }
+            });
             taken
-                .map(|(at, word)| match at < sources {
-                    true => format!("'mv' takes '{}' away", word.shown()),
-                    false => format!("'mv' replaces '{}'", word.shown()),
+                .map(|(at, word)| {
+                    if at < sources {
+                        format!("'mv' takes '{}' away", word.shown())
+                    } else {
+                        format!("'mv' replaces '{}'", word.shown())
+                    }
                 })
                 .or_else(|| {
                     (null && args.len() > 1).then(|| "'mv' replaces '/dev/null'".to_owned())
@@ -286,9 +290,10 @@ fn value_of(args: &[Word], short: &str, long: &str) -> Option<String> {
             .strip_prefix('-')
             .and_then(|flags| flags.split_once(letter))
         {
-            return match value.is_empty() {
-                true => next(),
-                false => Some(value.to_owned()),
+            return if value.is_empty() {
+                next()
+            } else {
+                Some(value.to_owned())
             };
         }
     }

@@ -363,21 +363,25 @@ fn split(parts: &[WordPart]) -> Vec<Name> {
                 names.push(Default::default());
             }
             if let Some((pattern, last)) = names.last_mut() {
-                match glob {
-                    true => pattern.push_str(piece),
-                    false => pattern.push_str(&escaped(piece)),
+                if glob {
+                    pattern.push_str(piece);
+                } else {
+                    pattern.push_str(&escaped(piece));
                 }
                 last.text.push_str(piece);
                 last.glob |= glob;
             }
         }
     }
-    let name = |(pattern, name): (String, Name)| match name.glob {
-        true => Name {
-            text: pattern,
-            glob: true,
-        },
-        false => name,
+    let name = |(pattern, name): (String, Name)| {
+        if name.glob {
+            Name {
+                text: pattern,
+                glob: true,
+            }
+        } else {
+            name
+        }
     };
     names.into_iter().map(name).collect()
 }

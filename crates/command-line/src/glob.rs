@@ -149,9 +149,10 @@ pub(crate) fn steps(glob: &[char]) -> Vec<Step<'_>> {
             (_, Some((len, BracketKind::Exact))) => {
                 let class = rest.get(1..len - 1).unwrap_or_default();
                 // `ANY`, and one that was cut short, are not evaluated.
-                steps.push(match class.contains(&':') {
-                    true => Step::Any,
-                    false => Step::Class(class),
+                steps.push(if class.contains(&':') {
+                    Step::Any
+                } else {
+                    Step::Class(class)
                 });
             }
             (_, Some((_, BracketKind::Loose))) => steps.extend([Step::Any, Step::Star]),

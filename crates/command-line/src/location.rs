@@ -34,9 +34,10 @@ impl Name {
 
     /// Whether it is `name`, or a glob that could match it.
     pub(crate) fn could_be(&self, name: &str) -> bool {
-        match self.glob {
-            true => name_matches(&self.text, name),
-            false => self.text == name,
+        if self.glob {
+            name_matches(&self.text, name)
+        } else {
+            self.text == name
         }
     }
 }
@@ -188,9 +189,12 @@ impl Names {
 
     /// Like [`text`](Self::text), but as a glob: names that are not globs are escaped.
     pub(crate) fn glob(&self, location: &Location, home: &str) -> String {
-        let pattern = |name: &Name| match name.glob {
-            true => name.clone(),
-            false => Name::plain(&escaped(&name.text)),
+        let pattern = |name: &Name| {
+            if name.glob {
+                name.clone()
+            } else {
+                Name::plain(&escaped(&name.text))
+            }
         };
         let names: Vec<Name> = location.names.iter().map(pattern).collect();
         Self::with_names(escaped(&self.root(location, home)), &names)
@@ -222,9 +226,10 @@ impl Names {
             text.push('/');
             text.push_str(&name.text);
         }
-        match text.is_empty() {
-            true => "/".to_owned(),
-            false => text,
+        if text.is_empty() {
+            "/".to_owned()
+        } else {
+            text
         }
     }
 

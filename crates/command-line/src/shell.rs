@@ -97,9 +97,10 @@ impl<'a> Reader<'a> {
     /// Enters a construct that can be nested.
     fn enter(&mut self) -> Result<(), ParseError> {
         self.nesting += 1;
-        match self.nesting > MAX_NESTING {
-            true => Err(ParseError("commands are nested too deep in it")),
-            false => Ok(()),
+        if self.nesting > MAX_NESTING {
+            Err(ParseError("commands are nested too deep in it"))
+        } else {
+            Ok(())
         }
     }
 

@@ -365,9 +365,10 @@ pub(crate) fn expand(scanned: &Scanned, budget: &StepBudget<'_>) -> Expanded {
             }
             Expanded {
                 cut: too_many || empty && scanned.quotes,
-                words: match too_many {
-                    true => vec![Word::computed()],
-                    false => all.iter().map(|atoms| Word::from_atoms(atoms)).collect(),
+                words: if too_many {
+                    vec![Word::computed()]
+                } else {
+                    all.iter().map(|atoms| Word::from_atoms(atoms)).collect()
                 },
                 plain: Some(Word::from_atoms(&scanned.atoms)),
             }

@@ -304,5 +304,4 @@ impl Default for Policy {
 }
 
 #[cfg(test)]
-#[path = "policy/policy_tests.rs"]
 mod tests;

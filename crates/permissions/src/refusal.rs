@@ -443,5 +443,4 @@ impl From<Refusal> for Error {
 }
 
 #[cfg(test)]
-#[path = "refusal_tests.rs"]
 mod tests;

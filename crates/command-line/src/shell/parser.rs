@@ -113,9 +113,10 @@ impl Reader<'_> {
     /// Parses a list of at least one command.
     fn commands(&mut self) -> Result<List, ParseError> {
         let list = self.list()?;
-        match list.is_empty() {
-            true => Err(NOT_A_PROGRAM),
-            false => Ok(list),
+        if list.is_empty() {
+            Err(NOT_A_PROGRAM)
+        } else {
+            Ok(list)
         }
     }
 
@@ -365,9 +366,10 @@ impl Reader<'_> {
             }
             items.push(Item::Word(word));
         }
-        match items.is_empty() {
-            true => Err(NOT_A_PROGRAM),
-            false => Ok(Command::Simple(items)),
+        if items.is_empty() {
+            Err(NOT_A_PROGRAM)
+        } else {
+            Ok(Command::Simple(items))
         }
     }
 

@@ -86,9 +86,10 @@ impl Walk<'_> {
             edits,
         } = expression.effects;
         let names = found_names(expression.words);
-        let usage = match destroys || changes || edits {
-            true => PathUse::Write,
-            false => PathUse::Named,
+        let usage = if destroys || changes || edits {
+            PathUse::Write
+        } else {
+            PathUse::Named
         };
         for word in &expression.handed {
             self.named(word, usage);
@@ -306,9 +307,10 @@ fn found_names(words: &[Word]) -> Option<Vec<String>> {
 
 /// Returns the paths that a test matches. Its wildcards also match a leading dot.
 fn sought(test: &str, pattern: &str) -> Vec<Word> {
-    let pattern = match test.ends_with("regex") {
-        true => simple_regex(pattern),
-        false => pattern.to_owned(),
+    let pattern = if test.ends_with("regex") {
+        simple_regex(pattern)
+    } else {
+        pattern.to_owned()
     };
     let start = pattern.rfind('/').map_or(0, |slash| slash + 1);
     let (above, name) = pattern.split_at(start);

@@ -209,9 +209,10 @@ impl Walk<'_> {
                 continue;
             };
             let second = number > 0 && tables::SECOND_WRITTEN.contains(&base);
-            let usage = match prints {
-                true => PathUse::Read,
-                false => usage(base, edits || second, last == Some(*at)),
+            let usage = if prints {
+                PathUse::Read
+            } else {
+                usage(base, edits || second, last == Some(*at))
             };
             if base == "dd" {
                 self.dd(word);
@@ -367,9 +368,10 @@ impl Walk<'_> {
             if text.len() < 3 {
                 continue;
             }
-            let mut pieces = match code {
-                true => word.split(|c| c.is_whitespace() || CODE_MARKS.contains(c)),
-                false => word.split(|c| PATH_MARKS.contains(c)),
+            let mut pieces = if code {
+                word.split(|c| c.is_whitespace() || CODE_MARKS.contains(c))
+            } else {
+                word.split(|c| PATH_MARKS.contains(c))
             };
             if pieces.len() == 1 {
                 pieces.clear();

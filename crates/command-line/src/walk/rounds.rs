@@ -99,9 +99,10 @@ impl<'a> Walk<'a> {
         for _ in 0..MAX_ROUNDS {
             self.dirs.merge(before.dirs.clone());
             let reached = self.state();
-            let goes_on = match before.dirs.unknown {
-                true => reached.counts != before.counts,
-                false => reached.counts != before.counts || reached.dirs.exceeds(&before.dirs),
+            let goes_on = if before.dirs.unknown {
+                reached.counts != before.counts
+            } else {
+                reached.counts != before.counts || reached.dirs.exceeds(&before.dirs)
             };
             if !goes_on || !self.budget.charge(self.dirs.weight()) {
                 return;
@@ -190,14 +191,12 @@ impl<'a> Walk<'a> {
         let from = self.findings.mark();
         let mut recursive = false;
         self.rounds(|walk| {
-            match walk.functions.begin(function, walk.dirs.clone()) {
-                true => {
-                    walk.redirects(definition.redirects.iter(), stdin, false);
-                    walk.compound(&definition.body, stdin);
-                }
-                false => walk
-                    .findings
-                    .not_understood(ParseError("functions in it call one another too deep")),
+            if walk.functions.begin(function, walk.dirs.clone()) {
+                walk.redirects(definition.redirects.iter(), stdin, false);
+                walk.compound(&definition.body, stdin);
+            } else {
+                walk.findings
+                    .not_understood(ParseError("functions in it call one another too deep"));
             }
             match walk.functions.end() {
                 Some(reached) => walk.dirs.merge(reached),

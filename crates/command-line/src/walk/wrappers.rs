@@ -22,12 +22,13 @@ impl Walk<'_> {
         let dirs = self.dirs.clone();
         let ran = self.launched(row, launch, words, stdin);
         // These run built-ins too, in the shell itself: `command cd dir`.
-        match ["command", "builtin", "time"]
+        if ["command", "builtin", "time"]
             .iter()
             .any(|name| row.is(name))
         {
-            true => self.dirs.merge(dirs),
-            false => self.dirs = dirs,
+            self.dirs.merge(dirs);
+        } else {
+            self.dirs = dirs;
         }
         ran
     }

@@ -479,9 +479,10 @@ fn assigns(text: &str) -> bool {
 
 /// Returns the variables that a calculation may set.
 pub(crate) fn assigned(text: &str) -> Vec<String> {
-    match assigns(text) {
-        true => names(text).collect(),
-        false => Vec::new(),
+    if assigns(text) {
+        names(text).collect()
+    } else {
+        Vec::new()
     }
 }
 

@@ -305,5 +305,4 @@ fn as_text_if<S: Serializer>(hash: &Option<ContentHash>, to: S) -> Result<S::Ok,
 }
 
 #[cfg(test)]
-#[path = "effect_tests.rs"]
 mod tests;

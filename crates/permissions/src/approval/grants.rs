@@ -216,9 +216,10 @@ impl Grants {
             };
             let (mut yes, mut no) = (None, None);
             for kept in self.applying(&store, &question.session, now).filter(covers) {
-                match kept.grant.approved {
-                    true => yes = yes.or(Some(kept.grant.id)),
-                    false => no = Some(kept.grant.clone()),
+                if kept.grant.approved {
+                    yes = yes.or(Some(kept.grant.id));
+                } else {
+                    no = Some(kept.grant.clone());
                 }
             }
             // If a no covers it too, a yes does not save the question.

@@ -326,5 +326,4 @@ impl fmt::Display for Question {
 }
 
 #[cfg(test)]
-#[path = "question_tests.rs"]
 mod tests;

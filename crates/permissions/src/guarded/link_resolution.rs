@@ -108,9 +108,10 @@ impl LinkResolution {
 
     /// Rewrites the error to the path that the caller gave.
     pub(super) fn with_given_path(&self, operation: Operation, error: Error) -> Error {
-        match self.moved() {
-            true => error.as_part_of(operation, &self.given),
-            false => error,
+        if self.moved() {
+            error.as_part_of(operation, &self.given)
+        } else {
+            error
         }
     }
 

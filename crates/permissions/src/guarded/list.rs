@@ -143,9 +143,10 @@ impl<B: Backend> Guarded<B> {
         }
         let options = StatOptions::default().links(Links::Refuse);
         let entry = self.backend().stat(at, options).await?;
-        match entry.is_dir() {
-            true => Ok((Kind::Directory, None)),
-            false => Ok((Kind::File, entry.size)),
+        if entry.is_dir() {
+            Ok((Kind::Directory, None))
+        } else {
+            Ok((Kind::File, entry.size))
         }
     }
 
@@ -219,9 +220,10 @@ impl<B: Backend> Guarded<B> {
     /// caller's if no link changed the paths.
     fn excluded(&self, op: Op, callers: &Exclude, route: &LinkResolution) -> Exclude {
         let ours = self.policy.exclude(op);
-        match route.moved() {
-            true => ours.clone(),
-            false => callers.and(ours),
+        if route.moved() {
+            ours.clone()
+        } else {
+            callers.and(ours)
         }
     }
 

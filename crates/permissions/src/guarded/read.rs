@@ -102,9 +102,10 @@ impl<B: Backend> Guarded<B> {
 
     /// Refuses a path that a listing would hide.
     fn visible(&self, gate: &Gate<'_, B>, route: &LinkResolution) -> Result<()> {
-        match self.hides(Op::Ls, route.given()) || self.hides(Op::Ls, route.at()) {
-            true => Err(gate.hidden(Op::Ls, route.given())),
-            false => Ok(()),
+        if self.hides(Op::Ls, route.given()) || self.hides(Op::Ls, route.at()) {
+            Err(gate.hidden(Op::Ls, route.given()))
+        } else {
+            Ok(())
         }
     }
 

@@ -240,9 +240,10 @@ impl<B: Backend> Guarded<B> {
         (entry, intent): (&Entry, Option<Intent>),
     ) -> Result<()> {
         // Entries hidden from listings are not named here either.
-        let shown = match self.hides(Op::Ls, &entry.path) {
-            true => route.given().clone(),
-            false => entry.path.rebase(route.at(), route.given())?,
+        let shown = if self.hides(Op::Ls, &entry.path) {
+            route.given().clone()
+        } else {
+            entry.path.rebase(route.at(), route.given())?
         };
         for access in intent.into_iter().flat_map(Intent::accesses) {
             gate.check_inside(access, &shown, top)?;
@@ -252,9 +253,10 @@ impl<B: Backend> Guarded<B> {
 }
 
 fn kind_of(entry: &Entry) -> Kind {
-    match entry.is_dir() && !entry.link {
-        true => Kind::Directory,
-        false => Kind::File,
+    if entry.is_dir() && !entry.link {
+        Kind::Directory
+    } else {
+        Kind::File
     }
 }
 

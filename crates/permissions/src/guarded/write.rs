@@ -246,9 +246,10 @@ impl<B: Backend> Guarded<B> {
         };
         gate.check_size(Op::Edit, route, after.len() as u64)?;
         let hash = ContentHash::of(&before);
-        let effect = match is_small(&before) && is_small(&after) {
-            true => Effect::diff(given.as_str(), &before, &after),
-            false => Effect::None,
+        let effect = if is_small(&before) && is_small(&after) {
+            Effect::diff(given.as_str(), &before, &after)
+        } else {
+            Effect::None
         };
         gate.ask(effect, QuestionDetails::bound_to(route.at(), hash))
             .await?;

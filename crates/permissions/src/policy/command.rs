@@ -137,9 +137,10 @@ impl Policy {
         // is checked against the mounts.
         let verdict = if used {
             // For a glob, the path is the directory it starts in.
-            let kind = match named.glob {
-                true => Kind::Directory,
-                false => Kind::File,
+            let kind = if named.glob {
+                Kind::Directory
+            } else {
+                Kind::File
             };
             self.judge_unprotected(op, &named.path, kind, None, named.inside)
         } else if op == Op::Read && named.usage != PathUse::Possible && named.text.starts_with('/')
@@ -201,9 +202,10 @@ pub(crate) fn description(verdict: &Verdict) -> String {
 /// Converts a denial into a refusal. `shown` is the target as the caller knows it.
 pub(crate) fn refusal(op: Op, shown: &Target, verdict: &Verdict, same: bool) -> Refusal {
     if let Reason::Refused(refusal) = &verdict.decisive().reason {
-        return match same {
-            true => (**refusal).clone(),
-            false => retargeted(refusal, op, shown),
+        return if same {
+            (**refusal).clone()
+        } else {
+            retargeted(refusal, op, shown)
         };
     }
     Refusal::Rule {

@@ -124,9 +124,10 @@ impl Protected {
         };
         self.0.iter().any(lies).then(|| {
             let own = !named.glob || named.text.contains("/**/");
-            match own && here.starts_with(&named.path) {
-                true => question(),
-                false => vote(),
+            if own && here.starts_with(&named.path) {
+                question()
+            } else {
+                vote()
             }
         })
     }

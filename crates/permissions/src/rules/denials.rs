@@ -118,9 +118,10 @@ impl Denials {
                 .chars()
                 .rev()
                 .collect();
-            let found = match start.is_empty() && !end.is_empty() {
-                true => beginning(&self.by_end, &end).find_map(|number| attempt(number, from)),
-                false => beginning(&self.by_start, start).find_map(|number| attempt(number, from)),
+            let found = if start.is_empty() && !end.is_empty() {
+                beginning(&self.by_end, &end).find_map(|number| attempt(number, from))
+            } else {
+                beginning(&self.by_start, start).find_map(|number| attempt(number, from))
             };
             if found.is_some() {
                 return found;
