@@ -21,7 +21,7 @@ use crate::dist::archive::Member;
 use crate::dist::licences::Built;
 use crate::sealed::Sealed;
 use crate::workspace::{Workspace, host_target};
-use crate::{agent, flags, process, test_all};
+use crate::{agent, flags, process};
 
 /// The package, and its program.
 const PACKAGE: &str = "agentbox-cli";
@@ -45,13 +45,9 @@ const COMPLETIONS: &[(&str, &str)] = &[
     ("zsh", "_agentbox"),
 ];
 
-/// Builds the agents and the program and packs everything, or tests an existing
-/// archive.
+/// Builds the agents and the program and packs everything.
 pub(crate) fn run(flags: &flags::Dist) -> Result<bool> {
     let workspace = Workspace::discover()?;
-    if let Some(archive) = &flags.check {
-        return test_all::try_archive(&workspace, archive);
-    }
     let host = host_target(&workspace)?;
     let target = workspace.metadata()?.target_directory;
     let output = flags.output.clone().unwrap_or_else(|| target.join("dist"));
@@ -93,11 +89,11 @@ fn choose(workspace: &Workspace, cpu: &str, host: &str) -> Result<Result<String,
     }
     let [musl, gnu] = ["musl", "gnu"].map(|libc| format!("{cpu}-unknown-linux-{libc}"));
     let linker = format!("{cpu}-linux-gnu-gcc");
-    if is_installed(workspace, &musl)? {
+    if workspace.has_target(&musl)? {
         // Rust's own linker is sufficient for it.
         return Ok(Ok(musl));
     }
-    if is_installed(workspace, &gnu)?
+    if workspace.has_target(&gnu)?
         && process::succeeds(workspace.command(&linker)?.arg("--version"))
     {
         return Ok(Ok(gnu));
@@ -105,13 +101,6 @@ fn choose(workspace: &Workspace, cpu: &str, host: &str) -> Result<Result<String,
     Ok(Err(format!(
         "its target is not installed; run `rustup target add {musl}`"
     )))
-}
-
-/// Whether the toolchain has a target's standard library.
-fn is_installed(workspace: &Workspace, target: &str) -> Result<bool> {
-    let mut rustc = workspace.command("rustc")?;
-    let place = process::output(rustc.args(["--print", "target-libdir", "--target", target]))?;
-    Ok(Path::new(place.trim()).is_dir())
 }
 
 fn embed(workspace: &Workspace, arch: &str, target: &str, agents: &Path) -> Result<()> {
@@ -153,9 +142,10 @@ fn build(
     target: &Path,
     agents: &Path,
 ) -> Result<PathBuf> {
-    let (profile, directory) = match flags.dev {
-        true => ("dev", "debug"),
-        false => ("release", "release"),
+    let (profile, directory) = if flags.dev {
+        ("dev", "debug")
+    } else {
+        ("release", "release")
     };
     let place = target.join("dist-build");
     let sealed = Sealed::new(workspace)?;

@@ -53,7 +53,10 @@ fn run(flags: Xtask) -> Result<bool> {
         XtaskCmd::Tidy(flags) => tidy::run(&flags),
         XtaskCmd::Api(flags) => api::run(&flags),
         XtaskCmd::Agent(flags) => agent::run(&flags),
-        XtaskCmd::Dist(flags) => dist::run(&flags),
+        XtaskCmd::Dist(flags) => match &flags.check {
+            Some(archive) => test_all::try_archive(archive),
+            None => dist::run(&flags),
+        },
         XtaskCmd::Bench(flags) => bench::run(&flags),
     }
 }

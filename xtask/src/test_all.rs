@@ -20,6 +20,7 @@ mod postgres;
 mod report;
 mod root;
 mod semver;
+mod stage;
 
 use std::time::Instant;
 
@@ -28,246 +29,156 @@ use anyhow::Result;
 pub(crate) use crate::test_all::dist::try_archive;
 use crate::test_all::plan::Plan;
 use crate::test_all::report::{Entry, Report};
+use crate::test_all::stage::{Ctx, Outcome, Stage, Tier, stage};
 use crate::workspace::Workspace;
 use crate::{flags, process, provision, tidy};
 
 /// All stages, in execution order.
 const STAGES: &[Stage] = &[
+    stage("fmt", "sources are formatted", Tier::Quick, cargo::fmt),
+    stage("clippy", "no lint warns", Tier::Quick, cargo::clippy),
+    stage("tidy", "the project's own rules hold", Tier::Quick, |ctx| {
+        tidy_stage(&ctx.workspace)
+    }),
+    stage(
+        "test",
+        "unit and integration tests",
+        Tier::Quick,
+        cargo::test,
+    ),
+    stage(
+        "doctest",
+        "code in the documentation",
+        Tier::Quick,
+        cargo::doctest,
+    ),
+    stage("doc", "rustdoc without warnings", Tier::Default, cargo::doc),
+    stage(
+        "api",
+        "what libraries offer is what docs/api says",
+        Tier::Default,
+        cargo::api,
+    ),
+    stage(
+        "examples",
+        "every example runs",
+        Tier::Default,
+        examples::run,
+    ),
+    stage(
+        "consumers",
+        "published crates alone, and the code in Markdown as pasted",
+        Tier::Default,
+        consumers::run,
+    ),
+    stage(
+        "package",
+        "a project uses the packages as they are released",
+        Tier::Full,
+        package::run,
+    ),
+    stage(
+        "semver",
+        "no release is broken without its version saying so",
+        Tier::Full,
+        semver::run,
+    ),
     Stage {
-        name: "fmt",
-        what: "sources are formatted",
-        tier: Tier::Quick,
-        tools: &[],
-        extras: &[],
-        run: cargo::fmt,
-    },
-    Stage {
-        name: "clippy",
-        what: "no lint warns",
-        tier: Tier::Quick,
-        tools: &[],
-        extras: &[],
-        run: cargo::clippy,
-    },
-    Stage {
-        name: "tidy",
-        what: "the project's own rules hold",
-        tier: Tier::Quick,
-        tools: &[],
-        extras: &[],
-        run: |ctx| tidy_stage(&ctx.workspace),
-    },
-    Stage {
-        name: "test",
-        what: "unit and integration tests",
-        tier: Tier::Quick,
-        tools: &[],
-        extras: &[],
-        run: cargo::test,
-    },
-    Stage {
-        name: "doctest",
-        what: "code in the documentation",
-        tier: Tier::Quick,
-        tools: &[],
-        extras: &[],
-        run: cargo::doctest,
-    },
-    Stage {
-        name: "doc",
-        what: "rustdoc without warnings",
-        tier: Tier::Default,
-        tools: &[],
-        extras: &[],
-        run: cargo::doc,
-    },
-    Stage {
-        name: "api",
-        what: "what libraries offer is what docs/api says",
-        tier: Tier::Default,
-        tools: &[],
-        extras: &[],
-        run: cargo::api,
-    },
-    Stage {
-        name: "examples",
-        what: "every example runs",
-        tier: Tier::Default,
-        tools: &[],
-        extras: &[],
-        run: examples::run,
-    },
-    Stage {
-        name: "consumers",
-        what: "published crates alone, and the code in Markdown as pasted",
-        tier: Tier::Default,
-        tools: &[],
-        extras: &[],
-        run: consumers::run,
-    },
-    Stage {
-        name: "package",
-        what: "a project uses the packages as they are released",
-        tier: Tier::Full,
-        tools: &[],
-        extras: &[],
-        run: package::run,
-    },
-    Stage {
-        name: "semver",
-        what: "no release is broken without its version saying so",
-        tier: Tier::Full,
-        tools: &[],
-        extras: &[],
-        run: semver::run,
-    },
-    Stage {
-        name: "deny",
-        what: "licences, bans and sources of dependencies",
-        tier: Tier::Full,
         tools: &["cargo-deny"],
-        extras: &[],
-        run: cargo::deny,
+        ..stage(
+            "deny",
+            "licences, bans and sources of dependencies",
+            Tier::Full,
+            cargo::deny,
+        )
     },
     Stage {
-        name: "postgres",
-        what: "a real PostgreSQL keeps our documents",
-        tier: Tier::Default,
         tools: &["psql", "pg_createcluster"],
-        extras: &[],
-        run: postgres::run,
+        ..stage(
+            "postgres",
+            "a real PostgreSQL keeps our documents",
+            Tier::Default,
+            postgres::run,
+        )
     },
+    stage(
+        "root",
+        "full disks, other file systems, files of others",
+        Tier::Default,
+        root::run,
+    ),
+    stage(
+        "agent",
+        "the program for sandboxes, static and small",
+        Tier::Default,
+        agent::run,
+    ),
     Stage {
-        name: "root",
-        what: "full disks, other file systems, files of others",
-        tier: Tier::Default,
-        tools: &[],
-        extras: &[],
-        run: root::run,
-    },
-    Stage {
-        name: "agent",
-        what: "the program for sandboxes, static and small",
-        tier: Tier::Default,
-        tools: &[],
-        extras: &[],
-        run: agent::run,
-    },
-    Stage {
-        name: "dist",
-        what: "a release works where there is only a C library",
-        tier: Tier::Full,
         tools: &["docker", "busybox"],
         extras: &["dockerd"],
-        run: dist::run,
+        ..stage(
+            "dist",
+            "a release works where there is only a C library",
+            Tier::Full,
+            dist::run,
+        )
     },
     Stage {
-        name: "docker",
-        what: "sandboxes in containers of a real daemon",
-        tier: Tier::Default,
         tools: &["docker", "/usr/bin/python3", "node", "npm"],
         extras: &["dockerd", "debootstrap", "busybox"],
-        run: docker::run,
+        ..stage(
+            "docker",
+            "sandboxes in containers of a real daemon",
+            Tier::Default,
+            docker::run,
+        )
     },
     Stage {
-        name: "clients",
-        what: "MCP clients of others use the program",
-        tier: Tier::Default,
         tools: &["/usr/bin/python3", "node", "npm"],
-        extras: &[],
-        run: clients::run,
+        ..stage(
+            "clients",
+            "MCP clients of others use the program",
+            Tier::Default,
+            clients::run,
+        )
     },
     Stage {
-        name: "coverage",
-        what: "line coverage of each crate",
-        tier: Tier::Full,
-        tools: &[],
         extras: &["llvm-cov"],
-        run: coverage::run,
+        ..stage(
+            "coverage",
+            "line coverage of each crate",
+            Tier::Full,
+            coverage::run,
+        )
     },
     Stage {
-        name: "platforms",
-        what: "macOS, Windows and ARM are compiled",
-        tier: Tier::Full,
-        tools: &[],
         extras: platforms::TARGETS,
-        run: platforms::run,
+        ..stage(
+            "platforms",
+            "macOS, Windows and ARM are compiled",
+            Tier::Full,
+            platforms::run,
+        )
     },
     Stage {
-        name: "everyday",
-        what: "command lines of other projects are not refused",
-        tier: Tier::Full,
         tools: &["node", "npm"],
-        extras: &[],
-        run: everyday::run,
+        ..stage(
+            "everyday",
+            "command lines of other projects are not refused",
+            Tier::Full,
+            everyday::run,
+        )
     },
     Stage {
-        name: "fuzz",
-        what: "a short run of each fuzz target",
-        tier: Tier::Full,
         tools: &["c++"],
-        extras: &[],
-        run: fuzz::run,
+        ..stage(
+            "fuzz",
+            "a short run of each fuzz target",
+            Tier::Full,
+            fuzz::run,
+        )
     },
 ];
-
-/// The extent of a run. Each tier includes the stages of the previous ones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Tier {
-    /// `--quick`: no extra tools, little time.
-    Quick,
-    /// Everything that tests the product. No tool is compiled for it.
-    Default,
-    /// `--full`: also tools that inspect the code, and frameworks that use the program.
-    Full,
-}
-
-/// One check of `test-all`.
-#[derive(Debug)]
-struct Stage {
-    /// The name for `--only` and `--require`.
-    name: &'static str,
-    /// A short description of the property it checks.
-    what: &'static str,
-    /// The smallest tier that includes it.
-    tier: Tier,
-    /// Required programs. Without them the stage is skipped. Those that `provision`
-    /// knows can be installed.
-    tools: &'static [&'static str],
-    /// Optional programs that `provision` installs for it.
-    extras: &'static [&'static str],
-    run: fn(&Ctx) -> Result<Outcome>,
-}
-
-/// The context passed to every stage.
-#[derive(Debug)]
-struct Ctx {
-    workspace: Workspace,
-    /// Whether `--full` was given.
-    is_full: bool,
-    /// Whether property tests and fuzzing try new inputs instead of fixed ones.
-    is_random: bool,
-    /// Whether missing tools are installed, with `--provision`.
-    is_provisioning: bool,
-}
-
-/// The result of a stage, with a note for the table. An error counts as a failure.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Outcome {
-    Passed(String),
-    Failed(String),
-    Skipped(String),
-}
-
-impl Outcome {
-    /// Passes with `note`, unless some of several checks have failed.
-    fn unless_failed(failed: &[&str], note: String) -> Self {
-        match failed {
-            [] => Self::Passed(note),
-            _ => Self::Failed(format!("{} failed: {}", failed.len(), failed.join(", "))),
-        }
-    }
-}
 
 /// Runs the selected stages and returns whether none of them failed.
 pub(crate) fn run(flags: &flags::TestAll) -> Result<bool> {
@@ -351,23 +262,10 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_is_named() {
-        let note = "3 run".to_owned();
-        let passed = Outcome::Passed(note.clone());
-        assert_eq!(Outcome::unless_failed(&[], note.clone()), passed);
-        let failed = Outcome::Failed("2 failed: a, b".to_owned());
-        assert_eq!(Outcome::unless_failed(&["a", "b"], note), failed);
-    }
-
-    #[test]
     fn a_stage_whose_tool_is_missing_is_skipped() {
         let stage = Stage {
-            name: "x",
-            what: "y",
-            tier: Tier::Default,
             tools: &["no-such-program-here"],
-            extras: &[],
-            run: |_| bail!("must not run"),
+            ..stage("x", "y", Tier::Default, |_| bail!("must not run"))
         };
         let ctx = Ctx {
             workspace: Workspace::discover().unwrap(),

@@ -3,7 +3,7 @@
 
 use anyhow::{Result, ensure};
 
-use crate::test_all::{Ctx, Outcome};
+use crate::test_all::stage::{Ctx, Outcome};
 use crate::{agent, process};
 
 pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {

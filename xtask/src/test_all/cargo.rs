@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use crate::api::{self, Compared};
 use crate::process;
-use crate::test_all::{Ctx, Outcome};
+use crate::test_all::stage::{Ctx, Outcome};
 
 /// Creates a command for a subcommand on all packages with all features.
 ///

@@ -15,7 +15,7 @@ use anyhow::Result;
 use self::project::{Program, Project};
 use crate::metadata::Package;
 use crate::process;
-use crate::test_all::{Ctx, Outcome};
+use crate::test_all::stage::{Ctx, Outcome};
 
 /// Crates that are used together without our other crates, and a program that uses
 /// them.

@@ -16,7 +16,7 @@ use anyhow::{Context as _, Result};
 
 use crate::metadata::Package;
 use crate::test_all::cargo::{TestProgram, run_tests, steady};
-use crate::test_all::{Ctx, Outcome};
+use crate::test_all::stage::{Ctx, Outcome};
 use crate::tidy::{is_test_source, lines_before_tests};
 use crate::{process, table};
 

@@ -17,7 +17,7 @@ use crate::test_all::cargo::cargo;
 use crate::test_all::docker::Docker;
 use crate::test_all::docker::daemon::{Daemon, Found};
 use crate::test_all::docker::images::{self, Root};
-use crate::test_all::{Ctx, Outcome};
+use crate::test_all::stage::{Ctx, Outcome};
 use crate::workspace::{Workspace, host_target};
 use crate::{agent, dist, process};
 
@@ -66,10 +66,11 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
 }
 
 /// Tests an archive of `cargo xtask dist`.
-pub(crate) fn try_archive(workspace: &Workspace, archive: &Path) -> Result<bool> {
-    match Daemon::find(workspace)? {
+pub(crate) fn try_archive(archive: &Path) -> Result<bool> {
+    let workspace = Workspace::discover()?;
+    match Daemon::find(&workspace)? {
         Found::Daemon(daemon) => {
-            let tried = try_with(&Docker::new(workspace, &daemon), archive)?;
+            let tried = try_with(&Docker::new(&workspace, &daemon), archive)?;
             println!("{}: {tried}", archive.display());
             Ok(true)
         }

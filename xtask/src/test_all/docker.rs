@@ -20,7 +20,7 @@ use crate::process;
 use crate::test_all::cargo::{TestProgram, TestRun, cargo, run_tests};
 use crate::test_all::clients::{self, Containers};
 use crate::test_all::docker::daemon::{Daemon, Found};
-use crate::test_all::{Ctx, Outcome};
+use crate::test_all::stage::{Ctx, Outcome};
 use crate::workspace::Workspace;
 
 /// The labels of sandbox containers, and of images that were built for them.
@@ -152,36 +152,36 @@ impl<'c> Docker<'c> {
     /// Returns our containers and images, by readable names. On a private daemon, all
     /// of them are ours.
     pub(super) fn things(&self) -> Result<BTreeSet<String>> {
-        let containers = "container {{.Names}} of {{.Image}}";
-        let images = "image {{.Repository}}:{{.Tag}} {{.ID}}";
-        let (sandboxes, runtimes) = (
-            format!("label={SANDBOX_LABEL}"),
-            format!("label={RUNTIME_LABEL}"),
-        );
-        let lists: [&[&str]; 3] = match self.is_private {
-            true => [
-                &["ps", "--all", "--format", containers],
-                &["images", "--format", images],
-                &["volume", "ls", "--format", "volume {{.Name}}"],
-            ],
-            false => [
+        let lists: [(&[&str], &str); 3] = [
+            (
                 &[
-                    "ps", "--all", "--format", containers, "--filter", &sandboxes,
-                ],
-                &["images", "--format", images, "--filter", &runtimes],
-                &[
-                    "volume",
-                    "ls",
+                    "ps",
+                    "--all",
                     "--format",
-                    "volume {{.Name}}",
-                    "--filter",
-                    &sandboxes,
+                    "container {{.Names}} of {{.Image}}",
                 ],
-            ],
-        };
+                SANDBOX_LABEL,
+            ),
+            (
+                &[
+                    "images",
+                    "--format",
+                    "image {{.Repository}}:{{.Tag}} {{.ID}}",
+                ],
+                RUNTIME_LABEL,
+            ),
+            (
+                &["volume", "ls", "--format", "volume {{.Name}}"],
+                SANDBOX_LABEL,
+            ),
+        ];
         let mut things = BTreeSet::new();
-        for list in lists {
-            let listed = process::output(&mut self.command(list)?)?;
+        for (list, label) in lists {
+            let mut command = self.command(list)?;
+            if !self.is_private {
+                command.args(["--filter", &format!("label={label}")]);
+            }
+            let listed = process::output(&mut command)?;
             things.extend(listed.lines().map(String::from));
         }
         Ok(things)

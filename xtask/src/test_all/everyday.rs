@@ -14,7 +14,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::process;
 use crate::test_all::cargo::{cargo, run_tests};
-use crate::test_all::{Ctx, Outcome};
+use crate::test_all::stage::{Ctx, Outcome};
 use crate::workspace::Workspace;
 
 /// Crates that include the sources of C libraries with their build files.

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 
 use crate::process;
 use crate::test_all::cargo::cargo;
-use crate::test_all::{Ctx, Outcome};
+use crate::test_all::stage::{Ctx, Outcome};
 
 /// The package with the examples.
 const PACKAGE: &str = "examples";

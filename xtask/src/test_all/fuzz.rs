@@ -16,7 +16,7 @@ use std::thread;
 use anyhow::{Context as _, Result};
 
 use crate::process;
-use crate::test_all::{Ctx, Outcome};
+use crate::test_all::stage::{Ctx, Outcome};
 use crate::workspace::host_target;
 
 /// Number of inputs in a short run.

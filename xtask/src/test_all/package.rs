@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::metadata::Package;
 use crate::process;
-use crate::test_all::{Ctx, Outcome};
+use crate::test_all::stage::{Ctx, Outcome};
 
 /// The dependencies of the project, besides tokio.
 const DEPENDENCIES: &[&str] = &[

@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 
 use crate::flags;
 use crate::test_all::report::Entry;
-use crate::test_all::{Outcome, Stage, Tier};
+use crate::test_all::stage::{Outcome, Stage, Tier};
 
 /// The validated values of `--only`, `--quick`, `--full` and `--require`.
 #[derive(Debug)]

@@ -7,7 +7,7 @@
 use anyhow::Result;
 
 use crate::process;
-use crate::test_all::{Ctx, Outcome};
+use crate::test_all::stage::{Ctx, Outcome};
 
 /// Targets of macOS and Windows, for all crates except [`LINUX_ONLY`].
 const FOREIGN: &[&str] = &["x86_64-apple-darwin", "x86_64-pc-windows-gnu"];

@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result};
 
 use crate::process;
 use crate::test_all::cargo::{cargo, run_tests};
-use crate::test_all::{Ctx, Outcome};
+use crate::test_all::stage::{Ctx, Outcome};
 use crate::workspace::Workspace;
 
 /// Debian's directory for the programs of servers, with one subdirectory per version.

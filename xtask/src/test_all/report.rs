@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::table;
-use crate::test_all::Outcome;
+use crate::test_all::stage::Outcome;
 
 /// The result of one stage.
 #[derive(Debug)]

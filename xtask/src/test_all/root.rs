@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 use anyhow::Result;
 
 use crate::test_all::cargo::{cargo, run_tests};
-use crate::test_all::{Ctx, Outcome};
+use crate::test_all::stage::{Ctx, Outcome};
 
 pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     // The entry is owned by the user of this process.

@@ -6,7 +6,7 @@
 use anyhow::Result;
 
 use crate::metadata::Package;
-use crate::test_all::{Ctx, Outcome};
+use crate::test_all::stage::{Ctx, Outcome};
 use crate::{process, provision};
 
 const TOOL: &str = "cargo-semver-checks";

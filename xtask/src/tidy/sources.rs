@@ -11,6 +11,9 @@ const MAX_LINES: usize = 800;
 /// Markers of unfinished work.
 const LEFTOVERS: &[&str] = &["todo!(", "unimplemented!(", concat!("FIX", "ME")];
 
+/// The level of findings about `#[path]`.
+const MODULE_PATH: fn(&str, &'static str) -> Finding = Finding::warning;
+
 /// Applies all rules to one source file.
 pub(super) fn check(file: &TextFile) -> Vec<Finding> {
     let path = file.path.as_str();
@@ -21,6 +24,7 @@ pub(super) fn check(file: &TextFile) -> Vec<Finding> {
     // String literals are not code: an example may show an unfinished program.
     let code = blank_strings(&file.text);
     found.extend(check_ignored(path, &code));
+    found.extend(check_module_paths(path, &code));
     if !is_test_source(path) {
         let lines = lines_before_tests(&code);
         found.extend(check_size(path, lines.len()));
@@ -60,6 +64,19 @@ fn check_ignored(path: &str, code: &str) -> Vec<Finding> {
     let silent = code.lines().enumerate().filter(|(_, line)| is_silent(line));
     silent
         .map(|(index, _)| Finding::error(path, "`#[ignore]` needs a reason").at(index))
+        .collect()
+}
+
+/// Checks that modules are in the files where the compiler looks for them.
+fn check_module_paths(path: &str, code: &str) -> Vec<Finding> {
+    if !path.starts_with("crates/") && !path.starts_with("xtask/") {
+        return Vec::new();
+    }
+    let lines = code.lines().enumerate();
+    let named = lines.filter(|(_, line)| line.trim_start().starts_with("#[path"));
+    let message = "`#[path]` hides where a module is; put it where its name says";
+    named
+        .map(|(index, _)| MODULE_PATH(path, message).at(index))
         .collect()
 }
 

@@ -58,9 +58,10 @@ pub(super) fn weigh(workspace: &Workspace, packages: &[Package]) -> Result<Vec<W
     let mut weights = Vec::new();
     for package in packages.iter().filter(|package| package.is_published()) {
         let (direct, all) = count(&tree(workspace, &package.name, &[])?);
-        let bare = match package.features.contains_key("default") {
-            true => Some(count(&tree(workspace, &package.name, &["--no-default-features"])?).1),
-            false => None,
+        let bare = if package.features.contains_key("default") {
+            Some(count(&tree(workspace, &package.name, &["--no-default-features"])?).1)
+        } else {
+            None
         };
         weights.push(Weight {
             package: package.name.clone(),

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use super::project::{Program, Project};
 use crate::metadata::Package;
 use crate::process;
-use crate::test_all::Ctx;
+use crate::test_all::stage::Ctx;
 
 const LIST: &str = r#"[dependencies]
 backend-core = "0.1"

@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result};
 
 use crate::metadata::Package;
-use crate::test_all::Ctx;
+use crate::test_all::stage::Ctx;
 
 /// A project to be written to the cache and built by cargo.
 #[derive(Debug)]

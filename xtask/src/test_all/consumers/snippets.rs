@@ -10,7 +10,7 @@ use super::project::{Program, Project};
 use crate::markdown;
 use crate::metadata::Package;
 use crate::process;
-use crate::test_all::Ctx;
+use crate::test_all::stage::Ctx;
 use crate::tidy::TextFile;
 
 /// A code block and its dependencies.
@@ -108,9 +108,10 @@ fn check_group(ctx: &Ctx, own: &[&Package], group: Vec<Snippet>) -> Result<Vec<S
     written.with_context(|| format!("the list of dependencies above {}", places[0]))?;
     // If a block has tests, they are compiled too.
     let has_tests = |it: &Program| it.source.contains("#[cfg(test)]");
-    let targets = match project.programs.iter().any(has_tests) {
-        true => "--all-targets",
-        false => "--bins",
+    let targets = if project.programs.iter().any(has_tests) {
+        "--all-targets"
+    } else {
+        "--bins"
     };
     if process::run(&mut project.cargo(ctx, &["check", "--keep-going", targets])?).is_ok() {
         return Ok(Vec::new());

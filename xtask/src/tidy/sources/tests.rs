@@ -111,6 +111,17 @@ fn an_ignored_test_needs_a_reason() {
 }
 
 #[test]
+fn modules_are_where_their_names_say() {
+    let text = "//! A.\n\n#[path = \"b.rs\"]\nmod a;\nconst A: &str = \"\n#[path]\";\n";
+    for path in [PATH, "crates/a/tests/it/main.rs", "xtask/src/a.rs"] {
+        let found = check_text(path, text);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].starts_with(&format!("{path}:3: warning: `#[path]`")));
+    }
+    assert_eq!(check_text("fuzz/fuzz_targets/a.rs", text), [""; 0]);
+}
+
+#[test]
 fn unfinished_code_is_refused_outside_tests() {
     for leftover in LEFTOVERS {
         let text = format!("//! A.\nfn f() {{\n    {leftover})\n}}\n");
