@@ -52,8 +52,8 @@ impl App {
     /// Opens the backend.
     pub(crate) async fn open(&self) -> Result<OpenBackend, Failure> {
         let opened = backend::open(&self.spec).await?;
-        for file in self.own_files() {
-            if let Some(directory) = opened.confined_above(&file) {
+        for file in self.policy_files() {
+            if let Some(directory) = opened.confined_directory_of(&file) {
                 let (file, directory) = (file.display(), directory.display());
                 return Err(Failure::usage(format!(
                     "{file} says what commands may do, and confined commands can change \
@@ -68,22 +68,21 @@ impl App {
     }
 
     /// Returns the files that define what the tools may do.
-    fn own_files(&self) -> Vec<PathBuf> {
+    fn policy_files(&self) -> Vec<PathBuf> {
         let rules = match self.rules.as_ref().map(|rules| &rules.source) {
             Some(Source::File(file, _)) => Some(file.clone()),
             Some(Source::Preset(_) | Source::Config) | None => None,
         };
-        // A config file created at the usual place would take effect at the next start.
-        let variables: Vec<_> = std::env::vars_os().collect();
         let config = self.config.file.clone().into_iter();
-        let all = config.chain(default_config_path(&variables)).chain(rules);
-        all.chain(self.spec.described_in().map(Path::to_path_buf))
+        // A config file created at the usual place would take effect at the next start.
+        let all = config.chain(default_config_path()).chain(rules);
+        all.chain(self.spec.definition_file().map(Path::to_path_buf))
             .collect()
     }
 
     /// Returns the paths of those files, as the tools know them.
     fn protected(&self, opened: &OpenBackend) -> Vec<VPath> {
-        let files = self.own_files();
+        let files = self.policy_files();
         files
             .iter()
             .flat_map(|file| opened.paths_of(file))
@@ -107,7 +106,7 @@ impl App {
     }
 
     /// Returns advice on how to allow an operation that needs approval.
-    pub(crate) fn allowing(&self, opened: &OpenBackend) -> &'static str {
+    pub(crate) fn approval_advice(&self, opened: &OpenBackend) -> &'static str {
         match (&opened.mounts, &self.rules) {
             (Some(_), None) => "set read_approval or write_approval = false for the mount",
             _ => "allow it in the rules",

@@ -14,7 +14,7 @@ use crate::exit::Failure;
 use crate::options::CommonOptions;
 use crate::runtime::{block_on, block_on_one_thread};
 
-const MORE: &str = "\
+const AFTER_HELP: &str = "\
 Every option can also be set by a variable (AGENTBOX_BACKEND for --backend) or in \
 the config file, ~/.config/agentbox/config.toml unless --config names another. A flag \
 outranks a variable, a variable the file.
@@ -26,7 +26,7 @@ backend cannot do it, 64 wrong usage, 130 ended by Ctrl-C.";
 ///
 /// Without a command: a console in which a person uses the tools that a model would.
 #[derive(Debug, Parser)]
-#[command(name = "agentbox", version, after_help = MORE)]
+#[command(name = "agentbox", version, after_help = AFTER_HELP)]
 pub(crate) struct Cli {
     #[command(flatten)]
     options: CommonOptions,

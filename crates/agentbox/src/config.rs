@@ -8,7 +8,7 @@ pub(crate) mod layers;
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use console_tools::{EditFormat, Options, Profile};
 use permissions::tool::ToolSettings;
@@ -19,6 +19,14 @@ use self::keys::KnownKeys;
 use self::layers::ForwardedVariable;
 use crate::backend::kind::{Kind, Tables};
 use crate::exit::Failure;
+use crate::files::{user_directory, user_directory_of};
+
+/// The variable that names the user's configuration directory, and its default below
+/// the home.
+const DIRECTORY: (&str, &str) = ("XDG_CONFIG_HOME", ".config");
+
+/// The name of the config file in this program's directory.
+const FILE_NAME: &str = "config.toml";
 
 /// The complete configuration.
 #[derive(Debug, Clone, Deserialize)]
@@ -88,10 +96,12 @@ impl Config {
         let mut environment = layers::environment(&variables, &known)?;
         let named = environment.remove("config");
         let named = file.or_else(|| named.as_ref().and_then(Value::as_str).map(PathBuf::from));
-        let file = match named {
-            Some(file) => Some(file),
-            None => default_config_path(&variables).filter(|file| file.is_file()),
-        };
+        let file = named.or_else(|| {
+            let named = |name: &str| variables.iter().find(|(known, _)| known == name);
+            let variable = |name: &str| Some(named(name)?.1.clone());
+            let directory = user_directory_of(variable, DIRECTORY.0, DIRECTORY.1)?;
+            Some(directory.join(FILE_NAME)).filter(|file| file.is_file())
+        });
         let mut table = defaults()?;
         let mut config = read(table.clone(), "the defaults")?;
         if let Some(file) = &file {
@@ -177,21 +187,14 @@ fn error_of_variable(
     })
 }
 
-/// Returns the default path of the config file.
-pub(crate) fn default_config_path(variables: &[(OsString, OsString)]) -> Option<PathBuf> {
-    Some(config_directory(variables)?.join("config.toml"))
+/// Returns the user's configuration directory for this program.
+pub(crate) fn config_directory() -> Option<PathBuf> {
+    user_directory(DIRECTORY.0, DIRECTORY.1)
 }
 
-/// Returns the user's configuration directory for this program.
-pub(crate) fn config_directory(variables: &[(OsString, OsString)]) -> Option<PathBuf> {
-    let variable = |wanted: &str| {
-        let mut found = variables.iter().filter(|(name, _)| name == wanted);
-        let (_, value) = found.next()?;
-        let path = Path::new(value);
-        path.is_absolute().then(|| path.to_path_buf())
-    };
-    let directory = variable("XDG_CONFIG_HOME").or_else(|| Some(variable("HOME")?.join(".config")));
-    Some(directory?.join("agentbox"))
+/// Returns the default path of the config file.
+pub(crate) fn default_config_path() -> Option<PathBuf> {
+    Some(config_directory()?.join(FILE_NAME))
 }
 
 #[cfg(test)]

@@ -25,9 +25,9 @@ use serde_json::Value;
 use self::language::{ParseError, Request};
 use self::reader::Reader;
 use self::reader::input::{Input, Prompt};
-use self::show::{Live, Screen};
+use self::show::{LiveOutput, Screen};
 use self::signals::{INTERRUPTED, Signal, Signals};
-use self::words::Until;
+use self::words::MissingInput;
 use crate::exit;
 use crate::files::user_directory;
 use crate::system::{self, TerminalState};
@@ -37,7 +37,7 @@ use crate::system::{self, TerminalState};
 pub(crate) struct Session {
     pub(crate) toolset: ToolsetBuilder,
     /// Advice on how to allow an operation that needs approval.
-    pub(crate) allowing: &'static str,
+    pub(crate) approval_advice: &'static str,
     /// The backend's specification, such as `local:DIR`. The prompt shows the part
     /// before the colon.
     pub(crate) backend: String,
@@ -76,7 +76,9 @@ async fn serve(session: Session, state: TerminalState) -> anyhow::Result<ExitCod
         let approver = ask::TerminalApprover::new(screen);
         session.toolset.approver(approver)
     } else {
-        session.toolset.approver(ask::NoTerminal(session.allowing))
+        session
+            .toolset
+            .approver(ask::NoTerminal(session.approval_advice))
     };
     let chat = toolset.build()?.conversation("console");
     let without_prompts = chat.approver(Strict);
@@ -225,9 +227,9 @@ impl Console {
         arguments: Value,
         tools: &Definitions,
     ) -> anyhow::Result<Next> {
-        let live = Live::new(self.screen, self.signals.interrupted());
+        let live = LiveOutput::new(self.screen, self.signals.interrupted());
         let (chat, without_prompts, screen) = (&self.chat, &self.without_prompts, self.screen);
-        let observer = Arc::<Live>::clone(&live);
+        let observer = Arc::<LiveOutput>::clone(&live);
         let calling = async {
             let preview = preview(without_prompts, tool, &arguments, tools).await;
             let reply = if screen.terminal {
@@ -269,13 +271,13 @@ impl Console {
 fn parse_error_text(error: ParseError) -> String {
     match error {
         ParseError::Invalid(why) => why,
-        ParseError::Incomplete(Until::Char(c)) => {
+        ParseError::Incomplete(MissingInput::Char(c)) => {
             format!("the command ends before its closing {c}; add it")
         }
-        ParseError::Incomplete(Until::Line(tag)) => {
+        ParseError::Incomplete(MissingInput::Line(tag)) => {
             format!("the text ends before the line {tag}; add it")
         }
-        ParseError::Incomplete(Until::Any) => {
+        ParseError::Incomplete(MissingInput::Any) => {
             "the command ends with a backslash; add what follows, or leave it out".to_owned()
         }
     }

@@ -1,5 +1,6 @@
 //! Files and directories that the user names.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -69,8 +70,22 @@ pub(crate) fn resolve_path(path: &str, directory: &Path) -> PathBuf {
 /// Returns this program's directory below the one that a variable names, such as
 /// `XDG_STATE_HOME`, or below `usual` in the home.
 pub(crate) fn user_directory(name: &str, usual: &str) -> Option<PathBuf> {
-    let path =
-        |name| Some(PathBuf::from(system::variable(name)?)).filter(|path| path.is_absolute());
+    user_directory_of(system::variable, name, usual)
+}
+
+/// Does the same with the given variables.
+pub(crate) fn user_directory_of(
+    variable: impl Fn(&str) -> Option<OsString>,
+    name: &str,
+    usual: &str,
+) -> Option<PathBuf> {
+    let path = |name| Some(PathBuf::from(variable(name)?)).filter(|path| path.is_absolute());
     let base = path(name).or_else(|| Some(path("HOME")?.join(usual)))?;
     Some(base.join("agentbox"))
+}
+
+/// Makes a path that the user wrote on the command line absolute.
+pub(crate) fn from_here(path: &str) -> String {
+    let here = std::env::current_dir().unwrap_or_default();
+    resolve_path(path, &here).to_string_lossy().into_owned()
 }

@@ -8,7 +8,7 @@ use toml::{Table, Value};
 
 use crate::backend::kind::{ALLOWED_DIRECTORIES, Kind};
 use crate::backend::spec;
-use crate::files::resolve_path;
+use crate::files::from_here;
 
 /// Options common to all commands.
 #[derive(Debug, Args)]
@@ -67,9 +67,8 @@ impl CommonOptions {
         });
         let mut layer: Table = given.collect();
         if !self.allow_dirs.is_empty() {
-            let here = std::env::current_dir().unwrap_or_default();
-            let absolute = |path: &String| resolve_path(path, &here).to_string_lossy().into_owned();
-            let paths: Vec<String> = self.allow_dirs.iter().map(absolute).collect();
+            let paths = self.allow_dirs.iter().map(|path| from_here(path));
+            let paths: Vec<String> = paths.collect();
             let local = Table::from_iter([(ALLOWED_DIRECTORIES.to_owned(), paths.into())]);
             layer.insert(Kind::Local.name().to_owned(), local.into());
         }

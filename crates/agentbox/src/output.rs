@@ -15,7 +15,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 }
 
 /// Writes text, with a line end if it has none.
-fn write_line(out: &mut dyn Write, text: &str) -> io::Result<()> {
+pub(crate) fn write_line(out: &mut dyn Write, text: &str) -> io::Result<()> {
     out.write_all(text.as_bytes())?;
     if !text.ends_with('\n') && !text.is_empty() {
         out.write_all(b"\n")?;
@@ -57,6 +57,16 @@ pub(crate) fn error(failure: &Failure) {
         let style = anstyle::AnsiColor::Red.on_default().bold();
         note(&format!("{style}error:{style:#} {}", sanitized(&message)));
     }
+}
+
+/// Formats names and texts as two columns.
+pub(crate) fn table<'t>(rows: impl Iterator<Item = (&'t str, String)>) -> String {
+    let rows: Vec<(&str, String)> = rows.collect();
+    let width = rows.iter().map(|(name, _)| name.len()).max();
+    let width = width.unwrap_or_default();
+    let bold = anstyle::Style::new().bold();
+    let line = |(name, text): &(&str, String)| format!("{bold}{name:width$}{bold:#}  {text}\n");
+    rows.iter().map(line).collect()
 }
 
 fn written(result: io::Result<()>) -> Result<(), Failure> {

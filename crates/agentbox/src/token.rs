@@ -153,8 +153,7 @@ fn create(file: &Path) -> Result<Option<String>, Failure> {
     {
         // Only the directory that `mcp-config` uses is created: any other may be a
         // typo.
-        let variables: Vec<_> = std::env::vars_os().collect();
-        if config_directory(&variables).as_deref() != Some(directory) {
+        if config_directory().as_deref() != Some(directory) {
             return Err(Failure::usage(format!(
                 "there is no directory {} for the token file; create it, or name another",
                 directory.display()

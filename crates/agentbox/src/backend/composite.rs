@@ -119,7 +119,7 @@ pub(super) async fn open(spec: &BackendSpec) -> Result<OpenBackend, Failure> {
         let (route, from) = route(part, &opened, &prefix, file)?;
         stop_actions.extend(opened.take_stop_actions());
         let shown = opened.host_dirs.iter();
-        host_dirs.extend(shown.filter_map(|one| moved(one, from.as_ref(), &prefix)));
+        host_dirs.extend(shown.filter_map(|one| translated(one, from.as_ref(), &prefix)));
         confined.append(&mut opened.confined);
         builder = builder.route(route);
     }
@@ -156,7 +156,7 @@ fn route(
 
 /// Translates a directory shown by one part into the paths of the whole tree. `from` is
 /// the part's directory that is mounted at `prefix`; without it, paths stay the same.
-fn moved(one: &HostDir, from: Option<&VPath>, prefix: &VPath) -> Option<HostDir> {
+fn translated(one: &HostDir, from: Option<&VPath>, prefix: &VPath) -> Option<HostDir> {
     let Some(from) = from else {
         return Some(one.clone());
     };

@@ -111,36 +111,34 @@ impl Settings {
         }
     }
 
+    /// Returns its own directory and the others that it reaches.
+    fn directories<'a>(&'a self, own: &'a Path) -> impl Iterator<Item = &'a Path> {
+        let allowed = self.allowed_directories.iter();
+        allowed.map(PathBuf::as_path).chain([own])
+    }
+
     /// Returns the directories shown, and where.
-    fn host_dirs(&self, directory: &Path) -> Vec<HostDir> {
-        let show = |host: PathBuf, at: Option<VPath>| {
-            Some(HostDir {
-                host,
-                at: at?,
-                commands: self.has_commands(),
-            })
+    fn host_dirs(&self, own: &Path) -> Vec<HostDir> {
+        let is_virtual = self.allowed_directories.is_empty();
+        let show = |directory: &Path| {
+            let host = directory.canonicalize().ok()?;
+            let at = if is_virtual {
+                VPath::root()
+            } else {
+                VPath::parse(host.to_str()?).ok()?
+            };
+            let commands = self.has_commands();
+            Some(HostDir { host, at, commands })
         };
-        let host = |directory: &Path| directory.canonicalize().ok();
-        if self.allowed_directories.is_empty() {
-            let all = host(directory).and_then(|host| show(host, Some(VPath::root())));
-            return all.into_iter().collect();
-        }
-        let allowed = self.allowed_directories.iter().map(PathBuf::as_path);
-        let all = allowed.chain([directory]).filter_map(|directory| {
-            let host = host(directory)?;
-            let at = host.to_str().and_then(|text| VPath::parse(text).ok());
-            show(host, at)
-        });
-        all.collect()
+        self.directories(own).filter_map(show).collect()
     }
 
     /// Returns the directories in which confined commands can change everything.
-    fn confined(&self, directory: &Path) -> Vec<PathBuf> {
+    fn confined(&self, own: &Path) -> Vec<PathBuf> {
         if self.confinement == ConfinementKind::Off || !self.has_commands() {
             return Vec::new();
         }
-        let own = self.allowed_directories.iter().map(PathBuf::as_path);
-        let own = own.chain([directory]).filter(|_| !self.read_only);
+        let own = self.directories(own).filter(|_| !self.read_only);
         let all = own.chain(self.write.iter().map(Path::new));
         all.filter_map(|directory| directory.canonicalize().ok())
             .collect()
@@ -180,10 +178,9 @@ pub(super) fn open(spec: &BackendSpec) -> Result<OpenBackend, Failure> {
     let settings: Settings = spec.settings()?;
     let directory = spec.directory()?.unwrap_or(Path::new("."));
     if !settings.allowed_directories.is_empty() {
-        let allowed = settings.allowed_directories.iter().map(PathBuf::as_path);
-        for directory in allowed.chain([directory]) {
-            check_spelling(directory)?;
-        }
+        settings
+            .directories(directory)
+            .try_for_each(check_spelling)?;
     }
     let backend = LocalBackend::builder(directory)
         .names(settings.names(spec.is_part())?)

@@ -84,7 +84,7 @@ impl OpenBackend {
     }
 
     /// Returns the directory above this file that confined commands can change.
-    pub(crate) fn confined_above(&self, file: &Path) -> Option<&Path> {
+    pub(crate) fn confined_directory_of(&self, file: &Path) -> Option<&Path> {
         let paths = host_paths(file);
         let mut directories = self.confined.iter().map(PathBuf::as_path);
         directories.find(|directory| paths.iter().any(|path| path.starts_with(directory)))

@@ -131,7 +131,7 @@ impl BackendSpec {
     }
 
     /// Returns the file that defines its directories and the permissions in them.
-    pub(crate) fn described_in(&self) -> Option<&Path> {
+    pub(crate) fn definition_file(&self) -> Option<&Path> {
         let is_described = matches!(self.kind, Kind::Composite | Kind::Mounts);
         self.file().ok().filter(|_| is_described)
     }

@@ -26,7 +26,7 @@ const SOURCE: Option<&str> = option_env!("AGENTBOX_AGENT_SOURCE");
 const PACKAGE: &str = "agentbox-sandbox-agent";
 
 /// No shared libraries, which an image may lack, and no relocations.
-const FLAGS: &str = "-C target-feature=+crt-static -C relocation-model=static";
+const RUSTFLAGS: &str = "-C target-feature=+crt-static -C relocation-model=static";
 
 /// The workspace's profile `agent`, for a source that does not define it.
 const PROFILE: &[&str] = &[
@@ -137,7 +137,7 @@ impl Install {
             .arg(directory)
             .arg("--target-dir")
             .arg(directory.join("target"))
-            .env("RUSTFLAGS", FLAGS)
+            .env("RUSTFLAGS", RUSTFLAGS)
             .env_remove("CARGO_ENCODED_RUSTFLAGS")
             .stdin(Stdio::null())
             // Standard output carries only the path of the agent.

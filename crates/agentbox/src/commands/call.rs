@@ -39,7 +39,7 @@ pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
     let opened = interrupts.unless(app.open()).await??;
     let toolset = app
         .toolset(&opened)
-        .approver(approval::terminal(app.allowing(&opened)))
+        .approver(approval::terminal(app.approval_advice(&opened)))
         .build();
     let chat = toolset?.conversation("call");
     let call = chat.call(&args.tool, arguments.as_str());

@@ -41,6 +41,18 @@ struct Part {
     verdict: Verdict,
 }
 
+/// A decision and its reasons.
+#[derive(Debug)]
+struct Explanation<'a> {
+    args: &'a Args,
+    rules: Rules,
+    /// The accesses of the operation.
+    parts: Vec<Part>,
+    /// The commands that a command line would run.
+    commands: Vec<String>,
+    decision: Action,
+}
+
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let rules = Rules::named(&args.rules)?;
     let policy = Policy::builder()
@@ -48,13 +60,19 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         .build();
     let (parts, commands) = parts(&policy, args)?;
     let decision = parts.iter().map(|part| part.verdict.action()).max();
-    let decision = decision.unwrap_or(Action::Deny);
+    let explanation = Explanation {
+        args,
+        rules,
+        parts,
+        commands,
+        decision: decision.unwrap_or(Action::Deny),
+    };
     if args.json {
-        output::print_json(&as_json(args, &rules, &parts, &commands, decision))?;
+        output::print_json(&explanation.as_json())?;
     } else {
-        output::print(&as_text(args, &rules, &parts, &commands, decision))?;
+        output::print(&explanation.as_text())?;
     }
-    Ok(ExitCode::from(match decision {
+    Ok(ExitCode::from(match explanation.decision {
         Action::Allow => exit::SUCCESS,
         Action::Deny => 1,
         Action::Ask => 2,
@@ -113,80 +131,71 @@ fn parts(policy: &Policy, args: &Args) -> Result<(Vec<Part>, Vec<String>), Failu
     Ok((intent.accesses().map(judge).collect(), Vec::new()))
 }
 
-/// Returns the question that the user would be asked.
-fn question(parts: &[Part], decision: Action) -> Option<String> {
-    if decision != Action::Ask {
-        return None;
-    }
-    let asking = |part: &&Part| part.verdict.action() == Action::Ask;
-    let asked = parts.iter().filter(asking);
-    let asked = asked.map(|part| Asked::new(part.access.op, part.access.target.clone()));
-    let mut question = Question::new("check", asked.collect());
-    for part in parts.iter().filter(asking) {
-        let (access, why) = (&part.access, part.verdict.decisive());
-        question = question.reason(format!("{access}: {why}"));
-    }
-    Some(question.to_string())
-}
-
-fn as_text(
-    args: &Args,
-    rules: &Rules,
-    parts: &[Part],
-    commands: &[String],
-    decision: Action,
-) -> String {
-    let bold = anstyle::Style::new().bold();
-    let target = output::sanitized(&args.target);
-    let mut text = format!("{bold}{decision}{bold:#}  {} {target}\n", args.operation);
-    if commands.len() > 1 {
-        let _ = writeln!(text, "it would run:");
-        for command in commands {
-            let _ = writeln!(text, "  {}", output::sanitized(command));
+impl Explanation<'_> {
+    /// Returns the question that the user would be asked.
+    fn question(&self) -> Option<String> {
+        if self.decision != Action::Ask {
+            return None;
         }
+        let asking = |part: &&Part| part.verdict.action() == Action::Ask;
+        let asked = self.parts.iter().filter(asking);
+        let asked = asked.map(|part| Asked::new(part.access.op, part.access.target.clone()));
+        let mut question = Question::new("check", asked.collect());
+        for part in self.parts.iter().filter(asking) {
+            let (access, why) = (&part.access, part.verdict.decisive());
+            question = question.reason(format!("{access}: {why}"));
+        }
+        Some(question.to_string())
     }
-    for part in parts {
-        let access = part.access.to_string();
-        for vote in part.verdict.votes() {
-            let _ = write!(text, "  {}: {vote}", output::sanitized(&access));
-            if let Some(location) = rule_line::location(vote, rules) {
-                let _ = write!(text, " [{location}]");
+
+    fn as_text(&self) -> String {
+        let bold = anstyle::Style::new().bold();
+        let (decision, operation) = (self.decision, self.args.operation);
+        let target = output::sanitized(&self.args.target);
+        let mut text = format!("{bold}{decision}{bold:#}  {operation} {target}\n");
+        if self.commands.len() > 1 {
+            let _ = writeln!(text, "it would run:");
+            for command in &self.commands {
+                let _ = writeln!(text, "  {}", output::sanitized(command));
             }
-            text.push('\n');
         }
-    }
-    if let Some(question) = question(parts, decision) {
-        let _ = writeln!(text, "the user would be asked:");
-        // The votes above show the rest.
-        let said = |line: &&str| !line.starts_with("asks: ") && !line.starts_with("because: ");
-        for line in question.lines().filter(said) {
-            let _ = writeln!(text, "  {line}");
+        for part in &self.parts {
+            let access = part.access.to_string();
+            for vote in part.verdict.votes() {
+                let _ = write!(text, "  {}: {vote}", output::sanitized(&access));
+                if let Some(location) = rule_line::location(vote, &self.rules) {
+                    let _ = write!(text, " [{location}]");
+                }
+                text.push('\n');
+            }
         }
+        if let Some(question) = self.question() {
+            let _ = writeln!(text, "the user would be asked:");
+            // The votes above show the rest.
+            let said = |line: &&str| !line.starts_with("asks: ") && !line.starts_with("because: ");
+            for line in question.lines().filter(said) {
+                let _ = writeln!(text, "  {line}");
+            }
+        }
+        text
     }
-    text
-}
 
-fn as_json(
-    args: &Args,
-    rules: &Rules,
-    parts: &[Part],
-    commands: &[String],
-    decision: Action,
-) -> Value {
-    let votes = parts.iter().flat_map(|part| {
-        let votes = part.verdict.votes();
-        votes.map(|vote| vote_json(&part.access, vote, rules))
-    });
-    json!({
-        "rules": source_json(&rules.source),
-        "operation": args.operation.as_str(),
-        "target": args.target,
-        "to": args.to,
-        "decision": decision.as_str(),
-        "commands": commands,
-        "votes": votes.collect::<Vec<Value>>(),
-        "question": question(parts, decision),
-    })
+    fn as_json(&self) -> Value {
+        let votes = self.parts.iter().flat_map(|part| {
+            let votes = part.verdict.votes();
+            votes.map(|vote| vote_json(&part.access, vote, &self.rules))
+        });
+        json!({
+            "rules": source_json(&self.rules.source),
+            "operation": self.args.operation.as_str(),
+            "target": self.args.target,
+            "to": self.args.to,
+            "decision": self.decision.as_str(),
+            "commands": self.commands,
+            "votes": votes.collect::<Vec<Value>>(),
+            "question": self.question(),
+        })
+    }
 }
 
 fn source_json(source: &Source) -> Value {

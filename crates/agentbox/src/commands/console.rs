@@ -12,7 +12,7 @@ pub(crate) async fn run(mut app: App) -> Result<ExitCode, Failure> {
     let opened = app.open().await?;
     let session = Session {
         toolset: app.toolset(&opened),
-        allowing: app.allowing(&opened),
+        approval_advice: app.approval_advice(&opened),
         backend: app.spec.text(),
     };
     let code = console::run(session).await;

@@ -18,14 +18,14 @@ use crate::config::config_directory;
 use crate::config::layers::ForwardedVariable;
 use crate::console::safe;
 use crate::exit::Failure;
-use crate::files::resolve_path;
+use crate::files::from_here;
 use crate::output;
 use crate::system;
 use crate::token::TokenSource;
 
 /// Variables of other programs that affect containers, and whether their value is a
 /// path on this machine.
-const CONTAINERS: &[(&str, bool)] = &[
+const CONTAINER_VARIABLES: &[(&str, bool)] = &[
     ("DOCKER_HOST", false),
     ("DOCKER_CONFIG", true),
     ("SANDBOX_AGENT", true),
@@ -145,7 +145,7 @@ fn program() -> Result<PathBuf, Failure> {
                 .map(|directory| directory.join(&called))
                 .find(is_this)
         }
-        _ => Some(resolve_path(&called.to_string_lossy(), &here())).filter(is_this),
+        _ => Some(PathBuf::from(from_here(&called.to_string_lossy()))).filter(is_this),
     });
     Ok(found.unwrap_or(file))
 }
@@ -183,10 +183,10 @@ fn arguments(app: &App) -> Result<Vec<String>, Failure> {
     let (ours, usual) = (&app.config.options, Options::default());
     let (format, profile) = &app.config.set_by_file;
     if ours.edit_format != usual.edit_format || ours.edit_format != *format {
-        arguments.extend(["--edit-format".to_owned(), word(&ours.edit_format)]);
+        arguments.extend(["--edit-format".to_owned(), option_value(&ours.edit_format)]);
     }
     if ours.profile != usual.profile || ours.profile != *profile {
-        arguments.extend(["--profile".to_owned(), word(&ours.profile)]);
+        arguments.extend(["--profile".to_owned(), option_value(&ours.profile)]);
     }
     if let Some(log) = &app.config.log {
         arguments.extend(["--log".to_owned(), log.clone()]);
@@ -220,9 +220,8 @@ fn environment(app: &App, notes: &mut Vec<String>) -> BTreeMap<String, String> {
     if !app.spec.has_containers() {
         return all;
     }
-    let here = here();
     for (name, value) in std::env::vars_os() {
-        let known = CONTAINERS.iter().find(|(known, _)| name == *known);
+        let known = CONTAINER_VARIABLES.iter().find(|(known, _)| name == *known);
         let (Some((name, is_path)), Some(value)) = (known, value.to_str()) else {
             continue;
         };
@@ -234,7 +233,7 @@ fn environment(app: &App, notes: &mut Vec<String>) -> BTreeMap<String, String> {
             continue;
         }
         let value = if *is_path {
-            resolve_path(value, &here).to_string_lossy().into_owned()
+            from_here(value)
         } else {
             value.to_owned()
         };
@@ -266,7 +265,7 @@ fn left_out_note(name: &str) -> String {
 }
 
 /// Returns a choice's name on the command line.
-fn word(choice: &impl Serialize) -> String {
+fn option_value(choice: &impl Serialize) -> String {
     let word = serde_json::to_value(choice).unwrap_or_default();
     word.as_str().unwrap_or_default().to_owned()
 }
@@ -281,16 +280,13 @@ fn http(
     let token = TokenSource::new(&app.config.mcp, args.token_file.clone(), args.no_token)?;
     let file = match &token {
         TokenSource::None => None,
-        TokenSource::File(file) => Some(resolve_parent_dirs(&resolve_path(
-            &file.to_string_lossy(),
-            &here(),
-        ))),
+        TokenSource::File(file) => {
+            let file = from_here(&file.to_string_lossy());
+            Some(resolve_parent_dirs(Path::new(&file)))
+        }
         // A token that changes at every start would have to be given to the client each
         // time.
-        TokenSource::Random => {
-            let variables: Vec<_> = std::env::vars_os().collect();
-            config_directory(&variables).map(|directory| directory.join("token"))
-        }
+        TokenSource::Random => config_directory().map(|directory| directory.join("token")),
     };
     let url = match listening.split_once("://") {
         Some(("http" | "https", _)) => {
@@ -356,10 +352,6 @@ fn client_address(address: IpAddr) -> IpAddr {
         IpAddr::V6(address) if address.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
         other => other,
     }
-}
-
-fn here() -> PathBuf {
-    std::env::current_dir().unwrap_or_default()
 }
 
 /// Returns the command line that starts the server.

@@ -45,14 +45,14 @@ pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
     };
     let opened = interrupts.unless(app.open()).await?.map_err(own)?;
     // Output is streamed, so its size does not matter.
-    let command = Command::new(line(&args.command))
+    let command = Command::new(command_line(&args.command))
         .timeout(timeout)
         .hard_output_bytes(u64::MAX);
     let backend = Arc::clone(&opened.backend);
     let policy = app.policy(&opened);
     let guarded = Guarded::builder(backend)
         .policy(policy)
-        .approver(approval::terminal(app.allowing(&opened)))
+        .approver(approval::terminal(app.approval_advice(&opened)))
         .build();
     let ran = interrupts.unless(follow(&guarded, command)).await;
     opened.stop().await;
@@ -73,7 +73,7 @@ fn timeout(seconds: Option<f64>) -> Result<Option<Duration>, Failure> {
 }
 
 /// Quotes the arguments as a command line with exactly that meaning.
-fn line(arguments: &[String]) -> String {
+fn command_line(arguments: &[String]) -> String {
     let quoted: Vec<String> = arguments.iter().map(|word| quoted(word)).collect();
     quoted.join(" ")
 }
@@ -93,10 +93,10 @@ async fn follow(backend: &dyn Backend, command: Command) -> Result<u8, Failure> 
         Failure::environment("this backend runs no commands; use --backend local:DIR")
     })?;
     let events = sandbox.stream(command).await?;
-    pass_on(events).await
+    forward_output(events).await
 }
 
-async fn pass_on(mut events: EventStream) -> Result<u8, Failure> {
+async fn forward_output(mut events: EventStream) -> Result<u8, Failure> {
     let (mut out, mut err) = (tokio::io::stdout(), tokio::io::stderr());
     while let Some(event) = events.next().await {
         let written = match event? {
@@ -151,7 +151,10 @@ mod tests {
     #[test]
     fn arguments_stay_what_they_are() {
         let words = ["echo", "a b", "$HOME", "it's", "", "--x=1"].map(str::to_owned);
-        assert_eq!(line(&words), r"echo 'a b' '$HOME' 'it'\''s' '' '--x=1'");
+        assert_eq!(
+            command_line(&words),
+            r"echo 'a b' '$HOME' 'it'\''s' '' '--x=1'"
+        );
     }
 
     #[test]

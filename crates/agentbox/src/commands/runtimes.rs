@@ -1,6 +1,5 @@
 //! `agentbox runtimes`: the environments that containers can be created from.
 
-use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use backend_docker::{Runtime, image};
@@ -48,11 +47,16 @@ pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
     let docker = DockerSettings::configured(&app.config.backends)?;
     let runtimes = docker.runtimes()?;
     match args.command {
-        Action::List { json: true } => {
+        Action::List { json } => {
             let all: Vec<Runtime> = runtimes.iter().collect();
-            output::print_json(&all)?;
+            if json {
+                output::print_json(&all)?;
+            } else {
+                let rows = all.iter();
+                let rows = rows.map(|one| (one.name.as_str(), one.description.clone()));
+                output::print(&output::table(rows))?;
+            }
         }
-        Action::List { json: false } => output::print(&listed(runtimes.iter()))?,
         Action::Show { name, dockerfile } => {
             let runtime = runtimes.get(&name)?;
             let text = if dockerfile {
@@ -71,21 +75,6 @@ pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
         }
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn listed(runtimes: impl Iterator<Item = Runtime>) -> String {
-    let all: Vec<Runtime> = runtimes.collect();
-    let width = all.iter().map(|runtime| runtime.name.len()).max();
-    let width = width.unwrap_or_default();
-    let bold = anstyle::Style::new().bold();
-    let mut text = String::new();
-    for Runtime {
-        name, description, ..
-    } in &all
-    {
-        let _ = writeln!(text, "{bold}{name:width$}{bold:#}  {description}");
-    }
-    text
 }
 
 fn built_from(runtime: &Runtime) -> Result<String, Failure> {

@@ -1,6 +1,5 @@
 //! `agentbox tools`: the tools that a model would be offered.
 
-use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
@@ -55,15 +54,9 @@ pub(crate) async fn run(mut app: App, args: &Args) -> Result<ExitCode, Failure> 
 }
 
 fn listed(definitions: &Definitions) -> String {
-    let width = definitions.iter().map(|tool| tool.name.len()).max();
-    let width = width.unwrap_or_default();
-    let bold = anstyle::Style::new().bold();
-    let mut text = String::new();
-    for tool in definitions.iter() {
-        let name = &tool.name;
+    output::table(definitions.iter().map(|tool| {
         let first = first_sentence(&tool.description).trim_end_matches('.');
         let asks = if tool.asks { " (asks)" } else { "" };
-        let _ = writeln!(text, "{bold}{name:width$}{bold:#}  {first}{asks}");
-    }
-    text
+        (tool.name.as_str(), format!("{first}{asks}"))
+    }))
 }

@@ -1,5 +1,7 @@
 //! Tests of the layers and their precedence.
 
+use std::path::Path;
+
 use console_tools::{EditFormat, Profile};
 
 use super::*;

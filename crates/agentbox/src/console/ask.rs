@@ -67,7 +67,7 @@ impl TerminalApprover {
                 }
                 Some(answer) => return Ok(answer),
                 None => format!(
-                    "y allows this once. Until you leave, s allows the same {what} again, and a \
+                    "y allows this once. MissingInput you leave, s allows the same {what} again, and a \
                      allows any {kinds}. n refuses; words after it say why."
                 ),
             };
@@ -174,10 +174,7 @@ fn listed<'t>(what: &str, texts: impl ExactSizeIterator<Item = &'t str>) -> Stri
     let more = texts.len().saturating_sub(MAX_ITEMS);
     let short = |text: &str| {
         let text = safe::text(text).replace('\n', "␊");
-        match text.char_indices().nth(MAX_ITEM_CHARS) {
-            Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-            None => text,
-        }
+        wrap::shortened(&text, MAX_ITEM_CHARS)
     };
     let mut shown: Vec<String> = texts.take(MAX_ITEMS).map(short).collect();
     if more > 0 {

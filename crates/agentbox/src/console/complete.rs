@@ -1,23 +1,15 @@
 //! Completion of the line being typed.
 
 use console_tools::Definitions;
+use rustyline::completion::Pair;
 
-use super::language::{self, BUILTINS, GivenFields, SHORT_NAMES};
+use super::language::{self, BUILTINS, GivenFields};
 use super::safe;
 use super::schema::{self, Field, Kind};
 use super::words::{self, Word};
 
 /// Maximum number of candidates.
 const CANDIDATES: usize = 200;
-
-/// A possible completion of a word.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Candidate {
-    /// The text shown in the list.
-    pub(crate) shown: String,
-    /// The text that replaces the word.
-    pub(crate) text: String,
-}
 
 /// An entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +24,7 @@ pub(crate) fn complete(
     line: &str,
     tools: &Definitions,
     list: impl Fn(&str) -> Vec<Entry>,
-) -> (usize, Vec<Candidate>) {
+) -> (usize, Vec<Pair>) {
     let start = line.len() - line.trim_start().len();
     let text = line.get(start..).unwrap_or_default();
     if let Some(rest) = text.strip_prefix('!') {
@@ -105,7 +97,7 @@ fn value(
     fields: &[Field],
     verbatim: bool,
     list: impl Fn(&str) -> Vec<Entry>,
-) -> Option<Vec<Candidate>> {
+) -> Option<Vec<Pair>> {
     let mut given = GivenFields::new(tool, fields, verbatim);
     // An option without its value can only be followed by that value.
     if let Some((option, earlier)) = before.split_last()
@@ -142,16 +134,18 @@ fn value(
 }
 
 /// Returns the options with this prefix that were not given yet.
-fn options(start: &str, fields: &[Field], given: &GivenFields<'_>) -> Vec<Candidate> {
+fn options(start: &str, fields: &[Field], given: &GivenFields<'_>) -> Vec<Pair> {
     let start = start.replace('-', "_");
     let fits = |field: &&Field| {
         let again = matches!(field.kind, Kind::List(_));
         field.name.starts_with(&start) && (again || !given.values.contains_key(&field.name))
     };
     let candidate = |field: &Field| {
-        let shown = format!("--{}", field.name.replace('_', "-"));
-        let text = format!("{shown} ");
-        Candidate { shown, text }
+        let display = format!("--{}", field.name.replace('_', "-"));
+        Pair {
+            replacement: format!("{display} "),
+            display,
+        }
     };
     fields.iter().filter(fits).map(candidate).collect()
 }
@@ -162,26 +156,26 @@ fn of_field(
     before: &str,
     start: &str,
     list: impl Fn(&str) -> Vec<Entry>,
-) -> Vec<Candidate> {
-    let mut found: Vec<Candidate> = if field.is_path() {
+) -> Vec<Pair> {
+    let mut found: Vec<Pair> = if field.is_path() {
         paths(start, list)
     } else {
         let fits = |choice: &&String| choice.starts_with(start);
-        let candidate = |choice: &String| Candidate {
-            shown: choice.clone(),
-            text: format!("{} ", words::quote(choice)),
+        let candidate = |choice: &String| Pair {
+            display: choice.clone(),
+            replacement: format!("{} ", words::quote(choice)),
         };
         field.choices.iter().filter(fits).map(candidate).collect()
     };
     for candidate in &mut found {
-        candidate.text.insert_str(0, before);
+        candidate.replacement.insert_str(0, before);
     }
     found
 }
 
 /// Returns the paths with this prefix. A name that a terminal would not show as it is
 /// is left out, because it may be malicious.
-fn paths(start: &str, list: impl Fn(&str) -> Vec<Entry>) -> Vec<Candidate> {
+fn paths(start: &str, list: impl Fn(&str) -> Vec<Entry>) -> Vec<Pair> {
     let (directory, name) = match start.rfind('/') {
         Some(slash) => start.split_at(slash + 1),
         None => ("", start),
@@ -195,17 +189,17 @@ fn paths(start: &str, list: impl Fn(&str) -> Vec<Entry>) -> Vec<Candidate> {
     let candidate = |entry: Entry| {
         let path = format!("{directory}{}", entry.name);
         if entry.directory {
-            return Candidate {
-                shown: format!("{}/", entry.name),
-                text: words::quote(&format!("{path}/")),
+            return Pair {
+                display: format!("{}/", entry.name),
+                replacement: words::quote(&format!("{path}/")),
             };
         }
-        Candidate {
-            shown: entry.name,
-            text: format!("{} ", words::quote(&path)),
+        Pair {
+            display: entry.name,
+            replacement: format!("{} ", words::quote(&path)),
         }
     };
-    let mut found: Vec<Candidate> = list(directory)
+    let mut found: Vec<Pair> = list(directory)
         .into_iter()
         .filter(fits)
         .map(candidate)
@@ -215,18 +209,15 @@ fn paths(start: &str, list: impl Fn(&str) -> Vec<Entry>) -> Vec<Candidate> {
 }
 
 /// Returns the names with this prefix.
-fn names(start: &str, tools: &Definitions, own: bool) -> Vec<Candidate> {
-    let known = tools.iter().map(|tool| &*tool.name);
-    let short = SHORT_NAMES.iter().map(|(short, _)| *short);
-    let short = short.filter(|short| tools.get(language::full_name(short, tools)).is_some());
+fn names(start: &str, tools: &Definitions, own: bool) -> Vec<Pair> {
     let own = BUILTINS.iter().copied().filter(|_| own);
-    let all = known.chain(short).chain(own);
+    let all = language::tool_names(tools).chain(own);
     let mut all: Vec<&str> = all.filter(|name| name.starts_with(start)).collect();
     all.sort_unstable();
     all.dedup();
-    let candidate = |name: &str| Candidate {
-        shown: name.to_owned(),
-        text: format!("{name} "),
+    let candidate = |name: &str| Pair {
+        display: name.to_owned(),
+        replacement: format!("{name} "),
     };
     all.into_iter().map(candidate).collect()
 }
@@ -253,7 +244,7 @@ mod tests {
     #[track_caller]
     fn becomes(line: &str, expected: &[&str]) {
         let (start, found) = complete(line, &tools(), list);
-        let whole = |one: Candidate| format!("{}{}", &line[..start], one.text);
+        let whole = |one: Pair| format!("{}{}", &line[..start], one.replacement);
         let lines: Vec<String> = found.into_iter().map(whole).collect();
         assert_eq!(lines, expected, "{line:?}");
     }

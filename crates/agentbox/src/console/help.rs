@@ -10,7 +10,7 @@ use super::style::{BOLD, CYAN, DIM};
 use super::wrap;
 
 /// Examples of input.
-const HOW: &[(&str, &str)] = &[
+const EXAMPLES: &[(&str, &str)] = &[
     (
         "read src/main.rs --offset 10",
         "fields in order, or by name: --field value, field=value",
@@ -71,8 +71,13 @@ fn table(tools: &Definitions, screen: Screen, width: Option<usize>) -> String {
 pub(crate) fn all(all: &Definitions, screen: Screen) -> String {
     let width = screen.width();
     let mut text = "Type a tool's name and its fields:\n".to_owned();
-    let column = HOW.iter().map(|(typed, _)| typed.len()).max().unwrap_or(0) + 4;
-    for (typed, about) in HOW {
+    let column = EXAMPLES
+        .iter()
+        .map(|(typed, _)| typed.len())
+        .max()
+        .unwrap_or(0)
+        + 4;
+    for (typed, about) in EXAMPLES {
         text.push_str(&wrap::beside(&format!("  {typed}"), column, about, width));
     }
     let keys = wrap::lines(KEYS, width);

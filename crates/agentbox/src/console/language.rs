@@ -12,7 +12,8 @@ use console_tools::Definitions;
 use serde_json::{Map, Value};
 
 use super::schema::{self, Field, Kind};
-use super::words::{self, Until, Word};
+use super::words::{self, MissingInput, Word};
+use super::wrap::shortened;
 
 /// Short names and their tools. The first tool that is offered is used.
 pub(crate) const SHORT_NAMES: &[(&str, &[&str])] = &[
@@ -56,7 +57,7 @@ pub(crate) enum Request {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ParseError {
     /// More lines are needed.
-    Incomplete(Until),
+    Incomplete(MissingInput),
     /// The input is invalid. Holds the message, with advice.
     Invalid(String),
 }
@@ -71,6 +72,13 @@ pub(crate) fn full_name<'n>(name: &'n str, tools: &Definitions) -> &'n str {
     };
     let offered = full.iter().find(|full| tools.get(full).is_some());
     offered.or(full.first()).copied().unwrap_or(name)
+}
+
+/// Returns the names of all tools, full and short.
+pub(crate) fn tool_names(tools: &Definitions) -> impl Iterator<Item = &str> {
+    let full = tools.iter().map(|tool| tool.name.as_str());
+    let short = SHORT_NAMES.iter().map(|(short, _)| *short);
+    full.chain(short.filter(move |short| tools.get(full_name(short, tools)).is_some()))
 }
 
 /// Parses the first request of `input`. Returns it with the number of bytes it takes.
@@ -99,7 +107,7 @@ pub(crate) fn parse(input: &str, tools: &Definitions) -> Result<(Request, usize)
     let Some(definition) = tools.get(tool) else {
         if !is_builtin(name) {
             // The text of a heredoc must not be taken for commands.
-            if let Some(until @ Until::Line(_)) = words::split(input, after).open {
+            if let Some(until @ MissingInput::Line(_)) = words::split(input, after).open {
                 return Err(ParseError::Incomplete(until));
             }
             return Err(ParseError::Invalid(unknown(name, text, tools)));
@@ -189,10 +197,7 @@ fn unknown(name: &str, text: &str, tools: &Definitions) -> String {
         return format!("there is no tool '{name}'{suggestion}; type tools to see those there are");
     }
     let line = text.lines().next().unwrap_or_default().trim_end();
-    let line = match line.char_indices().nth(SHOWN_CHARS) {
-        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
-        None => line.to_owned(),
-    };
+    let line = shortened(line, SHOWN_CHARS);
     // Alone, `cd` would have no effect: every command starts in the same directory.
     let elsewhere = if name == "cd" { " && COMMAND" } else { "" };
     format!("there is no tool '{name}'{suggestion}; to run a command: !{line}{elsewhere}")
@@ -200,10 +205,7 @@ fn unknown(name: &str, text: &str, tools: &Definitions) -> String {
 
 /// Returns ` (did you mean X?)` for an unknown name.
 pub(crate) fn suggestion(name: &str, tools: &Definitions) -> String {
-    let short = SHORT_NAMES.iter().map(|(short, _)| *short);
-    let short = short.filter(|short| tools.get(full_name(short, tools)).is_some());
-    let full = tools.iter().map(|tool| tool.name.as_str());
-    let all = full.chain(short).chain(BUILTINS.iter().copied());
+    let all = tool_names(tools).chain(BUILTINS.iter().copied());
     let name = name.to_lowercase();
     let scored = all.map(|known| (strsim::jaro_winkler(&name, known), known));
     match scored.max_by(|one, two| one.0.total_cmp(&two.0)) {
@@ -224,7 +226,7 @@ fn json(rest: &str) -> Result<(Value, usize), ParseError> {
                 "the arguments are not valid JSON: {error}; correct them, or give fields by name"
             )));
         }
-        _ => return Err(ParseError::Incomplete(Until::Char('}'))),
+        _ => return Err(ParseError::Incomplete(MissingInput::Char('}'))),
     };
     let end = stream.byte_offset();
     let after = rest.get(end..).unwrap_or_default();

@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::safe::{self, Filter};
 use super::style::{BOLD, CYAN, GREEN, RED, YELLOW};
 use super::wrap;
+use crate::output;
 
 /// The output of the console.
 #[derive(Debug, Clone, Copy)]
@@ -45,12 +46,7 @@ impl Screen {
 
     /// Writes text to standard output, with a line end if it has none.
     pub(crate) fn print(self, text: &str) -> io::Result<()> {
-        let mut out = io::stdout().lock();
-        out.write_all(text.as_bytes())?;
-        if !text.is_empty() && !text.ends_with('\n') {
-            out.write_all(b"\n")?;
-        }
-        out.flush()
+        output::write_line(&mut io::stdout().lock(), text)
     }
 
     /// Writes text and stays on its line.
@@ -96,7 +92,12 @@ impl Screen {
 
     /// Prints a reply. `live` has shown a part of it already. `diff` is the known
     /// change.
-    pub(crate) fn reply(self, reply: &Reply, live: &Live, diff: Option<&str>) -> io::Result<()> {
+    pub(crate) fn reply(
+        self,
+        reply: &Reply,
+        live: &LiveOutput,
+        diff: Option<&str>,
+    ) -> io::Result<()> {
         let seen = live.finish()?;
         if !reply.is_success() {
             return self.print_error_verbatim(&failure(&reply.text, self.width()));
@@ -199,7 +200,7 @@ const PIECE_BYTES: usize = 1024;
 
 /// Shows a command's output while it runs.
 #[derive(Debug)]
-pub(crate) struct Live {
+pub(crate) struct LiveOutput {
     state: Mutex<State>,
     /// Set when the user has cancelled. Otherwise a command that prints endlessly would
     /// not stop before the terminal has shown everything received so far.
@@ -214,7 +215,7 @@ struct State {
     broken: Option<io::ErrorKind>,
 }
 
-impl Live {
+impl LiveOutput {
     pub(crate) fn new(screen: Screen, enough: Arc<AtomicBool>) -> Arc<Self> {
         let state = State {
             filter: Filter::new(screen.colour),
@@ -248,7 +249,7 @@ fn write(state: &mut State, text: &str) {
     state.broken = written.err().map(|error| error.kind());
 }
 
-impl Observer for Live {
+impl Observer for LiveOutput {
     fn output(&self, bytes: &[u8]) {
         if self.enough.load(Ordering::Acquire) {
             return;

@@ -26,7 +26,7 @@ pub(crate) struct HeredocTag {
 
 /// The missing part of incomplete input.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Until {
+pub(crate) enum MissingInput {
     /// A line that contains this character.
     Char(char),
     /// A line that equals this, perhaps after tabs.
@@ -35,7 +35,7 @@ pub(crate) enum Until {
     Any,
 }
 
-impl Until {
+impl MissingInput {
     /// Returns `true` if a line may complete the input.
     pub(crate) fn is_met_by(&self, line: &str) -> bool {
         match self {
@@ -54,7 +54,7 @@ pub(crate) struct Words {
     /// Number of bytes of the input that they take.
     pub(crate) used: usize,
     /// The missing part, if the input is incomplete.
-    pub(crate) open: Option<Until>,
+    pub(crate) open: Option<MissingInput>,
 }
 
 /// Splits the first command of `input`, starting at the byte `from`.
@@ -111,7 +111,7 @@ fn line(input: &str, from: usize) -> Words {
                 now.plain = plain;
                 match chars.next() {
                     Some((_, next)) => now.text.push(next),
-                    None => words.open = Some(Until::Any),
+                    None => words.open = Some(MissingInput::Any),
                 }
             }
             (Quote::Double, '\\') => {
@@ -123,8 +123,8 @@ fn line(input: &str, from: usize) -> Words {
     }
     match quote {
         Quote::None => {}
-        Quote::Single => words.open = Some(Until::Char('\'')),
-        Quote::Double => words.open = Some(Until::Char('"')),
+        Quote::Single => words.open = Some(MissingInput::Char('\'')),
+        Quote::Double => words.open = Some(MissingInput::Char('"')),
     }
     words.all.extend(word);
     tags(&mut words.all);
@@ -203,7 +203,7 @@ fn bodies(input: &str, words: &mut Words) {
             body.push_str(end);
         }
         if !ended {
-            *open = Some(Until::Line(tag.name.clone()));
+            *open = Some(MissingInput::Line(tag.name.clone()));
             return;
         }
         word.text = body;
@@ -245,10 +245,13 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_known() {
-        assert_eq!(split("a 'b", 0).open, Some(Until::Char('\'')));
-        assert_eq!(split("a \"b", 0).open, Some(Until::Char('"')));
-        assert_eq!(split("a \\", 0).open, Some(Until::Any));
-        assert_eq!(split("a <<X\nb\n", 0).open, Some(Until::Line("X".into())));
+        assert_eq!(split("a 'b", 0).open, Some(MissingInput::Char('\'')));
+        assert_eq!(split("a \"b", 0).open, Some(MissingInput::Char('"')));
+        assert_eq!(split("a \\", 0).open, Some(MissingInput::Any));
+        assert_eq!(
+            split("a <<X\nb\n", 0).open,
+            Some(MissingInput::Line("X".into()))
+        );
     }
 
     #[test]

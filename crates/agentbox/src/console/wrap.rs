@@ -75,6 +75,14 @@ pub(crate) fn hard(text: &str, width: Option<usize>) -> String {
     out
 }
 
+/// Cuts a text after a number of characters, and marks the cut.
+pub(crate) fn shortened(text: &str, chars: usize) -> String {
+    match text.char_indices().nth(chars) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
 /// Returns the indentation of explanations in this column, or beneath their subject if
 /// that leaves too little room.
 pub(crate) fn indent(column: usize, width: Option<usize>) -> usize {

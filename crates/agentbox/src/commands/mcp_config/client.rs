@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 /// The variable in which a client finds the token of an HTTP server. It is for clients
 /// only: this program rejects variables that are not settings of its own.
-const TOKEN: &str = "MCP_AGENTBOX_TOKEN";
+const TOKEN_VARIABLE: &str = "MCP_AGENTBOX_TOKEN";
 
 /// The way a client reaches the server.
 #[derive(Debug)]
@@ -106,18 +106,22 @@ impl Client {
             .map_or(String::new(), |file| format!(", from {file},"));
         match self {
             Self::Cline | Self::Jetbrains | Self::Zed => format!(
-                "# replace {TOKEN} with the token{from}: this client reads no variables there"
+                "# replace {TOKEN_VARIABLE} with the token{from}: this client reads no variables there"
             ),
-            Self::Continue => format!("# put the token{from} into ~/.continue/.env as {TOKEN}=…"),
+            Self::Continue => {
+                format!("# put the token{from} into ~/.continue/.env as {TOKEN_VARIABLE}=…")
+            }
             Self::Vscode => match shown {
                 Some(file) => format!("# VS Code asks for the token, and keeps it: see {file}"),
                 None => "# VS Code asks for the token, and keeps it".to_owned(),
             },
             _ => match shown.as_deref().map(shlex::try_quote) {
                 Some(Ok(file)) => format!(
-                    "# the client finds the token in a variable: export {TOKEN}=\"$(cat {file})\""
+                    "# the client finds the token in a variable: export {TOKEN_VARIABLE}=\"$(cat {file})\""
                 ),
-                _ => format!("# the client finds the token in the variable {TOKEN}; set it there"),
+                _ => format!(
+                    "# the client finds the token in the variable {TOKEN_VARIABLE}; set it there"
+                ),
             },
         }
     }
@@ -157,12 +161,12 @@ impl Client {
     /// Returns the client's placeholder for the token.
     fn token(self) -> String {
         match self {
-            Self::Cline | Self::Jetbrains | Self::Zed => TOKEN.to_owned(),
-            Self::Continue => format!("${{{{ secrets.{TOKEN} }}}}"),
-            Self::Cursor | Self::Windsurf => format!("${{env:{TOKEN}}}"),
-            Self::Opencode => format!("{{env:{TOKEN}}}"),
-            Self::Vscode => format!("${{input:{TOKEN}}}"),
-            _ => format!("${{{TOKEN}}}"),
+            Self::Cline | Self::Jetbrains | Self::Zed => TOKEN_VARIABLE.to_owned(),
+            Self::Continue => format!("${{{{ secrets.{TOKEN_VARIABLE} }}}}"),
+            Self::Cursor | Self::Windsurf => format!("${{env:{TOKEN_VARIABLE}}}"),
+            Self::Opencode => format!("{{env:{TOKEN_VARIABLE}}}"),
+            Self::Vscode => format!("${{input:{TOKEN_VARIABLE}}}"),
+            _ => format!("${{{TOKEN_VARIABLE}}}"),
         }
     }
 
@@ -176,7 +180,7 @@ impl Client {
     /// Returns the snippet, or `None` if the client does not support this way.
     pub(super) fn snippet(self, connection: &Connection) -> Option<String> {
         Some(match self {
-            Self::ClaudeMcpAdd => line(self, connection)?,
+            Self::ClaudeMcpAdd => claude_mcp_add(self, connection)?,
             Self::Codex => codex(connection),
             Self::Continue => continue_yaml(self, connection),
             Self::Goose => goose(self, connection),
@@ -202,7 +206,7 @@ impl Client {
                 Connection::Http { token: true, .. } => json!({
                     "inputs": [{
                         "type": "promptString",
-                        "id": TOKEN,
+                        "id": TOKEN_VARIABLE,
                         "description": "The token of agentbox",
                         "password": true,
                     }],
@@ -270,7 +274,7 @@ fn opencode(program: &Program) -> Value {
 
 /// Returns the `claude mcp add` command. Its options take every word that follows, so
 /// the server's name comes after an option that takes a single word.
-fn line(client: Client, connection: &Connection) -> Option<String> {
+fn claude_mcp_add(client: Client, connection: &Connection) -> Option<String> {
     let mut words: Vec<String> = ["claude", "mcp", "add"].map(str::to_owned).to_vec();
     match connection {
         Connection::Stdio(program) => {
@@ -313,7 +317,7 @@ fn codex(connection: &Connection) -> String {
         Connection::Http { url, token } => {
             server.insert("url".to_owned(), url.as_str().into());
             if *token {
-                server.insert("bearer_token_env_var".to_owned(), TOKEN.into());
+                server.insert("bearer_token_env_var".to_owned(), TOKEN_VARIABLE.into());
             }
         }
     }
@@ -375,7 +379,7 @@ fn goose(client: Client, connection: &Connection) -> String {
             literal_map(&program.environment),
         ),
         Connection::Http { url, token } => {
-            let keys = token.then(|| TOKEN.to_owned());
+            let keys = token.then(|| TOKEN_VARIABLE.to_owned());
             format!(
                 "{head}    type: streamable_http\n    uri: {}\n    headers: {}\n    envs: {{}}\n    \
                  env_keys: {}\n",
@@ -389,7 +393,7 @@ fn goose(client: Client, connection: &Connection) -> String {
 
 /// Returns a Python expression that reads the headers from the environment.
 fn python_headers() -> String {
-    format!("{{\"Authorization\": \"Bearer \" + os.environ[\"{TOKEN}\"]}}")
+    format!("{{\"Authorization\": \"Bearer \" + os.environ[\"{TOKEN_VARIABLE}\"]}}")
 }
 
 fn pydantic_ai(connection: &Connection) -> String {

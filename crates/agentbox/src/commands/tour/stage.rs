@@ -37,7 +37,7 @@ impl Stage {
     }
 
     /// Returns tools that never ask for approval.
-    pub(super) fn free(&self, edit_format: EditFormat) -> Result<Chat, Failure> {
+    pub(super) fn without_approval(&self, edit_format: EditFormat) -> Result<Chat, Failure> {
         let mut options = Options::default();
         options.require_execute_approval = false;
         options.edit_format = edit_format;
@@ -46,7 +46,7 @@ impl Stage {
     }
 
     /// Returns tools that ask before they change something. The tour answers.
-    pub(super) fn asking(&self) -> Result<Chat, Failure> {
+    pub(super) fn with_approval(&self) -> Result<Chat, Failure> {
         let person = Interactive::new(async |question| {
             let style = AnsiColor::Yellow.on_default();
             let mut text = String::new();

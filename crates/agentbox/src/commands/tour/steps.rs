@@ -41,20 +41,14 @@ pub(super) async fn all(stage: &mut Stage) -> Result<(), Failure> {
 }
 
 async fn editing(stage: &mut Stage) -> Result<(), Failure> {
-    let chat = stage.free(EditFormat::StrReplace)?;
-    stage
-        .step(
-            "Write a file",
-            "Missing directories are created; readers see the old file or the new one.",
-        )
-        .await?;
+    let chat = stage.without_approval(EditFormat::StrReplace)?;
+    let about = "Missing directories are created; readers see the old file or the new one.";
+    stage.step("Write a file", about).await?;
     let write = json!({"path": "src/app.py", "content": PROGRAM});
     stage.call(&chat, "write_file", write).await?;
+    let about = "A model remembers a line wrongly. The reply says what is there instead.";
     stage
-        .step(
-            "An edit that fails, and is mended",
-            "A model remembers a line wrongly. The reply says what is there instead.",
-        )
+        .step("An edit that fails, and is mended", about)
         .await?;
     let edit = |old: &str| {
         json!({
@@ -70,12 +64,10 @@ async fn editing(stage: &mut Stage) -> Result<(), Failure> {
 }
 
 async fn hashline(stage: &mut Stage) -> Result<(), Failure> {
-    let chat = stage.free(EditFormat::Hashline)?;
+    let chat = stage.without_approval(EditFormat::Hashline)?;
+    let about = "Each line has a short hash. Nothing has to be repeated, and a line that changed meanwhile is noticed.";
     stage
-        .step(
-            "Edits by line and hash (--edit-format hashline)",
-            "Each line has a short hash. Nothing has to be repeated, and a line that changed meanwhile is noticed.",
-        )
+        .step("Edits by line and hash (--edit-format hashline)", about)
         .await?;
     let read = json!({"path": "src/app.py"});
     let reply = stage.call(&chat, "read_file", read).await?;
@@ -101,65 +93,47 @@ fn hash_of(text: &str, line: usize) -> String {
 }
 
 async fn searching(stage: &mut Stage) -> Result<(), Failure> {
-    let chat = stage.free(EditFormat::StrReplace)?;
-    stage
-        .step(
-            "Search",
-            "ripgrep's engine, in this process; results are in order and bounded.",
-        )
-        .await?;
+    let chat = stage.without_approval(EditFormat::StrReplace)?;
+    let about = "ripgrep's engine, in this process; results are in order and bounded.";
+    stage.step("Search", about).await?;
     let grep = json!({"pattern": "gre+t", "output_mode": "content"});
     stage.call(&chat, "grep", grep).await?;
     Ok(())
 }
 
 async fn commands(stage: &mut Stage) -> Result<(), Failure> {
-    let chat = stage.free(EditFormat::StrReplace)?;
-    stage
-        .step(
-            "A command",
-            "Exit codes are results. What a command leaves running ends with it.",
-        )
-        .await?;
+    let chat = stage.without_approval(EditFormat::StrReplace)?;
+    let about = "Exit codes are results. What a command leaves running ends with it.";
+    stage.step("A command", about).await?;
     let run = json!({"command": "wc -l src/app.py; sleep 1000 & exit 3", "timeout": 10});
     stage.call(&chat, "execute", run).await?;
     Ok(())
 }
 
 async fn background(stage: &mut Stage) -> Result<(), Failure> {
-    let chat = stage.free(EditFormat::StrReplace)?;
-    stage
-        .step(
-            "A server in the background",
-            "It stays while the model works, can be written to and read from, and is stopped.",
-        )
-        .await?;
+    let chat = stage.without_approval(EditFormat::StrReplace)?;
+    let about = "It stays while the model works, can be written to and read from, and is stopped.";
+    stage.step("A server in the background", about).await?;
     let start = json!({"command": SERVER});
     let started = stage.call(&chat, "run_in_background", start).await?;
-    let shell = started
-        .structured
-        .as_ref()
-        .and_then(|data| data.get("shell_id"));
-    let shell = shell.and_then(Value::as_str).unwrap_or("bg_1").to_owned();
+    let data = started.structured.unwrap_or_default();
+    let shell = data.get("shell_id").and_then(Value::as_str);
+    let shell = shell.unwrap_or("bg_1");
     let look = json!({"shell_id": shell, "wait_seconds": 5});
     stage.call(&chat, "read_output", look.clone()).await?;
     let input = json!({"shell_id": shell, "input": "agent\n"});
     stage.call(&chat, "write_input", input).await?;
     stage.call(&chat, "read_output", look).await?;
-    stage
-        .call(&chat, "kill_shell", json!({"shell_id": shell}))
-        .await?;
+    let kill = json!({"shell_id": shell});
+    stage.call(&chat, "kill_shell", kill).await?;
     Ok(())
 }
 
 async fn confinement(stage: &mut Stage) -> Result<(), Failure> {
-    let chat = stage.free(EditFormat::StrReplace)?;
-    stage
-        .step(
-            "Paths that lead out",
-            "The directory is the whole world of the file tools: by name, and also through a link.",
-        )
-        .await?;
+    let chat = stage.without_approval(EditFormat::StrReplace)?;
+    let about =
+        "The directory is the whole world of the file tools: by name, and also through a link.";
+    stage.step("Paths that lead out", about).await?;
     let up = json!({"path": "../../etc/passwd"});
     stage.call(&chat, "read_file", up).await?;
     let link = json!({"command": "ln -s /etc/passwd users"});
@@ -170,12 +144,10 @@ async fn confinement(stage: &mut Stage) -> Result<(), Failure> {
 }
 
 async fn approval(stage: &mut Stage) -> Result<(), Failure> {
-    let chat = stage.asking()?;
+    let chat = stage.with_approval()?;
+    let about = "Looking is free, changing is asked about, and secrets are out of reach whatever the answer.";
     stage
-        .step(
-            "Permissions (--permissions default)",
-            "Looking is free, changing is asked about, and secrets are out of reach whatever the answer.",
-        )
+        .step("Permissions (--permissions default)", about)
         .await?;
     let edit = json!({
         "path": "src/app.py", "old_string": "hello", "new_string": "good morning",

@@ -174,9 +174,12 @@ fn text_on_lines() {
         Err(ParseError::Incomplete(until)) => until,
         other => panic!("{other:?}"),
     };
-    assert_eq!(open("write a <<EOF\none\n"), Until::Line("EOF".into()));
-    assert_eq!(open("write a 'one\n"), Until::Char('\''));
-    assert_eq!(open("write {\"path\": \"a\",\n"), Until::Char('}'));
+    assert_eq!(
+        open("write a <<EOF\none\n"),
+        MissingInput::Line("EOF".into())
+    );
+    assert_eq!(open("write a 'one\n"), MissingInput::Char('\''));
+    assert_eq!(open("write {\"path\": \"a\",\n"), MissingInput::Char('}'));
 }
 
 #[test]

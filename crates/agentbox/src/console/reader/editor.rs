@@ -186,12 +186,7 @@ impl Completer for EditorHelper {
     ) -> rustyline::Result<(usize, Vec<Pair>)> {
         let line = line.get(..at).unwrap_or_default();
         let list = |directory: &str| self.list(directory);
-        let (start, found) = complete::complete(line, &self.tools, list);
-        let pair = |one: complete::Candidate| Pair {
-            display: one.shown,
-            replacement: one.text,
-        };
-        Ok((start, found.into_iter().map(pair).collect()))
+        Ok(complete::complete(line, &self.tools, list))
     }
 }
 

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use super::input::Input;
 use crate::console::language::{self, ParseError};
-use crate::console::words::Until;
+use crate::console::words::MissingInput;
 
 /// Maximum size of one command with its text, in bytes.
 const MAX_COMMAND_BYTES: u64 = 16 * 1024 * 1024;
@@ -31,7 +31,7 @@ pub(super) fn serve(
 /// Reads lines until they form a command.
 fn read(from: &mut impl BufRead, tools: &Definitions, limit: u64) -> Result<Input, String> {
     let mut text = String::new();
-    let mut until: Option<Until> = None;
+    let mut until: Option<MissingInput> = None;
     loop {
         let begun = text.len();
         let left = limit.saturating_sub(begun as u64);
