@@ -3,9 +3,11 @@
 //! A call that waits for the user's answer runs nothing, so it gives up its slot
 //! meanwhile.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::lock::lock;
 
 tokio::task_local! {
     static CURRENT: Arc<CallSlot>;
@@ -54,7 +56,6 @@ impl CallSlot {
     }
 
     fn replace(&self, permit: Option<OwnedSemaphorePermit>) -> Option<OwnedSemaphorePermit> {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::replace(&mut held, permit)
+        std::mem::replace(&mut *lock(&self.held), permit)
     }
 }

@@ -6,7 +6,7 @@
 //! dropped.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use console_tools::Chat;
@@ -21,6 +21,8 @@ use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
+
+use crate::lock::lock;
 
 /// Maximum number of unanswered requests of one client.
 const MAX_OPEN_REQUESTS: usize = 2_048;
@@ -71,17 +73,13 @@ impl Connection {
 
     /// Keeps a conversation, to be closed when the client is gone.
     pub(crate) fn keep(&self, chat: Chat) {
-        let mut chats = self.chats.lock().unwrap_or_else(PoisonError::into_inner);
-        chats.push(chat);
+        lock(&self.chats).push(chat);
     }
 
     /// Ends everything that the client started. Conversations are closed nowhere else.
     pub(crate) async fn end(&self) {
         self.mark_gone();
-        let chats = {
-            let mut chats = self.chats.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::take(&mut *chats)
-        };
+        let chats = std::mem::take(&mut *lock(&self.chats));
         for chat in chats {
             if let Err(error) = chat.close().await {
                 tracing::warn!(%error, "a conversation could not be closed");
@@ -89,8 +87,8 @@ impl Connection {
         }
     }
 
-    fn open(&self) -> std::sync::MutexGuard<'_, OpenRequests> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    fn open(&self) -> MutexGuard<'_, OpenRequests> {
+        lock(&self.open)
     }
 
     /// Accepts a request, unless there are too many.

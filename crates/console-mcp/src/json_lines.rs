@@ -12,7 +12,9 @@ use rmcp::RoleServer;
 use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
+use tokio::io::{
+    AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader,
+};
 use tokio::sync::Mutex;
 
 /// Size of the read buffer.
@@ -57,37 +59,35 @@ where
         }
     }
 
-    /// Reads until a line is complete. Dropping the future loses nothing: there is no
-    /// await between taking bytes and keeping them.
+    /// Reads until a line is complete. Dropping the future loses nothing: bytes that were
+    /// read are in `line`.
     async fn read_line(&mut self) -> LineRead {
         loop {
-            let Ok(found) = self.input.fill_buf().await else {
+            let room = if self.skipping {
+                READ_BYTES
+            } else {
+                // One byte more, for the newline.
+                self.limit.saturating_sub(self.line.len()).saturating_add(1)
+            };
+            let mut input = (&mut self.input).take(room as u64);
+            let Ok(count) = input.read_until(b'\n', &mut self.line).await else {
                 return LineRead::End;
             };
-            if found.is_empty() {
-                // The last line may lack a newline.
-                return match self.line.is_empty() || self.skipping {
-                    true => LineRead::End,
-                    false => LineRead::Whole,
-                };
-            }
-            let end = found.iter().position(|byte| *byte == b'\n');
-            let taken = end.map_or(found.len(), |end| end + 1);
-            let kept = end.unwrap_or(found.len());
-            let fits = self.line.len().saturating_add(kept) <= self.limit;
-            if !self.skipping && fits {
-                self.line.extend(found.iter().take(kept));
-            }
-            self.input.consume(taken);
-            match (self.skipping, fits, end.is_some()) {
-                (true, _, true) => self.skipping = false,
-                (true, _, false) => {}
-                (false, false, ended) => {
-                    self.skipping = !ended;
-                    return LineRead::TooLong;
+            let ended = self.line.pop_if(|last| *last == b'\n').is_some();
+            if self.skipping {
+                self.line.clear();
+                self.skipping = !ended;
+                if count == 0 {
+                    return LineRead::End;
                 }
-                (false, true, true) => return LineRead::Whole,
-                (false, true, false) => {}
+            } else if self.line.len() > self.limit {
+                self.skipping = true;
+                return LineRead::TooLong;
+            } else if ended || (count == 0 && !self.line.is_empty()) {
+                // The last line may lack a newline.
+                return LineRead::Whole;
+            } else if count == 0 {
+                return LineRead::End;
             }
         }
     }

@@ -9,7 +9,7 @@
     reason = "logging is how every client of today gets live output"
 )]
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use console_tools::Observer;
@@ -22,6 +22,8 @@ use rmcp::service::Peer;
 use serde_json::Value;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout};
+
+use crate::lock::lock;
 
 /// Maximum number of bytes waiting to be sent.
 const PENDING_BYTES: usize = 64 * 1024;
@@ -95,15 +97,13 @@ impl Pending {
 
 impl OutputBuffer {
     fn take(&self) -> Pending {
-        std::mem::take(&mut *self.pending.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *lock(&self.pending))
     }
 }
 
 impl Observer for OutputBuffer {
     fn output(&self, bytes: &[u8]) {
-        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        pending.push(bytes);
-        drop(pending);
+        lock(&self.pending).push(bytes);
         self.more.notify_one();
     }
 }

@@ -1,7 +1,7 @@
 //! [`Session`]: the state of one client.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use backend_core::{Backend as _, VPath};
@@ -14,6 +14,7 @@ use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
 use crate::connection::Connection;
+use crate::lock::lock;
 use crate::roots::{RootAccess, narrowed, root_access};
 use crate::settings::Settings;
 use crate::{call, roots};
@@ -80,31 +81,18 @@ impl Session {
     ///
     /// The text for the model if the roots are not known.
     pub(crate) async fn workspace(&self) -> Result<Arc<Workspace>, String> {
-        let cell = {
-            let workspace = self
-                .workspace
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(&workspace)
-        };
+        let cell = Arc::clone(&lock(&self.workspace));
         cell.get_or_try_init(|| self.resolve()).await.cloned()
     }
 
     /// Forgets the workspace because the client's roots changed.
     pub(crate) fn roots_changed(&self) {
-        let mut workspace = self
-            .workspace
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        *workspace = Arc::default();
+        *lock(&self.workspace) = Arc::default();
     }
 
     async fn resolve(&self) -> Result<Arc<Workspace>, String> {
         let access = self.root_access().await?;
-        let last = {
-            let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-            last.clone()
-        };
+        let last = lock(&self.last).clone();
         let top = self.top().await?;
         let roots = match &access {
             RootAccess::Part(roots) => roots.clone(),
@@ -137,7 +125,7 @@ impl Session {
             denied,
             narrowed: matches!(access, RootAccess::Part(_)),
         });
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&workspace));
+        *lock(&self.last) = Some(Arc::clone(&workspace));
         if changed {
             let _ = self.peer.notify_tool_list_changed().await;
         }

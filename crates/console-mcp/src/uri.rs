@@ -1,19 +1,21 @@
 //! `file:` URIs and paths.
 
+use std::borrow::Cow;
+
 use backend_core::VPath;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+/// The ASCII characters of a path that are encoded.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'/')
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
 
 /// Returns the URI of a file in the backend.
 pub(crate) fn of(path: &VPath) -> String {
-    let mut uri = String::from("file://");
-    for byte in path.as_str().bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' => {
-                uri.push(char::from(byte));
-            }
-            byte => uri.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    uri
+    format!("file://{}", utf8_percent_encode(path.as_str(), ENCODED))
 }
 
 /// Returns the absolute path that a `file:` URI of this machine names. `.` and `..` are
@@ -38,22 +40,16 @@ pub(crate) fn path(uri: &str) -> Option<String> {
     if !path.starts_with('/') || path.contains(['?', '#']) {
         return None;
     }
-    decode(path)
-}
-
-fn decode(text: &str) -> Option<String> {
-    let mut bytes = text.bytes();
-    let mut decoded = Vec::with_capacity(text.len());
-    while let Some(byte) = bytes.next() {
-        if byte != b'%' {
-            decoded.push(byte);
-            continue;
-        }
-        let high = char::from(bytes.next()?).to_digit(16)?;
-        let low = char::from(bytes.next()?).to_digit(16)?;
-        decoded.push(u8::try_from(high * 16 + low).ok()?);
+    // The decoder would keep a `%` without two digits.
+    let is_escape = |rest: &str| {
+        let digits = rest.as_bytes().get(..2);
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    if !path.split('%').skip(1).all(is_escape) {
+        return None;
     }
-    String::from_utf8(decoded).ok()
+    let decoded = percent_decode_str(path).decode_utf8();
+    decoded.ok().map(Cow::into_owned)
 }
 
 /// Guesses the media type from a file name.

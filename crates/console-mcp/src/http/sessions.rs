@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -22,6 +22,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::connection::{Connection, CountedTransport};
+use crate::lock::lock;
 use crate::settings::HttpSettings;
 
 /// An error of the session manager.
@@ -59,14 +60,13 @@ struct SessionState {
 impl SessionState {
     /// Records activity of the client.
     fn touch(&self) {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        *seen = Some(Instant::now());
+        *lock(&self.seen) = Some(Instant::now());
     }
 
     /// Waits until the client has not been seen for `time`.
     async fn wait_unseen(&self, time: Duration) {
         loop {
-            let seen = *self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let seen = *lock(&self.seen);
             match seen.map(|seen| seen + time) {
                 Some(due) if due > Instant::now() => sleep_until(due).await,
                 _ => return,
@@ -128,10 +128,7 @@ impl Sessions {
 
     /// Ends all sessions and waits until they have.
     pub(super) async fn end(&self) {
-        let sessions = {
-            let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::take(&mut *sessions)
-        };
+        let sessions = std::mem::take(&mut *lock(&self.sessions));
         for (id, state) in sessions {
             state.connection.mark_gone();
             let _ = self.local.close_session(&id).await;
@@ -141,10 +138,7 @@ impl Sessions {
 
     /// Returns the client of a session and records its activity.
     fn touch(&self, id: &SessionId) -> Arc<SessionState> {
-        let state = {
-            let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-            sessions.get(id).cloned().unwrap_or_default()
-        };
+        let state = lock(&self.sessions).get(id).cloned().unwrap_or_default();
         state.touch();
         state
     }
@@ -165,8 +159,7 @@ impl Sessions {
                 let _ = local.close_session(&id).await;
             }
             // However the session ended, no state of it is kept.
-            let mut sessions = sessions.lock().unwrap_or_else(PoisonError::into_inner);
-            sessions.remove(&id);
+            lock(&sessions).remove(&id);
         });
     }
 
@@ -240,8 +233,7 @@ impl SessionManager for Sessions {
         let state = Arc::new(SessionState::default());
         let connection = Arc::clone(&state.connection);
         self.watch(&id, &state);
-        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        sessions.insert(Arc::clone(&id), state);
+        lock(&self.sessions).insert(Arc::clone(&id), state);
         Ok((
             id,
             CountedTransport::session(transport, connection, self.idle).holding(slot),
@@ -261,10 +253,7 @@ impl SessionManager for Sessions {
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
-        let state = {
-            let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-            sessions.remove(id)
-        };
+        let state = lock(&self.sessions).remove(id);
         if let Some(state) = state {
             state.connection.mark_gone();
         }

@@ -7,12 +7,13 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use crate::lock::lock;
 use crate::settings::HttpSettings;
 
 /// The time a connection has to show its token while the total is below the limit: many clients
@@ -67,7 +68,7 @@ impl TcpConnections {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Registers a new connection, which may displace the oldest unauthenticated one.
@@ -162,10 +163,7 @@ fn oldest_of_most<'a>(
 impl TcpConnectionGuard {
     /// Marks the connection as authenticated.
     pub(super) fn authenticate(&self) {
-        let mut is_authenticated = self
-            .is_authenticated
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut is_authenticated = lock(&self.is_authenticated);
         if *is_authenticated {
             return;
         }
@@ -195,10 +193,7 @@ impl TcpConnectionGuard {
 
 impl Drop for TcpConnectionGuard {
     fn drop(&mut self) {
-        let is_authenticated = *self
-            .is_authenticated
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let is_authenticated = *lock(&self.is_authenticated);
         let mut state = self.all.state();
         match state.position(&self.this) {
             Some(index) => drop(state.unauthenticated.remove(index)),

@@ -19,7 +19,7 @@ const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
 #[tokio::test]
 async fn tools_work_and_sessions_share_nothing() {
-    let server = TestServer::new(TestBackend::default(), Settings::default(), here()).await;
+    let server = TestServer::start(TestBackend::default(), here()).await;
     let mut one = server.client(json!({})).await;
     let mut two = server.client(json!({})).await;
     assert_ne!(one.headers, two.headers);
@@ -44,7 +44,7 @@ async fn tools_work_and_sessions_share_nothing() {
 
 #[tokio::test]
 async fn a_client_that_tries_a_newer_protocol_is_told_which_there_are() {
-    let server = TestServer::new(TestBackend::default(), Settings::default(), here()).await;
+    let server = TestServer::start(TestBackend::default(), here()).await;
     let newer = HttpClient::new(server.address).with("mcp-protocol-version", "2026-07-28");
     let discover = json!({"jsonrpc": "2.0", "id": "a", "method": "server/discover", "params": {}});
     let answer = newer.post(&discover).await;
@@ -75,7 +75,7 @@ async fn a_client_that_tries_a_newer_protocol_is_told_which_there_are() {
 async fn nobody_gets_in_without_the_token() {
     let mut settings = here();
     settings.token = Some("right-token".to_owned());
-    let server = TestServer::new(TestBackend::default(), Settings::default(), settings).await;
+    let server = TestServer::start(TestBackend::default(), settings).await;
     let stranger = HttpClient::new(server.address);
     for authorization in [
         None,
@@ -119,7 +119,7 @@ async fn nobody_gets_in_without_the_token() {
 async fn web_pages_of_others_are_kept_out() {
     let mut settings = here();
     settings.origins = vec!["https://good.example:443".to_owned()];
-    let server = TestServer::new(TestBackend::default(), Settings::default(), settings).await;
+    let server = TestServer::start(TestBackend::default(), settings).await;
     let client = server.client(json!({})).await;
     for (origin, status) in [
         ("https://evil.example", 403),
@@ -205,7 +205,7 @@ async fn half_sent_requests_lock_nobody_out() {
     let mut settings = HttpSettings::new(([127, 0, 0, 1], 0).into(), "right-token");
     settings.unauthenticated_per_address = 100;
     let backend = TestBackend::local(directory.path());
-    let server = TestServer::new(backend, Settings::default(), settings).await;
+    let server = TestServer::start(backend, settings).await;
     let mut client = HttpClient::new(server.address).with("authorization", "Bearer right-token");
     client.initialize(json!({})).await;
     let wait = "until test -e go; do sleep 0.01; done; echo done";
@@ -232,7 +232,7 @@ async fn half_sent_requests_lock_nobody_out() {
 async fn a_head_that_never_ends_is_given_up() {
     let mut settings = here();
     settings.header_timeout = Duration::from_millis(50);
-    let server = TestServer::new(TestBackend::default(), Settings::default(), settings).await;
+    let server = TestServer::start(TestBackend::default(), settings).await;
     closed(half_sent(&server).await).await;
     closed(TcpStream::connect(server.address).await.unwrap()).await;
     server.stop().await;
@@ -241,7 +241,7 @@ async fn a_head_that_never_ends_is_given_up() {
 #[tokio::test]
 async fn a_stranger_gets_one_answer_on_a_connection() {
     let settings = HttpSettings::new(([127, 0, 0, 1], 0).into(), "right-token");
-    let server = TestServer::new(TestBackend::default(), Settings::default(), settings).await;
+    let server = TestServer::start(TestBackend::default(), settings).await;
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     let ask = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n";
     stream.write_all(ask.repeat(3).as_bytes()).await.unwrap();
@@ -278,12 +278,7 @@ async fn other_machines_need_a_token() {
 #[tokio::test]
 async fn a_cancelled_command_is_gone() {
     let directory = tempfile::tempdir().unwrap();
-    let server = TestServer::new(
-        TestBackend::local(directory.path()),
-        Settings::default(),
-        here(),
-    )
-    .await;
+    let server = TestServer::start(TestBackend::local(directory.path()), here()).await;
     let mut client = server.client(json!({})).await;
     let call = json!({"name": "execute", "arguments": {"command": "echo $$; exec sleep 1000"},
         "_meta": {"progressToken": 7}});
@@ -319,12 +314,7 @@ async fn what_nobody_listens_to_ends() {
     let directory = tempfile::tempdir().unwrap();
     let mut settings = here();
     settings.linger = Duration::from_millis(50);
-    let server = TestServer::new(
-        TestBackend::local(directory.path()),
-        Settings::default(),
-        settings,
-    )
-    .await;
+    let server = TestServer::start(TestBackend::local(directory.path()), settings).await;
     let mut client = server.client(json!({})).await;
     let (pid, stream) = for_ever(&mut client).await;
     drop(stream);
@@ -358,12 +348,7 @@ async fn a_client_that_listens_is_not_idle() {
     let directory = tempfile::tempdir().unwrap();
     let mut settings = here();
     settings.idle = Duration::from_millis(1_000);
-    let server = TestServer::new(
-        TestBackend::local(directory.path()),
-        Settings::default(),
-        settings,
-    )
-    .await;
+    let server = TestServer::start(TestBackend::local(directory.path()), settings).await;
     let mut client = server.client(json!({})).await;
     // Silent for much longer than the idle timeout.
     let call = json!({"name": "execute", "arguments": {"command": "sleep 2.2; echo done"}});
@@ -381,12 +366,7 @@ async fn a_client_that_listens_is_not_idle() {
 #[tokio::test]
 async fn the_end_of_the_server_ends_everything() {
     let directory = tempfile::tempdir().unwrap();
-    let server = TestServer::new(
-        TestBackend::local(directory.path()),
-        Settings::default(),
-        here(),
-    )
-    .await;
+    let server = TestServer::start(TestBackend::local(directory.path()), here()).await;
     let mut client = server.client(json!({})).await;
     let (pid, _stream) = for_ever(&mut client).await;
     server.stop().await;
@@ -422,7 +402,7 @@ async fn questions_find_their_way() {
 async fn there_is_room_for_so_many() {
     let mut settings = here();
     settings.sessions = 2;
-    let server = TestServer::new(TestBackend::default(), Settings::default(), settings).await;
+    let server = TestServer::start(TestBackend::default(), settings).await;
     let one = server.client(json!({})).await;
     let mut two = server.client(json!({})).await;
     let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
@@ -484,7 +464,7 @@ async fn many_calls_at_once_are_all_answered() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("a.txt"), "one\n").unwrap();
     let backend = TestBackend::local(directory.path());
-    let server = TestServer::new(backend, Settings::default(), here()).await;
+    let server = TestServer::start(backend, here()).await;
     let client = server.client(json!({})).await;
     let mut calls = tokio::task::JoinSet::new();
     for id in 100..400 {

@@ -20,6 +20,10 @@ pub(crate) struct TestServer {
 }
 
 impl TestServer {
+    pub(crate) async fn start(connect: impl Connect, http: HttpSettings) -> Self {
+        Self::new(connect, Settings::default(), http).await
+    }
+
     pub(crate) async fn new(connect: impl Connect, settings: Settings, http: HttpSettings) -> Self {
         let (told, address) = oneshot::channel();
         let (stop, stopped) = oneshot::channel::<()>();
