@@ -2,12 +2,12 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
+use backend_testkit::processes;
 use nix::sys::signal::Signal;
 use nix::sys::wait::WaitStatus;
 use rexpect::session::{PtySession, spawn_command};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tempfile::TempDir;
 
 /// Timeout in milliseconds.
@@ -69,6 +69,29 @@ impl Console {
         self.sees(PROMPT)
     }
 
+    /// Types a line and allows what it asks about.
+    #[track_caller]
+    fn allows(&mut self, line: &str) {
+        self.types(&format!("{line}\r"));
+        self.sees(QUESTION);
+        self.types("y\n");
+    }
+
+    /// Cancels what runs.
+    #[track_caller]
+    fn cancels(&mut self) {
+        self.control('c');
+        self.sees("cancelled");
+        self.sees(PROMPT);
+    }
+
+    /// Leaves at the prompt.
+    #[track_caller]
+    fn leaves(mut self) {
+        self.control('d');
+        assert_eq!(self.ends(), 0);
+    }
+
     fn control(&mut self, key: char) {
         self.terminal.send_control(key).unwrap();
     }
@@ -86,44 +109,34 @@ impl Console {
 
 /// Waits until a process is gone.
 fn is_gone(pid: &str) {
-    let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
     // If it cannot be opened, it is gone already.
-    let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else {
-        return;
-    };
-    let mut ends = [PollFd::new(&process, PollFlags::IN)];
-    let limit = Timespec {
-        tv_sec: 30,
-        tv_nsec: 0,
-    };
-    assert_eq!(
-        poll(&mut ends, Some(&limit)).unwrap(),
-        1,
-        "{pid:?} still runs"
-    );
+    let process = processes::handle(pid.trim().parse().unwrap());
+    let limit = Duration::from_secs(30);
+    let is_gone = process.is_none_or(|process| processes::wait(&process, limit));
+    assert!(is_gone, "{pid} still runs");
 }
 
 fn workspace(home: &TempDir) -> std::path::PathBuf {
     home.path().join("agentbox-workspace")
 }
 
-fn home() -> TempDir {
-    tempfile::tempdir().unwrap()
+/// Starts the console in a home of its own.
+fn start() -> (TempDir, Console) {
+    let home = tempfile::tempdir().unwrap();
+    let console = Console::start(&home);
+    (home, console)
 }
 
 /// Starts a command that prints its process id and then keeps running. Returns the id.
 fn long_command(console: &mut Console) -> String {
-    console.types("!echo p'i'd $$ end; exec sleep 1000\r");
-    console.sees(QUESTION);
-    console.types("y\n");
+    console.allows("!echo p'i'd $$ end; exec sleep 1000");
     console.sees("pid ");
     console.sees(" end")
 }
 
 #[test]
 fn greets_calls_and_leaves() {
-    let home = home();
-    let mut console = Console::start(&home);
+    let (_home, mut console) = start();
     assert!(
         console
             .says("write a.txt 'hello there'")
@@ -137,14 +150,12 @@ fn greets_calls_and_leaves() {
     );
     let text = console.says("read a.txt --ofset 1");
     assert!(text.contains("read_file has no field 'ofset'"), "{text:?}");
-    console.control('d');
-    assert_eq!(console.ends(), 0);
+    console.leaves();
 }
 
 #[test]
 fn several_lines_are_one_text() {
-    let home = home();
-    let mut console = Console::start(&home);
+    let (home, mut console) = start();
     console.types("write a.txt <<EOF\rone\r'two'\rEOF\r");
     console.sees("Wrote 2 lines to a.txt");
     console.sees(PROMPT);
@@ -156,7 +167,7 @@ fn several_lines_are_one_text() {
 
 #[test]
 fn tab_completes_tools_fields_and_paths() {
-    let home = home();
+    let home = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(workspace(&home).join("src")).unwrap();
     std::fs::write(workspace(&home).join("src/long name.rs"), "found\n").unwrap();
     let mut console = Console::start(&home);
@@ -170,18 +181,15 @@ fn tab_completes_tools_fields_and_paths() {
     console.sees("--offset ");
     console.control('c');
     console.sees(PROMPT);
-    console.control('d');
-    assert_eq!(console.ends(), 0);
+    console.leaves();
 }
 
 #[test]
 fn history_lasts() {
-    let home = home();
-    let mut console = Console::start(&home);
+    let (home, mut console) = start();
     console.says("write a.txt 'kept for later'");
     console.says("read a.txt");
-    console.control('d');
-    assert_eq!(console.ends(), 0);
+    console.leaves();
     let mut console = Console::start(&home);
     let text = console.says(UP);
     assert!(text.contains("1\tkept for later"), "{text:?}");
@@ -194,8 +202,7 @@ fn history_lasts() {
 
 #[test]
 fn edits_show_coloured_diffs() {
-    let home = home();
-    let mut console = Console::start(&home);
+    let (home, mut console) = start();
     console.says("write a.txt 'the old text'");
     // This also works for a file that was not read.
     std::fs::write(workspace(&home).join("b.txt"), "an old text\n").unwrap();
@@ -217,7 +224,7 @@ fn edits_show_coloured_diffs() {
 
 #[test]
 fn no_colour_if_nobody_wants_it() {
-    let home = home();
+    let home = tempfile::tempdir().unwrap();
     let mut console = Console::start_with(&home, |command| {
         command.env("NO_COLOR", "1");
     });
@@ -230,8 +237,7 @@ fn no_colour_if_nobody_wants_it() {
 
 #[test]
 fn commands_are_asked_about() {
-    let home = home();
-    let mut console = Console::start(&home);
+    let (home, mut console) = start();
     console.types("!echo one > out\r");
     let question = console.sees(QUESTION);
     assert!(question.contains("echo one > out"), "{question:?}");
@@ -269,8 +275,7 @@ fn commands_are_asked_about() {
 
 #[test]
 fn commands_are_told_from_tools() {
-    let home = home();
-    let mut console = Console::start(&home);
+    let (_home, mut console) = start();
     for (typed, told) in [
         (
             "git status",
@@ -293,14 +298,11 @@ fn read(path: &Path) -> String {
 
 #[test]
 fn what_commands_print_comes_live_and_harmless() {
-    let home = home();
-    let mut console = Console::start(&home);
+    let (home, mut console) = start();
     // It waits for a file, which is created once its first line was seen.
-    console.types(
-        "!printf '\\033[31mfirst\\033[0m \\033[2J\\n'; until [ -e go ]; do sleep 0.05; done; echo second; exit 3\r",
+    console.allows(
+        "!printf '\\033[31mfirst\\033[0m \\033[2J\\n'; until [ -e go ]; do sleep 0.05; done; echo second; exit 3",
     );
-    console.sees(QUESTION);
-    console.types("y\n");
     let before = console.sees("\x1b[31mfirst\x1b[0m ");
     assert!(!before.contains("\x1b[2J"));
     std::fs::write(workspace(&home).join("go"), "").unwrap();
@@ -312,32 +314,23 @@ fn what_commands_print_comes_live_and_harmless() {
 
 #[test]
 fn ctrl_c_cancels_a_command() {
-    let home = home();
-    let mut console = Console::start(&home);
+    let (_home, mut console) = start();
     let pid = long_command(&mut console);
-    console.control('c');
-    console.sees("cancelled");
-    console.sees(PROMPT);
+    console.cancels();
     is_gone(&pid);
     // The next command works.
-    console.types("!echo still here\r");
-    console.sees(QUESTION);
-    console.types("y\n");
+    console.allows("!echo still here");
     console.sees("still here");
     console.sees(PROMPT);
-    console.control('d');
-    assert_eq!(console.ends(), 0);
+    console.leaves();
 }
 
 #[test]
 fn ctrl_c_withdraws_a_question() {
-    let home = home();
-    let mut console = Console::start(&home);
+    let (home, mut console) = start();
     console.types("!echo no > out\r");
     console.sees(QUESTION);
-    console.control('c');
-    console.sees("cancelled");
-    console.sees(PROMPT);
+    console.cancels();
     // Input typed now is not an answer.
     let text = console.says("y");
     assert!(text.contains("there is no tool 'y'"), "{text:?}");
@@ -346,8 +339,7 @@ fn ctrl_c_withdraws_a_question() {
 
 #[test]
 fn ctrl_c_twice_leaves() {
-    let home = home();
-    let mut console = Console::start(&home);
+    let (_home, mut console) = start();
     console.types("something");
     console.control('c');
     console.sees(PROMPT);
@@ -362,8 +354,7 @@ fn ctrl_c_twice_leaves() {
 
 #[test]
 fn ctrl_c_twice_leaves_nothing_behind() {
-    let home = home();
-    let mut console = Console::start(&home);
+    let (home, mut console) = start();
     console.types("bg echo $$ > bg; exec sleep 1000\r");
     console.sees(QUESTION);
     console.types("a\n");
@@ -382,8 +373,7 @@ fn ctrl_c_twice_leaves_nothing_behind() {
 
 #[test]
 fn a_signal_ends_it_and_nothing_stays() {
-    let home = home();
-    let mut console = Console::start(&home);
+    let (_home, mut console) = start();
     let pid = long_command(&mut console);
 
     console
@@ -397,8 +387,7 @@ fn a_signal_ends_it_and_nothing_stays() {
 
 #[test]
 fn a_signal_ends_it_at_the_prompt() {
-    let home = home();
-    let mut console = Console::start(&home);
+    let (_home, mut console) = start();
     console.types("not finish");
     console.sees("not finish");
     let process = console.terminal.process_mut();
@@ -408,23 +397,19 @@ fn a_signal_ends_it_at_the_prompt() {
 
 #[test]
 fn ctrl_c_ends_all_that_was_pasted() {
-    let home = home();
-    let mut console = Console::start(&home);
+    let (home, mut console) = start();
     let pasted = "!echo begun; exec sleep 1000\nwrite late.txt x\n";
     console.types(&format!("\x1b[200~{pasted}\x1b[201~\r"));
     console.sees(QUESTION);
     console.types("y\n");
     console.sees("begun");
-    console.control('c');
-    console.sees("cancelled");
-    console.sees(PROMPT);
+    console.cancels();
     assert!(!workspace(&home).join("late.txt").exists());
 }
 
 #[test]
 fn a_hint_tells_the_fields_to_come() {
-    let home = home();
-    let mut console = Console::start(&home);
+    let (_home, mut console) = start();
     console.types("read ");
     console.sees("PATH [OFFSET] [LIMIT]");
     // The hint is not inserted.
@@ -434,11 +419,8 @@ fn a_hint_tells_the_fields_to_come() {
 
 #[test]
 fn background_shells_end_with_the_console() {
-    let home = home();
-    let mut console = Console::start(&home);
-    console.types("bg echo p'i'd $$ end; exec sleep 1000\r");
-    console.sees(QUESTION);
-    console.types("y\n");
+    let (_home, mut console) = start();
+    console.allows("bg echo p'i'd $$ end; exec sleep 1000");
     console.sees(PROMPT);
     console.types("out bg_1 --wait-seconds 60\r");
     console.sees("pid ");
@@ -451,22 +433,16 @@ fn background_shells_end_with_the_console() {
 
 #[test]
 fn ctrl_c_stops_a_flood() {
-    let home = home();
-    let mut console = Console::start(&home);
-    console.types("!exec yes flood\r");
-    console.sees(QUESTION);
-    console.types("y\n");
+    let (_home, mut console) = start();
+    console.allows("!exec yes flood");
     console.sees("flood\r\nflood\r\n");
-    console.control('c');
-    console.sees("cancelled");
-    console.sees(PROMPT);
-    console.control('d');
-    assert_eq!(console.ends(), 0);
+    console.cancels();
+    console.leaves();
 }
 
 #[test]
 fn a_terminal_that_can_do_nothing() {
-    let home = home();
+    let home = tempfile::tempdir().unwrap();
     let mut console = Console::start_with(&home, |command| {
         command.env("TERM", "dumb");
     });
@@ -478,9 +454,7 @@ fn a_terminal_that_can_do_nothing() {
     console.types("y\n");
     console.sees("pid ");
     let pid = console.sees(" end");
-    console.control('c');
-    console.sees("cancelled");
-    console.sees(PROMPT);
+    console.cancels();
     console.control('c');
     assert_eq!(console.ends(), 130);
     is_gone(&pid);
@@ -488,8 +462,7 @@ fn a_terminal_that_can_do_nothing() {
 
 #[test]
 fn help_tells_what_there_is() {
-    let home = home();
-    let mut console = Console::start(&home);
+    let (_home, mut console) = start();
     assert!(console.says("help").contains("Type a tool's name"));
     assert!(
         console

@@ -280,12 +280,7 @@ async fn a_cancelled_command_is_gone() {
     let directory = tempfile::tempdir().unwrap();
     let server = TestServer::start(TestBackend::local(directory.path()), here()).await;
     let mut client = server.client(json!({})).await;
-    let call = json!({"name": "execute", "arguments": {"command": "echo $$; exec sleep 1000"},
-        "_meta": {"progressToken": 7}});
-    let (id, mut stream) = client.begin("tools/call", call).await;
-    let progress = stream.event("notifications/progress").await;
-    assert_eq!(progress["params"]["progressToken"], 7);
-    let pid = progress["params"]["message"].as_str().unwrap().to_owned();
+    let (pid, id, _stream) = for_ever(&mut client).await;
     client
         .notify("notifications/cancelled", json!({"requestId": id}))
         .await;
@@ -297,16 +292,16 @@ async fn a_cancelled_command_is_gone() {
     server.stop().await;
 }
 
-/// Starts a command that never ends. Returns its process id and the response stream.
-async fn for_ever(client: &mut HttpClient) -> (String, http::Response) {
+/// Starts a command that never ends. Returns its process id, the id of the call and the
+/// response stream.
+async fn for_ever(client: &mut HttpClient) -> (String, u64, http::Response) {
     let call = json!({"name": "execute", "arguments": {"command": "echo $$; exec sleep 1000"},
         "_meta": {"progressToken": 7}});
-    let (_, mut stream) = client.begin("tools/call", call).await;
+    let (id, mut stream) = client.begin("tools/call", call).await;
     let progress = stream.event("notifications/progress").await;
-    (
-        progress["params"]["message"].as_str().unwrap().to_owned(),
-        stream,
-    )
+    assert_eq!(progress["params"]["progressToken"], 7);
+    let pid = progress["params"]["message"].as_str().unwrap();
+    (pid.to_owned(), id, stream)
 }
 
 #[tokio::test]
@@ -316,7 +311,7 @@ async fn what_nobody_listens_to_ends() {
     settings.linger = Duration::from_millis(50);
     let server = TestServer::start(TestBackend::local(directory.path()), settings).await;
     let mut client = server.client(json!({})).await;
-    let (pid, stream) = for_ever(&mut client).await;
+    let (pid, _, stream) = for_ever(&mut client).await;
     drop(stream);
     gone(&pid).await;
     server.stop().await;
@@ -331,7 +326,7 @@ async fn sessions_that_are_ended_or_idle_leave_nothing_running() {
     quiet.name = "quiet".to_owned();
     let server = TestServer::new(TestBackend::local(directory.path()), quiet, settings).await;
     let mut client = server.client(json!({})).await;
-    let (pid, _stream) = for_ever(&mut client).await;
+    let (pid, _, _stream) = for_ever(&mut client).await;
     assert!(client.send("DELETE", "").await.status < 300);
     gone(&pid).await;
     let mut client = server.client(json!({})).await;
@@ -368,7 +363,7 @@ async fn the_end_of_the_server_ends_everything() {
     let directory = tempfile::tempdir().unwrap();
     let server = TestServer::start(TestBackend::local(directory.path()), here()).await;
     let mut client = server.client(json!({})).await;
-    let (pid, _stream) = for_ever(&mut client).await;
+    let (pid, _, _stream) = for_ever(&mut client).await;
     server.stop().await;
     gone(&pid).await;
 }

@@ -146,41 +146,38 @@ fn wrong(field: &Field) -> Vec<Value> {
 async fn wrong_types_and_numbers_missing_and_unknown_fields() {
     for fixture in CallFixture::both().await {
         let before = fixture.dump().await;
-        for options in profiles() {
-            let chat = fixture.chat(options);
-            for definition in chat.definitions().await.unwrap().iter() {
-                let tool = definition.name.as_str();
-                for field in fields(definition) {
-                    for value in wrong(&field) {
-                        let reply = chat.call(tool, field.with(value.clone())).await;
-                        check(&chat, &reply, tool, &field.name, &value);
-                        let text = &reply.text;
-                        let says = ["must be", "missing", "not known"];
-                        assert!(says.iter().any(|words| text.contains(words)), "{text}");
-                    }
-                    if field.required {
-                        let reply = chat.call(tool, field.without()).await;
-                        check(&chat, &reply, tool, &field.name, &Value::Null);
-                        assert!(reply.text.contains("missing"), "{}", reply.text);
-                    }
+        for (chat, definition) in &fixture.tools().await {
+            let tool = definition.name.as_str();
+            for field in fields(definition) {
+                for value in wrong(&field) {
+                    let reply = chat.call(tool, field.with(value.clone())).await;
+                    check(chat, &reply, tool, &field.name, &value);
+                    let text = &reply.text;
+                    let says = ["must be", "missing", "not known"];
+                    assert!(says.iter().any(|words| text.contains(words)), "{text}");
                 }
-                for name in ["no_such_field", "a\0b", &"x".repeat(100_000)] {
-                    let mut args = json!({name: 1});
-                    for field in fields(definition).iter().filter(|field| field.required) {
-                        if !field.name.contains('.') {
-                            args[&field.key] = field.with(json!("x"))[&field.key].clone();
-                        }
-                    }
-                    let reply = chat.call(tool, args).await;
-                    check(&chat, &reply, tool, "not known", &json!(1));
+                if field.required {
+                    let reply = chat.call(tool, field.without()).await;
+                    check(chat, &reply, tool, &field.name, &Value::Null);
+                    assert!(reply.text.contains("missing"), "{}", reply.text);
                 }
-                let many: Value = (0..10_000)
-                    .map(|n| (format!("f{n}"), json!(n)))
-                    .collect::<serde_json::Map<_, _>>()
-                    .into();
-                let reply = chat.call(tool, many).await;
-                check(&chat, &reply, tool, "not known", &json!(1));
             }
+            for name in ["no_such_field", "a\0b", &"x".repeat(100_000)] {
+                let mut args = json!({name: 1});
+                for field in fields(definition).iter().filter(|field| field.required) {
+                    if !field.name.contains('.') {
+                        args[&field.key] = field.with(json!("x"))[&field.key].clone();
+                    }
+                }
+                let reply = chat.call(tool, args).await;
+                check(chat, &reply, tool, "not known", &json!(1));
+            }
+            let many: Value = (0..10_000)
+                .map(|n| (format!("f{n}"), json!(n)))
+                .collect::<serde_json::Map<_, _>>()
+                .into();
+            let reply = chat.call(tool, many).await;
+            check(chat, &reply, tool, "not known", &json!(1));
         }
         assert_eq!(fixture.dump().await, before);
     }
@@ -190,59 +187,56 @@ async fn wrong_types_and_numbers_missing_and_unknown_fields() {
 async fn what_is_no_object_or_no_json() {
     for fixture in CallFixture::both().await {
         let before = fixture.dump().await;
-        for options in profiles() {
-            let chat = fixture.chat(options);
-            for definition in chat.definitions().await.unwrap().iter() {
-                let tool = definition.name.as_str();
+        for (chat, definition) in &fixture.tools().await {
+            let tool = definition.name.as_str();
+            for raw in [
+                "[]",
+                "3",
+                "true",
+                "\"text\"",
+                "{",
+                "{]",
+                "{\"a\":1}}",
+                "{\"a\":1} x",
+                "\u{feff}{}",
+                "NaN",
+                "{'a':1}",
+                "{a:1}",
+                "{\"a\":1,}",
+                "{\"a\":01}",
+                "{\"\\ud800\":1}",
+                "\0",
+                "<tool>",
+                "{\"a\":\"\u{1}\"}",
+            ] {
+                let reply = chat.call(tool, raw).await;
+                check(chat, &reply, tool, "arguments", &json!(raw));
+            }
+            for field in fields(definition) {
                 for raw in [
-                    "[]",
-                    "3",
-                    "true",
-                    "\"text\"",
-                    "{",
-                    "{]",
-                    "{\"a\":1}}",
-                    "{\"a\":1} x",
-                    "\u{feff}{}",
-                    "NaN",
-                    "{'a':1}",
-                    "{a:1}",
-                    "{\"a\":1,}",
-                    "{\"a\":01}",
-                    "{\"\\ud800\":1}",
-                    "\0",
-                    "<tool>",
-                    "{\"a\":\"\u{1}\"}",
+                    "\"\\ud800\"",
+                    "\"\\udc00\\ud800\"",
+                    "\"\\ud83dx\"",
+                    "\"\\u12\"",
+                    "\"\\x00\"",
+                    "\"\0\"",
+                    "1e999",
+                    "-",
+                    "nul",
                 ] {
-                    let reply = chat.call(tool, raw).await;
-                    check(&chat, &reply, tool, "arguments", &json!(raw));
+                    let reply = chat.call(tool, &field.raw(raw)).await;
+                    check(chat, &reply, tool, "arguments", &json!(raw));
+                    let key = &field.key;
+                    assert!(reply.text.contains(key), "{tool} {key}: {}", reply.text);
                 }
-                for field in fields(definition) {
-                    for raw in [
-                        "\"\\ud800\"",
-                        "\"\\udc00\\ud800\"",
-                        "\"\\ud83dx\"",
-                        "\"\\u12\"",
-                        "\"\\x00\"",
-                        "\"\0\"",
-                        "1e999",
-                        "-",
-                        "nul",
-                    ] {
-                        let reply = chat.call(tool, &field.raw(raw)).await;
-                        check(&chat, &reply, tool, "arguments", &json!(raw));
-                        let key = &field.key;
-                        assert!(reply.text.contains(key), "{tool} {key}: {}", reply.text);
-                    }
-                }
-                for nothing in ["", " \n", "null", "{}"] {
-                    let needs = fields(definition).into_iter().find(|field| field.required);
-                    let Some(field) = needs.filter(|field| !field.name.contains('.')) else {
-                        continue;
-                    };
-                    let reply = chat.call(tool, nothing).await;
-                    check(&chat, &reply, tool, &field.name, &json!(nothing));
-                }
+            }
+            for nothing in ["", " \n", "null", "{}"] {
+                let needs = fields(definition).into_iter().find(|field| field.required);
+                let Some(field) = needs.filter(|field| !field.name.contains('.')) else {
+                    continue;
+                };
+                let reply = chat.call(tool, nothing).await;
+                check(chat, &reply, tool, &field.name, &json!(nothing));
             }
         }
         assert_eq!(fixture.dump().await, before);
@@ -254,17 +248,14 @@ async fn what_is_no_object_or_no_json() {
 async fn fields_that_are_there_twice() {
     let fixture = CallFixture::state().await;
     let before = fixture.dump().await;
-    for options in profiles() {
-        let chat = fixture.chat(options);
-        for definition in chat.definitions().await.unwrap().iter() {
-            let tool = definition.name.as_str();
-            for field in fields(definition) {
-                let key = Value::from(field.key.as_str());
-                let wrong = wrong(&field).remove(0);
-                let raw = field.raw(&format!("\"x\",{key}:{wrong}"));
-                let reply = chat.call(tool, &raw).await;
-                check(&chat, &reply, tool, &field.name, &wrong);
-            }
+    for (chat, definition) in &fixture.tools().await {
+        let tool = definition.name.as_str();
+        for field in fields(definition) {
+            let key = Value::from(field.key.as_str());
+            let wrong = wrong(&field).remove(0);
+            let raw = field.raw(&format!("\"x\",{key}:{wrong}"));
+            let reply = chat.call(tool, &raw).await;
+            check(chat, &reply, tool, &field.name, &wrong);
         }
     }
     let twice = r#"{"path": "../x", "path": "d/b"}"#;
@@ -281,22 +272,22 @@ async fn too_much_and_too_deep() {
     let deep = format!("{}1{}", "[".repeat(2 << 20), "]".repeat(2 << 20));
     let wide: Value = (0..20_000).map(|_| json!([[]])).collect();
     for options in profiles() {
-        let chat = fixture.chat(options);
+        let chat = &fixture.chat(options);
         for definition in chat.definitions().await.unwrap().iter() {
             let tool = definition.name.as_str();
             for field in fields(definition) {
                 for raw in [&large, &deep] {
                     let reply = chat.call(tool, &field.raw(raw)).await;
-                    check(&chat, &reply, tool, "arguments", &Value::Null);
+                    check(chat, &reply, tool, "arguments", &Value::Null);
                 }
                 let reply = chat.call(tool, field.with(wide.clone())).await;
-                check(&chat, &reply, tool, &field.name, &Value::Null);
+                check(chat, &reply, tool, &field.name, &Value::Null);
                 let mut nested = json!(1);
                 for _ in 0..1_000 {
                     nested = Value::Array(vec![nested]);
                 }
                 let reply = chat.call(tool, field.with(nested)).await;
-                check(&chat, &reply, tool, "arguments", &Value::Null);
+                check(chat, &reply, tool, "arguments", &Value::Null);
             }
             let mut nested = json!(1);
             for depth in 0..50_000 {
@@ -307,10 +298,10 @@ async fn too_much_and_too_deep() {
                 };
             }
             let reply = chat.call(tool, nested).await;
-            check(&chat, &reply, tool, "arguments", &Value::Null);
+            check(chat, &reply, tool, "arguments", &Value::Null);
         }
         let reply = chat.call(&"x".repeat(10 << 20), "{}").await;
-        check(&chat, &reply, "a long name", "no tool", &Value::Null);
+        check(chat, &reply, "a long name", "no tool", &Value::Null);
     }
     assert_eq!(fixture.dump().await, before);
 }
@@ -327,27 +318,24 @@ fn takes_any_text(tool: &str, field: &Field) -> bool {
 async fn attacks_in_every_text() {
     for fixture in CallFixture::both().await {
         let before = fixture.dump().await;
-        for options in profiles() {
-            let chat = fixture.chat(options);
-            for definition in chat.definitions().await.unwrap().iter() {
-                let tool = definition.name.as_str();
-                for field in fields(definition) {
-                    if !field.takes("string") || takes_any_text(tool, &field) {
-                        continue;
+        for (chat, definition) in &fixture.tools().await {
+            let tool = definition.name.as_str();
+            for field in fields(definition) {
+                if !field.takes("string") || takes_any_text(tool, &field) {
+                    continue;
+                }
+                let attacks = ATTACKS.iter().map(|attack| (*attack).to_owned());
+                for attack in attacks.chain(long_attacks()) {
+                    let value = json!(attack);
+                    let what = format!("{tool} with {} = {}", field.name, shown(&value));
+                    let reply = chat.call(tool, field.with(value)).await;
+                    if reply.is_success() {
+                        assert!(reply.text.len() < most(chat), "{what}");
+                    } else {
+                        check_failure(chat, &reply, &what);
                     }
-                    let attacks = ATTACKS.iter().map(|attack| (*attack).to_owned());
-                    for attack in attacks.chain(long_attacks()) {
-                        let value = json!(attack);
-                        let what = format!("{tool} with {} = {}", field.name, shown(&value));
-                        let reply = chat.call(tool, field.with(value)).await;
-                        if reply.is_success() {
-                            assert!(reply.text.len() < most(&chat), "{what}");
-                        } else {
-                            check_failure(&chat, &reply, &what);
-                        }
-                        assert!(!reply.text.contains("classified"), "{what}: {}", reply.text);
-                        assert!(!reply.text.contains("root:"), "{what}: {}", reply.text);
-                    }
+                    assert!(!reply.text.contains("classified"), "{what}: {}", reply.text);
+                    assert!(!reply.text.contains("root:"), "{what}: {}", reply.text);
                 }
             }
         }
@@ -360,24 +348,21 @@ async fn attacks_in_every_text() {
 async fn what_is_no_path_is_refused() {
     for fixture in CallFixture::both().await {
         let before = fixture.dump().await;
-        for options in profiles() {
-            let chat = fixture.chat(options);
-            for definition in chat.definitions().await.unwrap().iter() {
-                let tool = definition.name.as_str();
-                for field in fields(definition) {
-                    let is_path = ["path", "source", "destination", "directory", "one", "two"];
-                    if !is_path.contains(&field.key.as_str()) {
-                        continue;
-                    }
-                    for bad in ["a\0b", "../../../x", "~/x", "C:\\x", &"x/".repeat(4_000)] {
-                        let what = format!("{tool} {} {}", field.name, shown(&json!(bad)));
-                        let reply = chat.call(tool, field.with(json!(bad))).await;
-                        check_failure(&chat, &reply, &what);
-                        let named = chat.options().profile == Profile::Filesystem
-                            || tool == "swap"
-                            || reply.text.contains(&field.key);
-                        assert!(named, "{what}: {}", reply.text);
-                    }
+        for (chat, definition) in &fixture.tools().await {
+            let tool = definition.name.as_str();
+            for field in fields(definition) {
+                let is_path = ["path", "source", "destination", "directory", "one", "two"];
+                if !is_path.contains(&field.key.as_str()) {
+                    continue;
+                }
+                for bad in ["a\0b", "../../../x", "~/x", "C:\\x", &"x/".repeat(4_000)] {
+                    let what = format!("{tool} {} {}", field.name, shown(&json!(bad)));
+                    let reply = chat.call(tool, field.with(json!(bad))).await;
+                    check_failure(chat, &reply, &what);
+                    let named = chat.options().profile == Profile::Filesystem
+                        || tool == "swap"
+                        || reply.text.contains(&field.key);
+                    assert!(named, "{what}: {}", reply.text);
                 }
             }
         }

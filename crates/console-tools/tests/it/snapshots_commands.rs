@@ -23,41 +23,27 @@ fn local(options: Value, tool: &'static str) -> (tempfile::TempDir, Script) {
 async fn execute() {
     let (_directory, mut script) = local(json!({"limits": {"output_bytes": 40}}), "execute");
     script
-        .call(json!({"command": "echo out; echo err >&2"}))
+        .calls([
+            json!({"command": "echo out; echo err >&2"}),
+            json!({"command": "true"}),
+            json!({"command": "echo why; exit 3"}),
+            json!({"command": "printf 'half\\rdone\\n\\033[31mred\\033[0m\\n'"}),
+            json!({"command": "seq 1 50"}),
+            json!({"command": "kill -KILL $$"}),
+            json!({"command": "echo first; tail -f /dev/null", "timeout": 1}),
+            json!({"command": "tail -f /dev/null & echo started"}),
+            json!({"command": "mkdir d; echo in", "timeout": null}),
+            json!({"command": "basename \"$PWD\"", "directory": "d"}),
+            json!({"command": "true", "directory": "nowhere"}),
+            json!({"command": "true", "directory": "../.."}),
+            json!({"command": " "}),
+            json!({"command": "a\u{0}b"}),
+            json!({"command": "true", "timeout": 0}),
+            json!({"command": "true", "timeout": 86401}),
+            json!({"command": ["true"]}),
+            json!({}),
+        ])
         .await;
-    script.call(json!({"command": "true"})).await;
-    script.call(json!({"command": "echo why; exit 3"})).await;
-    script
-        .call(json!({"command": "printf 'half\\rdone\\n\\033[31mred\\033[0m\\n'"}))
-        .await;
-    script.call(json!({"command": "seq 1 50"})).await;
-    script.call(json!({"command": "kill -KILL $$"})).await;
-    script
-        .call(json!({"command": "echo first; tail -f /dev/null", "timeout": 1}))
-        .await;
-    script
-        .call(json!({"command": "tail -f /dev/null & echo started"}))
-        .await;
-    script
-        .call(json!({"command": "mkdir d; echo in", "timeout": null}))
-        .await;
-    script
-        .call(json!({"command": "basename \"$PWD\"", "directory": "d"}))
-        .await;
-    script
-        .call(json!({"command": "true", "directory": "nowhere"}))
-        .await;
-    script
-        .call(json!({"command": "true", "directory": "../.."}))
-        .await;
-    script.call(json!({"command": " "})).await;
-    script.call(json!({"command": "a\u{0}b"})).await;
-    script.call(json!({"command": "true", "timeout": 0})).await;
-    script
-        .call(json!({"command": "true", "timeout": 86401}))
-        .await;
-    script.call(json!({"command": ["true"]})).await;
-    script.call(json!({})).await;
     insta::assert_snapshot!("execute", script.end());
 }
 
@@ -66,10 +52,10 @@ async fn execute_without_background() {
     let options = json!({"include_background": false, "timeout_to_background": true});
     let (_directory, mut script) = local(options, "execute");
     script
-        .call(json!({"command": "echo first; tail -f /dev/null", "timeout": 1}))
-        .await;
-    script
-        .call(json!({"command": "tail -f /dev/null & echo started"}))
+        .calls([
+            json!({"command": "echo first; tail -f /dev/null", "timeout": 1}),
+            json!({"command": "tail -f /dev/null & echo started"}),
+        ])
         .await;
     let text = script.end();
     assert!(!text.contains("run_in_background"), "{text}");
@@ -94,68 +80,36 @@ async fn execute_into_background() {
 #[tokio::test]
 async fn background() {
     let (_directory, mut script) = local(json!({}), "run_in_background");
-    script.call_other("list_shells", json!({})).await;
+    let of = |id: &str| json!({"shell_id": id});
+    let input = |id: &str, input: &str| json!({"shell_id": id, "input": input});
+    let read = |seconds: u64| json!({"shell_id": "bg_1", "wait_seconds": seconds});
+    let close = json!({"shell_id": "bg_1", "input": "", "close": true});
+    let nowhere = json!({"command": "true", "directory": "nowhere"});
     script
-        .call_other("read_output", json!({"shell_id": "bg_1"}))
-        .await;
-    script.call(json!({"command": "cat"})).await;
-    script
-        .call_other("read_output", json!({"shell_id": "bg_1"}))
-        .await;
-    script
-        .call_other(
-            "write_input",
-            json!({"shell_id": "bg_1", "input": "hello\n"}),
-        )
-        .await;
-    let read = json!({"shell_id": "bg_1", "wait_seconds": 60});
-    script.call_other("read_output", read.clone()).await;
-    script
-        .call_other(
-            "write_input",
-            json!({"shell_id": "bg_1", "input": "", "close": true}),
-        )
-        .await;
-    script.call_other("read_output", read.clone()).await;
-    script
-        .call_other(
-            "write_input",
-            json!({"shell_id": "bg_1", "input": "late\n"}),
-        )
-        .await;
-    script
-        .call_other("kill_shell", json!({"shell_id": "bg_1"}))
-        .await;
-    script.call(json!({"command": "cat"})).await;
-    script.call_other("list_shells", json!({})).await;
-    script
-        .call_other("kill_shell", json!({"shell_id": "bg_2"}))
-        .await;
-    script
-        .call_other("kill_shell", json!({"shell_id": "bg_9"}))
-        .await;
-    script
-        .call_other("read_output", json!({"shell_id": "bg_9"}))
-        .await;
-    script
-        .call_other("write_input", json!({"shell_id": "bg_9", "input": "x"}))
-        .await;
-    script
-        .call_other("write_input", json!({"shell_id": "bg_1", "input": ""}))
-        .await;
-    script
-        .call_other(
-            "read_output",
-            json!({"shell_id": "bg_1", "wait_seconds": 601}),
-        )
-        .await;
-    script
-        .call_other("read_output", json!({"id": "bg_1"}))
-        .await;
-    script.call_other("list_shells", json!({"all": true})).await;
-    script.call(json!({"command": ""})).await;
-    script
-        .call(json!({"command": "true", "directory": "nowhere"}))
+        .calls_of([
+            ("list_shells", json!({})),
+            ("read_output", of("bg_1")),
+            ("run_in_background", json!({"command": "cat"})),
+            ("read_output", of("bg_1")),
+            ("write_input", input("bg_1", "hello\n")),
+            ("read_output", read(60)),
+            ("write_input", close),
+            ("read_output", read(60)),
+            ("write_input", input("bg_1", "late\n")),
+            ("kill_shell", of("bg_1")),
+            ("run_in_background", json!({"command": "cat"})),
+            ("list_shells", json!({})),
+            ("kill_shell", of("bg_2")),
+            ("kill_shell", of("bg_9")),
+            ("read_output", of("bg_9")),
+            ("write_input", input("bg_9", "x")),
+            ("write_input", input("bg_1", "")),
+            ("read_output", read(601)),
+            ("read_output", json!({"id": "bg_1"})),
+            ("list_shells", json!({"all": true})),
+            ("run_in_background", json!({"command": ""})),
+            ("run_in_background", nowhere),
+        ])
         .await;
     insta::assert_snapshot!("background", script.end());
 }

@@ -42,14 +42,18 @@ async fn state(options: Value, tool: &'static str) -> Script {
 #[tokio::test]
 async fn ls() {
     let mut script = state(json!({"limits": {"ls_entries": 6}}), "ls").await;
-    script.call(json!({})).await;
-    script.call(json!({"path": "/src"})).await;
-    script.call(json!({"path": "nowhere"})).await;
-    script.call(json!({"path": "README.md"})).await;
-    script.call(json!({"path": "../.."})).await;
-    script.call(json!({"path": "~"})).await;
-    script.call(json!({"path": 5})).await;
-    script.call(json!({"dir": "src"})).await;
+    script
+        .calls([
+            json!({}),
+            json!({"path": "/src"}),
+            json!({"path": "nowhere"}),
+            json!({"path": "README.md"}),
+            json!({"path": "../.."}),
+            json!({"path": "~"}),
+            json!({"path": 5}),
+            json!({"dir": "src"}),
+        ])
+        .await;
     insta::assert_snapshot!("ls", script.end());
 }
 
@@ -57,29 +61,25 @@ async fn ls() {
 async fn read_file() {
     let options = json!({"limits": {"read_lines": 3, "line_bytes": 12}, "image_support": true});
     let mut script = state(options, "read_file").await;
-    script.call(json!({"path": "src/main.rs"})).await;
     script
-        .call(json!({"path": "src/main.rs", "offset": 3}))
-        .await;
-    script.call(json!({"path": "README.md", "limit": 1})).await;
-    script.call(json!({"path": "empty.txt"})).await;
-    script
-        .call(json!({"path": "src/main.rs", "offset": 4}))
-        .await;
-    script.call(json!({"path": "empty.txt", "offset": 1})).await;
-    script
-        .call(json!({"path": "README.md", "offset": -1}))
-        .await;
-    script.call(json!({"path": "README.md", "limit": 0})).await;
-    script.call(json!({"path": "nowhere.txt"})).await;
-    script.call(json!({"path": "src"})).await;
-    script.call(json!({"path": "data.bin"})).await;
-    script.call(json!({"path": "src/main.rs/x"})).await;
-    script.call(json!({"path": "C:\\x"})).await;
-    script.call(json!({"path": "a\u{0}b"})).await;
-    script.call(json!({})).await;
-    script
-        .call(json!({"path": "README.md", "max_chars": 5}))
+        .calls([
+            json!({"path": "src/main.rs"}),
+            json!({"path": "src/main.rs", "offset": 3}),
+            json!({"path": "README.md", "limit": 1}),
+            json!({"path": "empty.txt"}),
+            json!({"path": "src/main.rs", "offset": 4}),
+            json!({"path": "empty.txt", "offset": 1}),
+            json!({"path": "README.md", "offset": -1}),
+            json!({"path": "README.md", "limit": 0}),
+            json!({"path": "nowhere.txt"}),
+            json!({"path": "src"}),
+            json!({"path": "data.bin"}),
+            json!({"path": "src/main.rs/x"}),
+            json!({"path": "C:\\x"}),
+            json!({"path": "a\u{0}b"}),
+            json!({}),
+            json!({"path": "README.md", "max_chars": 5}),
+        ])
         .await;
     insta::assert_snapshot!("read_file", script.end());
 }
@@ -88,13 +88,13 @@ async fn read_file() {
 async fn read_file_by_hash() {
     let options = json!({"edit_format": "hashline", "limits": {"read_lines": 3}});
     let mut script = state(options, "read_file").await;
-    script.call(json!({"path": "src/main.rs"})).await;
     script
-        .call(json!({"path": "src/main.rs", "offset": 3}))
-        .await;
-    script.call(json!({"path": "empty.txt"})).await;
-    script
-        .call(json!({"path": "src/main.rs", "offset": 9}))
+        .calls([
+            json!({"path": "src/main.rs"}),
+            json!({"path": "src/main.rs", "offset": 3}),
+            json!({"path": "empty.txt"}),
+            json!({"path": "src/main.rs", "offset": 9}),
+        ])
         .await;
     insta::assert_snapshot!("read_file_by_hash", script.end());
 }
@@ -105,20 +105,16 @@ async fn write_file() {
     let options = json!({"require_read_before_edit": true});
     let mut script = Script::on(Arc::new(backend.clone()), options).of("write_file");
     script
-        .call(json!({"path": "new/file.txt", "content": "1\n2\n"}))
+        .calls([
+            json!({"path": "new/file.txt", "content": "1\n2\n"}),
+            json!({"path": "/new/file.txt", "content": ""}),
+            json!({"path": "README.md", "content": "x"}),
+            json!({"path": "src", "content": "x"}),
+            json!({"path": "README.md/x", "content": "x"}),
+            json!({"path": "", "content": "x"}),
+            json!({"path": "../x", "content": "x"}),
+        ])
         .await;
-    script
-        .call(json!({"path": "/new/file.txt", "content": ""}))
-        .await;
-    script
-        .call(json!({"path": "README.md", "content": "x"}))
-        .await;
-    script.call(json!({"path": "src", "content": "x"})).await;
-    script
-        .call(json!({"path": "README.md/x", "content": "x"}))
-        .await;
-    script.call(json!({"path": "", "content": "x"})).await;
-    script.call(json!({"path": "../x", "content": "x"})).await;
     script
         .call_other("read_file", json!({"path": "README.md"}))
         .await;
@@ -127,10 +123,12 @@ async fn write_file() {
         .await
         .unwrap();
     script
-        .call(json!({"path": "README.md", "content": "x"}))
+        .calls([
+            json!({"path": "README.md", "content": "x"}),
+            json!({"path": "x"}),
+            json!({"path": "x", "content": {"a": 1}}),
+        ])
         .await;
-    script.call(json!({"path": "x"})).await;
-    script.call(json!({"path": "x", "content": {"a": 1}})).await;
     insta::assert_snapshot!("write_file", script.end());
 }
 
@@ -140,53 +138,35 @@ async fn edit_file() {
     let mut script = Script::on(Arc::new(backend.clone()), json!({})).of("edit_file");
     let edit =
         |old: &str, new: &str| json!({"path": "src/lib.rs", "old_string": old, "new_string": new});
-    script.call(edit("// TODO: c", "pub mod c;")).await;
-    script.call(json!({"path": "src/lib.rs", "old_string": "pub", "new_string": "mod", "replace_all": true, "dry_run": true})).await;
     script
-        .call(json!({"path": "src/lib.rs", "edits": [
-            {"old_string": "mod a", "new_string": "mod d"},
-            {"old_string": "pub ", "new_string": "", "replace_all": true},
-        ]}))
-        .await;
-    script.call(edit("mod  D;", "x")).await;
-    script.call(edit("something else entirely", "x")).await;
-    script.call(edit("mod", "x")).await;
-    script
-        .call(json!({"path": "far.txt", "old_string": "same", "new_string": "x"}))
-        .await;
-    script.call(edit("", "x")).await;
-    script.call(edit("mod d", "mod d")).await;
-    script
-        .call(json!({"path": "src/lib.rs", "edits": [
-            {"old_string": "mod d", "new_string": "mod e"},
-            {"old_string": "mod d", "new_string": "mod f"},
-        ]}))
-        .await;
-    script
-        .call(json!({"path": "src/lib.rs", "edits": []}))
-        .await;
-    script
-        .call(json!({"path": "src/lib.rs", "edits": [{"old_string": "x"}]}))
-        .await;
-    script.call(json!({"path": "src/lib.rs", "old_string": "x", "edits": [{"old_string": "x", "new_string": "y"}]})).await;
-    script
-        .call(json!({"path": "src/lib.rs", "old_string": "x"}))
-        .await;
-    script
-        .call(json!({"path": "src/lib.rs", "new_string": "x"}))
-        .await;
-    script.call(json!({"path": "src/lib.rs"})).await;
-    script
-        .call(json!({"path": "src/lib.rs", "old_text": "x", "new_text": "y"}))
-        .await;
-    script
-        .call(json!({"path": "nowhere", "old_string": "x", "new_string": "y"}))
-        .await;
-    script
-        .call(json!({"path": "src", "old_string": "x", "new_string": "y"}))
-        .await;
-    script
-        .call(json!({"path": "data.bin", "old_string": "x", "new_string": "y"}))
+        .calls([
+            edit("// TODO: c", "pub mod c;"),
+            json!({"path": "src/lib.rs", "old_string": "pub", "new_string": "mod", "replace_all": true, "dry_run": true}),
+            json!({"path": "src/lib.rs", "edits": [
+                {"old_string": "mod a", "new_string": "mod d"},
+                {"old_string": "pub ", "new_string": "", "replace_all": true},
+            ]}),
+            edit("mod  D;", "x"),
+            edit("something else entirely", "x"),
+            edit("mod", "x"),
+            json!({"path": "far.txt", "old_string": "same", "new_string": "x"}),
+            edit("", "x"),
+            edit("mod d", "mod d"),
+            json!({"path": "src/lib.rs", "edits": [
+                {"old_string": "mod d", "new_string": "mod e"},
+                {"old_string": "mod d", "new_string": "mod f"},
+            ]}),
+            json!({"path": "src/lib.rs", "edits": []}),
+            json!({"path": "src/lib.rs", "edits": [{"old_string": "x"}]}),
+            json!({"path": "src/lib.rs", "old_string": "x", "edits": [{"old_string": "x", "new_string": "y"}]}),
+            json!({"path": "src/lib.rs", "old_string": "x"}),
+            json!({"path": "src/lib.rs", "new_string": "x"}),
+            json!({"path": "src/lib.rs"}),
+            json!({"path": "src/lib.rs", "old_text": "x", "new_text": "y"}),
+            json!({"path": "nowhere", "old_string": "x", "new_string": "y"}),
+            json!({"path": "src", "old_string": "x", "new_string": "y"}),
+            json!({"path": "data.bin", "old_string": "x", "new_string": "y"}),
+        ])
         .await;
     backend
         .write_file("/src/lib.rs", "mod d;\nmod z;\n")
@@ -223,51 +203,39 @@ async fn hashline_edit() {
         edit
     };
     script
-        .call(with(edit(1, "ce", "pub mod z;"), "dry_run", json!(true)))
-        .await;
-    script.call(edit(1, "ce", "pub mod z;")).await;
-    script
-        .call(with(
-            edit(0, "", "//! A library.\n\n"),
-            "insert_after",
-            json!(true),
-        ))
+        .calls([
+            with(edit(1, "ce", "pub mod z;"), "dry_run", json!(true)),
+            edit(1, "ce", "pub mod z;"),
+            with(
+                edit(0, "", "//! A library.\n\n"),
+                "insert_after",
+                json!(true),
+            ),
+        ])
         .await;
     script
         .call_other("read_file", json!({"path": "src/lib.rs"}))
         .await;
-    script.call(edit(3, "45", "x")).await;
-    script.call(edit(99, "45", "x")).await;
-    script.call(edit(0, "45", "x")).await;
-    script.call(edit(-1, "45", "x")).await;
-    script.call(edit(1, "xyz", "x")).await;
     script
-        .call(with(edit(1, "45", ""), "insert_after", json!(true)))
-        .await;
-    script
-        .call(with(edit(3, "45", "x"), "end_line", json!(2)))
-        .await;
-    script
-        .call(with(edit(3, "45", "x"), "end_hash", json!("45")))
-        .await;
-    script
-        .call(json!({"path": "src/lib.rs", "edits": [
-            {"start_line": 1, "start_hash": "00", "new_content": "x"},
-            {"start_line": 77, "start_hash": "00", "new_content": "x"},
-        ]}))
-        .await;
-    script
-        .call(json!({"path": "src/lib.rs", "start_line": 1}))
-        .await;
-    script.call(json!({"path": "src/lib.rs", "start_line": 1, "edits": [{"start_line": 1, "start_hash": "00", "new_content": "x"}]})).await;
-    script
-        .call(json!({"path": "nowhere", "start_line": 1, "start_hash": "00", "new_content": "x"}))
-        .await;
-    script
-        .call(json!({"path": "data.bin", "start_line": 1, "start_hash": "00", "new_content": "x"}))
-        .await;
-    script
-        .call(json!({"path": "src/lib.rs", "old_string": "x", "new_string": "y"}))
+        .calls([
+            edit(3, "45", "x"),
+            edit(99, "45", "x"),
+            edit(0, "45", "x"),
+            edit(-1, "45", "x"),
+            edit(1, "xyz", "x"),
+            with(edit(1, "45", ""), "insert_after", json!(true)),
+            with(edit(3, "45", "x"), "end_line", json!(2)),
+            with(edit(3, "45", "x"), "end_hash", json!("45")),
+            json!({"path": "src/lib.rs", "edits": [
+                {"start_line": 1, "start_hash": "00", "new_content": "x"},
+                {"start_line": 77, "start_hash": "00", "new_content": "x"},
+            ]}),
+            json!({"path": "src/lib.rs", "start_line": 1}),
+            json!({"path": "src/lib.rs", "start_line": 1, "edits": [{"start_line": 1, "start_hash": "00", "new_content": "x"}]}),
+            json!({"path": "nowhere", "start_line": 1, "start_hash": "00", "new_content": "x"}),
+            json!({"path": "data.bin", "start_line": 1, "start_hash": "00", "new_content": "x"}),
+            json!({"path": "src/lib.rs", "old_string": "x", "new_string": "y"}),
+        ])
         .await;
     backend.write_file("/src/lib.rs", "mod d;\n").await.unwrap();
     script.call(edit(1, "45", "x")).await;
@@ -358,25 +326,23 @@ async fn long_lines() {
 #[tokio::test]
 async fn glob() {
     let mut script = state(json!({"limits": {"glob_files": 3}}), "glob").await;
-    script.call(json!({"pattern": "*.rs"})).await;
-    script.call(json!({"pattern": "**/*"})).await;
     script
-        .call(json!({"pattern": "*.rs", "path": "/src", "hidden": true, "ignored": true}))
-        .await;
-    script.call(json!({"pattern": ".env"})).await;
-    script.call(json!({"pattern": "*.py"})).await;
-    script.call(json!({"pattern": "run.log"})).await;
-    script.call(json!({"pattern": "["})).await;
-    script.call(json!({"pattern": "../*"})).await;
-    script.call(json!({"pattern": ""})).await;
-    script.call(json!({"pattern": "src/"})).await;
-    script.call(json!({"pattern": "{a,b}".repeat(9)})).await;
-    script
-        .call(json!({"pattern": "*", "path": "nowhere"}))
-        .await;
-    script.call(json!({"pattern": "*", "path": "../.."})).await;
-    script
-        .call(json!({"pattern": "*", "order": "oldest"}))
+        .calls([
+            json!({"pattern": "*.rs"}),
+            json!({"pattern": "**/*"}),
+            json!({"pattern": "*.rs", "path": "/src", "hidden": true, "ignored": true}),
+            json!({"pattern": ".env"}),
+            json!({"pattern": "*.py"}),
+            json!({"pattern": "run.log"}),
+            json!({"pattern": "["}),
+            json!({"pattern": "../*"}),
+            json!({"pattern": ""}),
+            json!({"pattern": "src/"}),
+            json!({"pattern": "{a,b}".repeat(9)}),
+            json!({"pattern": "*", "path": "nowhere"}),
+            json!({"pattern": "*", "path": "../.."}),
+            json!({"pattern": "*", "order": "oldest"}),
+        ])
         .await;
     insta::assert_snapshot!("glob", script.end());
 }
@@ -388,63 +354,47 @@ async fn grep() {
         "grep",
     )
     .await;
-    script.call(json!({"pattern": "TODO"})).await;
-    script.call(json!({"pattern": "e", "path": "/"})).await;
     script
-        .call(json!({"pattern": "mod", "output_mode": "content"}))
+        .calls([
+            json!({"pattern": "TODO"}),
+            json!({"pattern": "e", "path": "/"}),
+            json!({"pattern": "mod", "output_mode": "content"}),
+            json!({"pattern": "println", "output_mode": "content", "context": 1}),
+            json!({"pattern": "e", "output_mode": "content"}),
+            json!({"pattern": "mod", "output_mode": "count"}),
+            json!({"pattern": "{x}", "literal": true, "glob_pattern": "*.rs"}),
+            json!({"pattern": "a;\\npub", "multi_line": true, "output_mode": "content"}),
+            json!({"pattern": "title", "case": "insensitive"}),
+            json!({"pattern": "KEY"}),
+            json!({"pattern": "KEY", "ignore_hidden": false}),
+            json!({"pattern": "("}),
+            json!({"pattern": "(?=x)"}),
+            json!({"pattern": "a\\nb"}),
+            json!({"pattern": "x{1000}{1000}{1000}"}),
+            json!({"pattern": "x", "glob_pattern": "["}),
+            json!({"pattern": "x", "path": "nowhere"}),
+            json!({"pattern": "x", "output_mode": "lines"}),
+            json!({"pattern": "x", "context": 101}),
+            json!({"pattern": "x", "max_results": 0}),
+            json!({"regex": "x"}),
+        ])
         .await;
-    script
-        .call(json!({"pattern": "println", "output_mode": "content", "context": 1}))
-        .await;
-    script
-        .call(json!({"pattern": "e", "output_mode": "content"}))
-        .await;
-    script
-        .call(json!({"pattern": "mod", "output_mode": "count"}))
-        .await;
-    script
-        .call(json!({"pattern": "{x}", "literal": true, "glob_pattern": "*.rs"}))
-        .await;
-    script
-        .call(json!({"pattern": "a;\\npub", "multi_line": true, "output_mode": "content"}))
-        .await;
-    script
-        .call(json!({"pattern": "title", "case": "insensitive"}))
-        .await;
-    script.call(json!({"pattern": "KEY"})).await;
-    script
-        .call(json!({"pattern": "KEY", "ignore_hidden": false}))
-        .await;
-    script.call(json!({"pattern": "("})).await;
-    script.call(json!({"pattern": "(?=x)"})).await;
-    script.call(json!({"pattern": "a\\nb"})).await;
-    script.call(json!({"pattern": "x{1000}{1000}{1000}"})).await;
-    script
-        .call(json!({"pattern": "x", "glob_pattern": "["}))
-        .await;
-    script
-        .call(json!({"pattern": "x", "path": "nowhere"}))
-        .await;
-    script
-        .call(json!({"pattern": "x", "output_mode": "lines"}))
-        .await;
-    script.call(json!({"pattern": "x", "context": 101})).await;
-    script.call(json!({"pattern": "x", "max_results": 0})).await;
-    script.call(json!({"regex": "x"})).await;
     insta::assert_snapshot!("grep", script.end());
 }
 
 #[tokio::test]
 async fn delete_file() {
     let mut script = state(json!({}), "delete_file").await;
-    script.call(json!({"path": "README.md"})).await;
-    script.call(json!({"path": "README.md"})).await;
-    script.call(json!({"path": "src"})).await;
-    script.call(json!({"path": "src", "recursive": true})).await;
-    script.call(json!({"path": "/", "recursive": true})).await;
-    script.call(json!({"path": "..", "recursive": true})).await;
     script
-        .call(json!({"path": "empty.txt", "recursive": "yes"}))
+        .calls([
+            json!({"path": "README.md"}),
+            json!({"path": "README.md"}),
+            json!({"path": "src"}),
+            json!({"path": "src", "recursive": true}),
+            json!({"path": "/", "recursive": true}),
+            json!({"path": "..", "recursive": true}),
+            json!({"path": "empty.txt", "recursive": "yes"}),
+        ])
         .await;
     insta::assert_snapshot!("delete_file", script.end());
 }
@@ -452,19 +402,21 @@ async fn delete_file() {
 async fn transferring(tool: &'static str) -> Script {
     let mut script = state(json!({}), tool).await;
     let transfer = |from: &str, to: &str| json!({"source": from, "destination": to});
-    script.call(transfer("README.md", "docs/readme.md")).await;
-    script.call(transfer("src/lib.rs", "src/main.rs")).await;
     script
-        .call(json!({"source": "src/lib.rs", "destination": "src/main.rs", "overwrite": true}))
+        .calls([
+            transfer("README.md", "docs/readme.md"),
+            transfer("src/lib.rs", "src/main.rs"),
+            json!({"source": "src/lib.rs", "destination": "src/main.rs", "overwrite": true}),
+            transfer("nowhere", "x"),
+            transfer("src/main.rs", "docs"),
+            transfer("src/main.rs", "empty.txt/x"),
+            transfer("src/main.rs", "src/main.rs"),
+            transfer("src", "other"),
+            transfer("other", "other/inside"),
+            transfer("src/main.rs", "../x"),
+            json!({"source": "x"}),
+        ])
         .await;
-    script.call(transfer("nowhere", "x")).await;
-    script.call(transfer("src/main.rs", "docs")).await;
-    script.call(transfer("src/main.rs", "empty.txt/x")).await;
-    script.call(transfer("src/main.rs", "src/main.rs")).await;
-    script.call(transfer("src", "other")).await;
-    script.call(transfer("other", "other/inside")).await;
-    script.call(transfer("src/main.rs", "../x")).await;
-    script.call(json!({"source": "x"})).await;
     script
 }
 

@@ -1,13 +1,15 @@
 //! `mcp-config`: the output is parsed as its client would, and used.
 
+mod snippet;
+
 use std::collections::BTreeMap;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use yaml_rust2::{Yaml, YamlLoader};
+use snippet::{address, command};
 
 use super::mcp::Client;
-use crate::support::{TestDir, names};
+use crate::support::{ProgramOutput, TestDir, names};
 
 /// All clients, except programs in Python: the stage `clients` of the tests runs the
 /// code printed for them.
@@ -30,126 +32,18 @@ const CLIENTS: &[&str] = &[
 
 const TOKEN: &str = "MCP_AGENTBOX_TOKEN";
 
-fn yaml(text: &str) -> Value {
-    fn read(yaml: &Yaml) -> Value {
-        match yaml {
-            Yaml::String(text) => json!(text),
-            Yaml::Integer(number) => json!(number),
-            Yaml::Boolean(truth) => json!(truth),
-            Yaml::Array(all) => all.iter().map(read).collect(),
-            Yaml::Hash(pairs) => {
-                let pair =
-                    |(key, value): (&Yaml, &Yaml)| (key.as_str().unwrap().to_owned(), read(value));
-                Value::Object(pairs.iter().map(pair).collect())
-            }
-            // A version number.
-            other => json!(format!("{other:?}")),
-        }
-    }
-    let documents = YamlLoader::load_from_str(text).unwrap();
-    let [document] = &*documents else {
-        panic!("not one document: {text}");
-    };
-    read(document)
+/// Runs `mcp-config` for a client.
+fn config(dir: &TestDir, client: &str, flags: &[&str]) -> ProgramOutput {
+    config_with(dir, client, flags, &[])
 }
 
-/// Returns the part of a snippet that describes the server.
-fn server(client: &str, text: &str) -> Value {
-    let all: Value = match client {
-        "codex" => {
-            let table: toml::Table = toml::from_str(text).unwrap();
-            serde_json::to_value(table).unwrap()
-        }
-        "continue" | "goose" => yaml(text),
-        "claude-mcp-add" => return added(text),
-        _ => serde_json::from_str(text).unwrap(),
-    };
-    let path = match client {
-        "codex" => "/mcp_servers/agentbox",
-        "continue" => "/mcpServers/0",
-        "goose" => "/extensions/agentbox",
-        "opencode" => "/mcp/agentbox",
-        "vscode" => "/servers/agentbox",
-        "zed" => "/context_servers/agentbox",
-        _ => "/mcpServers/agentbox",
-    };
-    let found = all.pointer(path).cloned();
-    found.unwrap_or_else(|| panic!("{client} has nothing at {path}: {text}"))
-}
-
-/// Parses a line like `claude mcp add` does: options that take every word up to the
-/// next option, a name, and a command after `--` or a URL.
-fn added(line: &str) -> Value {
-    let words = shlex::split(line).unwrap();
-    assert_eq!(words[..3], ["claude", "mcp", "add"]);
-    let mut words = words[3..].iter().peekable();
-    let (mut env, mut headers, mut plain) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
-    while let Some(word) = words.next() {
-        match word.as_str() {
-            "--" => {
-                assert_eq!(plain, ["agentbox"]);
-                let command = words.next().unwrap();
-                let args: Vec<&String> = words.collect();
-                return json!({"command": command, "args": args, "env": env});
-            }
-            "--transport" | "--scope" => drop(words.next()),
-            "--env" | "--header" => {
-                let mut count = 0;
-                while let Some(value) = words.next_if(|word| !word.starts_with("--")) {
-                    let (map, between) = match word.as_str() {
-                        "--env" => (&mut env, "="),
-                        _ => (&mut headers, ": "),
-                    };
-                    let (name, value) = value.split_once(between).expect("NAME and value");
-                    map.insert(name.to_owned(), value.to_owned());
-                    count += 1;
-                }
-                assert_ne!(count, 0, "{word} has no value: {line}");
-            }
-            _ => plain.push(word.as_str()),
-        }
-    }
-    let [name, url] = *plain else {
-        panic!("no URL: {line}");
-    };
-    assert_eq!(name, "agentbox");
-    json!({"url": url, "headers": headers})
-}
-
-/// Returns the command in a snippet, and its variables.
-fn command(client: &str, text: &str) -> (Vec<String>, BTreeMap<String, String>) {
-    let server = server(client, text);
-    let (program, args, env) = match client {
-        "goose" => ("cmd", "args", "envs"),
-        "opencode" => ("", "command", "environment"),
-        _ => ("command", "args", "env"),
-    };
-    let word = |word: &Value| word.as_str().unwrap().to_owned();
-    let program = server.get(program).map(word);
-    let args = server[args].as_array().unwrap().iter().map(word);
-    let env = server.get(env).and_then(Value::as_object);
-    let env = env
-        .into_iter()
-        .flatten()
-        .map(|(name, value)| (name.clone(), word(value)));
-    (program.into_iter().chain(args).collect(), env.collect())
-}
-
-/// Returns the address in a snippet, and the reference to the token.
-fn address(client: &str, text: &str) -> (String, String) {
-    let server = server(client, text);
-    let (url, header) = match client {
-        "codex" => ("url", "/bearer_token_env_var"),
-        "continue" => ("url", "/requestOptions/headers/Authorization"),
-        "gemini" => ("httpUrl", "/headers/Authorization"),
-        "goose" => ("uri", "/headers/Authorization"),
-        "windsurf" => ("serverUrl", "/headers/Authorization"),
-        _ => ("url", "/headers/Authorization"),
-    };
-    let header = server.pointer(header).and_then(Value::as_str);
-    let url = server[url].as_str();
-    let url = url.unwrap_or_else(|| panic!("{client} has no {url:?}: {text}"));
-    (url.to_owned(), header.unwrap_or_default().to_owned())
+fn config_with(
+    dir: &TestDir,
+    client: &str,
+    flags: &[&str],
+    variables: &[(&str, &str)],
+) -> ProgramOutput {
+    dir.run_with(&[&["mcp-config", client], flags].concat(), variables)
 }
 
 #[test]
@@ -171,13 +65,8 @@ fn every_snippet_starts_a_server_that_answers() {
         ("AGENTBOX_EDIT_FORMAT", "hashline"),
     ];
     for client in CLIENTS {
-        let flags = [
-            "mcp-config",
-            client,
-            "--backend",
-            "local:./it's \"odd\" \\ $5/.",
-        ];
-        let ended = dir.run_with(&flags, &variables).code(0);
+        let flags = ["--backend", "local:./it's \"odd\" \\ $5/."];
+        let ended = config_with(&dir, client, &flags, &variables).code(0);
         assert!(ended.err.starts_with("# "), "{client}: {}", ended.err);
         let (words, env) = command(client, &ended.out);
         assert_eq!(words[0], env!("CARGO_BIN_EXE_agentbox"), "{client}");
@@ -224,8 +113,8 @@ fn what_containers_need_comes_along_and_secrets_do_not() {
             ("AGENTBOX_DOCKER_ADDRESS", "tcp://me:hush@10.0.0.9:2375"),
             ("AGENTBOX_LOG", "info"),
         ];
-        let flags = ["mcp-config", "cursor", "--backend", backend];
-        let ended = dir.run_with(&flags, &variables).code(0);
+        let flags = ["--backend", backend];
+        let ended = config_with(&dir, "cursor", &flags, &variables).code(0);
         assert!(!ended.out.contains("hush") && !ended.err.contains("hush"));
         assert!(
             ended.err.contains("AGENTBOX_DOCKER_ENV may hold secrets"),
@@ -263,22 +152,20 @@ fn rules_given_by_a_variable_are_not_lost() {
     let dir = TestDir::new();
     let rules = r#"{default = "deny", ls = {default = "allow"}}"#;
     let variables = [("AGENTBOX_PERMISSIONS", rules)];
-    let flags = ["mcp-config", "zed", "--backend", "state"];
-    let (words, env) = command("zed", &dir.run_with(&flags, &variables).code(0).out);
+    let flags = ["--backend", "state"];
+    let with = |variables: &[(&str, &str)]| config_with(&dir, "zed", &flags, variables).code(0).out;
+    let (words, env) = command("zed", &with(&variables));
     assert_eq!(words[1..], ["mcp", "--backend", "state"]);
     assert_eq!(env["AGENTBOX_PERMISSIONS"], rules);
     let variables = [("AGENTBOX_PERMISSIONS", "readonly")];
-    let (words, env) = command("zed", &dir.run_with(&flags, &variables).code(0).out);
+    let (words, env) = command("zed", &with(&variables));
     assert_eq!(words[4..], ["--permissions", "readonly"]);
     assert!(env.is_empty(), "{env:?}");
     // A flag with the default value outranks a file with another.
     dir.file("config.toml", "profile = \"lean\"\n");
-    let flags = [
-        &flags[..],
-        &["--config", "config.toml", "--profile", "coding"],
-    ]
-    .concat();
-    let (words, _) = command("zed", &dir.run(&flags).code(0).out);
+    let more = ["--config", "config.toml", "--profile", "coding"];
+    let ended = config(&dir, "zed", &[&flags[..], &more].concat());
+    let (words, _) = command("zed", &ended.code(0).out);
     assert_eq!(words[4..6], ["--profile", "coding"]);
 }
 
@@ -287,9 +174,8 @@ fn servers_that_listen_are_reached_by_every_client_but_one() {
     let dir = TestDir::new();
     dir.file("token", "never-shown-0123456789\n");
     for client in CLIENTS {
-        let plain = ["mcp-config", client, "--http", "127.0.0.1:8000"];
-        let open = [&plain[..], &["--no-token"]].concat();
-        let ended = dir.run(&open);
+        let plain = ["--http", "127.0.0.1:8000"];
+        let ended = config(&dir, client, &[&plain[..], &["--no-token"]].concat());
         if *client == "claude-desktop" {
             ended.code(64).complains("names programs only");
             continue;
@@ -308,27 +194,16 @@ fn servers_that_listen_are_reached_by_every_client_but_one() {
             "{client}"
         );
         // The server has a token by default, so the client needs it.
-        let ended = dir.run(&plain).code(0);
+        let ended = config(&dir, client, &plain).code(0);
         let usual = dir.path("home/.config/agentbox/token");
         let line = format!("--token-file {}", usual.display());
         assert!(ended.err.contains(&line), "{}", ended.err);
-        assert_eq!(
-            ended.err.matches("agentbox/token").count(),
-            2,
-            "{}",
-            ended.err
-        );
+        let told = ended.err.matches("agentbox/token").count();
+        assert_eq!(told, 2, "{}", ended.err);
         let (_, header) = address(client, &ended.out);
         assert!(header.contains(TOKEN), "{client}: {header}");
-        let flags = [
-            "mcp-config",
-            client,
-            "--http",
-            "0.0.0.0:8000",
-            "--token-file",
-            "token",
-        ];
-        let ended = dir.run(&flags).code(0);
+        let flags = ["--http", "0.0.0.0:8000", "--token-file", "token"];
+        let ended = config(&dir, client, &flags).code(0);
         let file = dir.path("token");
         let line = format!("--http 0.0.0.0:8000 --token-file {}", file.display());
         assert!(ended.err.contains(&line), "{}", ended.err);
@@ -336,23 +211,22 @@ fn servers_that_listen_are_reached_by_every_client_but_one() {
             !(ended.out + &ended.err).contains("never-shown"),
             "{client}"
         );
-        let out = dir.run(&flags).out;
-        let (url, header) = address(client, &out);
+        let (url, header) = address(client, &config(&dir, client, &flags).out);
         assert_eq!(url, "http://127.0.0.1:8000/mcp", "{client}");
         assert!(header.contains(TOKEN), "{client}: {header}");
         assert!(
             header.starts_with("Bearer ") || *client == "codex",
             "{client}: {header}"
         );
-        let far = ["mcp-config", client, "--http", "https://box.example/mcp"];
-        let (url, header) = address(client, &dir.run(&far).code(0).out);
+        let far = config(&dir, client, &["--http", "https://box.example/mcp"]);
+        let (url, header) = address(client, &far.code(0).out);
         assert_eq!(url, "https://box.example/mcp");
         assert!(header.contains(TOKEN), "{client}: {header}");
     }
     // A client that starts a server configured to listen would wait forever.
     dir.file("config.toml", "[mcp]\nhttp = \"127.0.0.1:8123\"\n");
-    let configured = ["mcp-config", "zed", "--config", "config.toml"];
-    let (url, _) = address("zed", &dir.run(&configured).code(0).out);
+    let configured = config(&dir, "zed", &["--config", "config.toml"]);
+    let (url, _) = address("zed", &configured.code(0).out);
     assert_eq!(url, "http://127.0.0.1:8123/mcp");
 }
 
@@ -364,23 +238,20 @@ fn addresses_that_mean_nothing_are_refused() {
         ("ftp://host/mcp", "nor a valid URL"),
         ("https://me:hush@host/mcp", "password"),
     ] {
-        let flags = ["mcp-config", "zed", "--http", address];
-        dir.run(&flags).code(64).complains(about);
+        let refused = config(&dir, "zed", &["--http", address]);
+        refused.code(64).complains(about);
     }
-    let alone = ["mcp-config", "zed", "--token-file", "token"];
-    dir.run(&alone).code(64).complains("--http");
-    let open = ["mcp-config", "zed", "--http", "0.0.0.0:8000", "--no-token"];
-    dir.run(&open).code(64).complains("need a token");
+    let alone = config(&dir, "zed", &["--token-file", "token"]);
+    alone.code(64).complains("--http");
+    let open = config(&dir, "zed", &["--http", "0.0.0.0:8000", "--no-token"]);
+    open.code(64).complains("need a token");
 }
 
 #[test]
 fn a_client_that_may_not_ask_comes_with_a_note() {
     let dir = TestDir::new();
     dir.file("mounts.toml", "root = \"home\"\n");
-    let notes = |client: &str, flags: &[&str]| {
-        let all = [&["mcp-config", client], flags].concat();
-        dir.run(&all).code(0).err
-    };
+    let notes = |client: &str, flags: &[&str]| config(&dir, client, flags).code(0).err;
     let note = "need approval";
     for flags in [
         &["--permissions", "default"][..],
@@ -410,10 +281,11 @@ fn a_server_that_could_not_start_is_not_printed() {
         ("mounts:missing.toml", 64, "missing.toml"),
         ("local:home/none", 3, "mkdir"),
     ] {
-        let flags = ["mcp-config", "zed", "--backend", spec];
-        dir.run(&flags).code(code).complains(about);
-        let served = [&flags[..], &["--http", "127.0.0.1:8000"]].concat();
-        dir.run(&served).code(code).complains(about);
+        let flags = ["--backend", spec];
+        let served = ["--backend", spec, "--http", "127.0.0.1:8000"];
+        for flags in [&flags[..], &served] {
+            config(&dir, "zed", flags).code(code).complains(about);
+        }
     }
 }
 
@@ -436,37 +308,26 @@ fn paths_are_those_that_last() {
         let mut command = dir.command(&["mcp-config", "cursor", "--backend", "state"]);
         std::os::unix::process::CommandExt::arg0(&mut command, called);
         command.env("PATH", &bin);
-        let ended = crate::support::ProgramOutput::new(command.output().unwrap()).code(0);
+        let ended = ProgramOutput::new(command.output().unwrap()).code(0);
         let server = ended.json()["mcpServers"]["agentbox"].take();
         assert_eq!(server["command"], program.to_str().unwrap(), "{called}");
     }
-    let flags = [
-        "mcp-config",
-        "zed",
-        "--http",
-        "127.0.0.1:8000",
-        "--token-file",
-        "bin/../token",
-    ];
-    let said = dir.run(&flags).code(0).err;
+    let flags = ["--http", "127.0.0.1:8000", "--token-file", "bin/../token"];
+    let said = config(&dir, "zed", &flags).code(0).err;
     let token = dir.path("").canonicalize().unwrap().join("token");
     assert!(said.contains(token.to_str().unwrap()), "{said}");
     assert!(!said.contains(".."), "{said}");
     // A server elsewhere has the same path by default.
     for url in ["http://box.example:8000", "http://box.example:8000/"] {
-        let ended = dir.run(&["mcp-config", "zed", "--http", url]).code(0);
+        let ended = config(&dir, "zed", &["--http", url]).code(0);
         let (url, _) = address("zed", &ended.out);
         assert_eq!(url, "http://box.example:8000/mcp");
         assert!(ended.err.contains("had no path"), "{}", ended.err);
     }
     // Variables are expanded only in the project's file, and only the token is one.
     let line = |flags: &[&str]| {
-        let all = [
-            &["mcp-config", "claude-mcp-add", "--http", "127.0.0.1:1"],
-            flags,
-        ]
-        .concat();
-        dir.run(&all).code(0).out
+        let flags = [&["--http", "127.0.0.1:1"], flags].concat();
+        config(&dir, "claude-mcp-add", &flags).code(0).out
     };
     assert!(line(&[]).contains("--scope project"));
     assert!(!line(&["--no-token"]).contains("--scope"));
@@ -483,8 +344,7 @@ fn the_line_that_serves_keeps_what_variables_have_set() {
         ("AGENTBOX_MCP_NO_TOKEN", "true"),
         ("AGENTBOX_MCP_HTTP", "127.0.0.1:8000"),
     ];
-    let flags = ["mcp-config", "zed", "--backend", "state"];
-    let ended = dir.run_with(&flags, &variables).code(0);
+    let ended = config_with(&dir, "zed", &["--backend", "state"], &variables).code(0);
     let line = ended
         .err
         .lines()
@@ -535,20 +395,20 @@ fn what_a_client_would_replace_is_refused() {
         std::fs::create_dir_all(dir.path(name)).unwrap();
         let backend = format!("local:{name}");
         for client in clients {
-            let flags = ["mcp-config", client, "--backend", &backend];
-            dir.run(&flags).code(64).complains("replaces");
+            let refused = config(&dir, client, &["--backend", &backend]);
+            refused.code(64).complains("replaces");
         }
         for client in ["claude-desktop", "codex", "goose", "zed", "python"] {
-            let ended = dir.run(&["mcp-config", client, "--backend", &backend]);
+            let ended = config(&dir, client, &["--backend", &backend]);
             assert!(ended.code(0).out.contains(name), "{client}");
         }
     }
     // If the text can be escaped, it is used.
-    let fine = ["mcp-config", "opencode", "--backend", "local:${HOME}"];
-    let (words, _) = command("opencode", &dir.run(&fine).code(0).out);
+    let fine = config(&dir, "opencode", &["--backend", "local:${HOME}"]);
+    let (words, _) = command("opencode", &fine.code(0).out);
     assert!(words[3].ends_with("/${HOME}"), "{words:?}");
-    let url = ["mcp-config", "goose", "--http", "http://localhost/$HOME"];
-    dir.run(&url).code(64).complains("replaces");
+    let url = config(&dir, "goose", &["--http", "http://localhost/$HOME"]);
+    url.code(64).complains("replaces");
 }
 
 #[test]
@@ -562,14 +422,14 @@ fn programs_in_python_are_printed_whole() {
         ),
         ("pydantic-ai", "StdioTransport(", "MCPToolset(\"http"),
     ] {
-        let out = dir.run(&["mcp-config", client]).code(0).out;
+        let out = config(&dir, client, &[]).code(0).out;
         assert!(out.contains(started), "{client}: {out}");
         assert!(
             out.contains(env!("CARGO_BIN_EXE_agentbox")),
             "{client}: {out}"
         );
-        let flags = ["mcp-config", client, "--http", "10.0.0.1:80"];
-        let out = dir.run(&flags).code(0).out;
+        let flags = ["--http", "10.0.0.1:80"];
+        let out = config(&dir, client, &flags).code(0).out;
         assert!(out.contains(reached), "{client}: {out}");
         assert!(
             out.contains(&format!("os.environ[\"{TOKEN}\"]")),
@@ -584,8 +444,7 @@ fn snippets_work_from_anywhere() {
     let rules = dir.file("rules.toml", "default = \"allow\"\n");
     let here = dir.path("").canonicalize().unwrap();
     let arguments = |flags: &[&str]| {
-        let all = [&["mcp-config", "claude-desktop"], flags].concat();
-        let ended = dir.run(&all).code(0);
+        let ended = config(&dir, "claude-desktop", flags).code(0);
         assert!(ended.err.contains("# "), "{}", ended.err);
         let server = ended.json()["mcpServers"]["agentbox"].clone();
         assert_eq!(server["command"], env!("CARGO_BIN_EXE_agentbox"));
@@ -616,8 +475,8 @@ fn snippets_work_from_anywhere() {
     assert_eq!(arguments(&flags), wanted);
     // The directory exists when the client needs it.
     assert_eq!(names(&here), ["agentbox-workspace", "home", "rules.toml"]);
-    let missing = &["mcp-config", "zed", "--backend", "local:missing"];
-    dir.run(missing).code(3).complains("mkdir");
+    let missing = config(&dir, "zed", &["--backend", "local:missing"]);
+    missing.code(3).complains("mkdir");
     dir.file("config.toml", "profile = \"lean\"\n");
     let config = here.join("config.toml");
     let wanted = [

@@ -5,8 +5,8 @@ use std::os::fd::OwnedFd;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use backend_testkit::processes;
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{TestDir, names};
 
@@ -40,14 +40,13 @@ fn started(child: &mut Child) -> (i32, OwnedFd, BufReader<std::process::ChildStd
     let mut line = String::new();
     out.read_line(&mut line).unwrap();
     let pid: i32 = line.trim().parse().unwrap();
-    let handle = pidfd_open(Pid::from_raw(pid).unwrap(), PidfdFlags::empty()).unwrap();
+    let handle = processes::handle(pid).unwrap();
     (pid, handle, out)
 }
 
 /// Waits until a process has ended.
 fn gone(handle: &OwnedFd) {
-    let mut wanted = [PollFd::new(handle, PollFlags::IN)];
-    poll(&mut wanted, None).unwrap();
+    assert!(processes::wait(handle, PATIENCE), "it still runs");
 }
 
 #[test]

@@ -53,6 +53,17 @@ impl CallFixture {
         toolset.build().unwrap().conversation("c")
     }
 
+    /// Returns every tool of every profile, each with the conversation that offers it.
+    pub(crate) async fn tools(&self) -> Vec<(Arc<Chat>, Definition)> {
+        let mut tools = Vec::new();
+        for options in profiles() {
+            let chat = Arc::new(self.chat(options));
+            let offered = chat.definitions().await.unwrap();
+            tools.extend(offered.iter().map(|tool| (Arc::clone(&chat), tool.clone())));
+        }
+        tools
+    }
+
     /// Returns all entries and their contents.
     pub(crate) async fn dump(&self) -> Vec<(String, Option<Vec<u8>>)> {
         let mut all = Vec::new();

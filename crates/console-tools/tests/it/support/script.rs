@@ -45,6 +45,23 @@ impl Script {
         self.call_other(self.tool, arguments).await;
     }
 
+    /// Makes several calls, one after the other.
+    pub(crate) async fn calls(&mut self, calls: impl IntoIterator<Item = Value>) {
+        for arguments in calls {
+            self.call(arguments).await;
+        }
+    }
+
+    /// Calls several tools, one after the other.
+    pub(crate) async fn calls_of(
+        &mut self,
+        calls: impl IntoIterator<Item = (&'static str, Value)>,
+    ) {
+        for (tool, arguments) in calls {
+            self.call_other(tool, arguments).await;
+        }
+    }
+
     pub(crate) async fn call_other(&mut self, tool: &str, arguments: Value) {
         let definitions = self.chat.definitions().await.unwrap();
         let _ = writeln!(self.text, ">>> {tool} {arguments}");

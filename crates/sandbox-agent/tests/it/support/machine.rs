@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use backend_core::ops::StopMode;
 use backend_core::{Capabilities, Error, Result, VPath};
+use backend_testkit::processes;
 use futures::StreamExt as _;
-use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::process::{Pid, PidfdFlags};
 use sandbox_wire::{
     AgentOptions, AgentSandbox, ByteStream, Machine, OutputChunk, Process, Spawn as Program,
 };
@@ -147,16 +147,8 @@ impl HostMachine {
 
 /// Waits for an agent to exit. Returns whether it did.
 pub(crate) fn ended(pid: i32) -> bool {
-    let flags = PidfdFlags::empty();
-    let Ok(agent) = rustix::process::pidfd_open(Pid::from_raw(pid).unwrap(), flags) else {
-        return true;
-    };
-    let patience = Timespec {
-        tv_sec: 20,
-        tv_nsec: 0,
-    };
-    let mut polled = [PollFd::new(&agent, PollFlags::IN)];
-    rustix::event::poll(&mut polled, Some(&patience)).unwrap() == 1
+    let agent = processes::handle(pid);
+    agent.is_none_or(|agent| processes::wait(&agent, Duration::from_secs(20)))
 }
 
 /// Returns the name in /proc of an open file of this process. Both ends of a
