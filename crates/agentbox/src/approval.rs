@@ -5,8 +5,8 @@ use std::io::{BufRead as _, BufReader, IsTerminal as _};
 
 use permissions::approval::{Answer, ApproverError, Interactive};
 
-use crate::console::wrap;
 use crate::output;
+use crate::terminal::wrap;
 
 /// The device to read the answer from: standard input may hold something else.
 const TERMINAL: &str = "/dev/tty";

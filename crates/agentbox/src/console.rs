@@ -5,13 +5,10 @@ mod complete;
 pub(crate) mod help;
 mod language;
 mod reader;
-pub(crate) mod safe;
 mod schema;
 mod show;
 mod signals;
-mod style;
 mod words;
-pub(crate) mod wrap;
 
 use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
@@ -31,6 +28,7 @@ use self::words::MissingInput;
 use crate::exit;
 use crate::files::user_directory;
 use crate::system::{self, TerminalState};
+use crate::terminal::{safe, style, wrap};
 
 /// The parameters of the console. The console sets the approver itself.
 #[derive(Debug)]

@@ -28,6 +28,7 @@ mod rules;
 mod runtime;
 mod signals;
 mod system;
+mod terminal;
 mod token;
 
 use std::process::ExitCode;

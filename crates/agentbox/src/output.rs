@@ -5,8 +5,8 @@ use std::io::{self, ErrorKind, IsTerminal as _, Write};
 
 use serde::Serialize;
 
-use crate::console::safe;
 use crate::exit::Failure;
+use crate::terminal::safe::sanitized;
 
 /// Prints to standard output, with colours only on a terminal. A closed pipe is not a
 /// failure.
@@ -75,30 +75,5 @@ fn written(result: io::Result<()>) -> Result<(), Failure> {
             "standard output cannot be written: {error}; make room or write elsewhere"
         ))),
         _ => Ok(()),
-    }
-}
-
-/// Replaces characters that could move the cursor, hide text or change its direction.
-pub(crate) fn sanitized(text: &str) -> Cow<'_, str> {
-    let bad = |c: char| (c.is_control() && c != '\n' && c != '\t') || safe::is_unseen(c);
-    if text.contains(bad) {
-        Cow::Owned(text.replace(bad, "\u{fffd}"))
-    } else {
-        Cow::Borrowed(text)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::sanitized;
-
-    #[test]
-    fn control_codes_do_not_reach_a_terminal() {
-        assert_eq!(sanitized("a\tb\nc"), "a\tb\nc");
-        assert_eq!(
-            sanitized("\u{1b}[2Jx\r\u{202e}"),
-            "\u{fffd}[2Jx\u{fffd}\u{fffd}"
-        );
-        assert_eq!(sanitized("a\u{200b}\u{e0041}b"), "a\u{fffd}\u{fffd}b");
     }
 }

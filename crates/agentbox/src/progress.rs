@@ -6,10 +6,11 @@ use std::time::Duration;
 use backend_docker::image::{self, BuildEvent, BuildOptions};
 use backend_docker::{Daemon, Runtime};
 use futures::StreamExt as _;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 
 use crate::exit::Failure;
 use crate::output;
+use crate::terminal::safe::sanitized;
 
 /// Interval at which the bar moves.
 const TICK: Duration = Duration::from_millis(120);
@@ -36,9 +37,7 @@ pub(crate) async fn build(
             _ => {}
         }
     }
-    let image = build.finish().await;
-    display.end();
-    Ok(image?)
+    Ok(build.finish().await?)
 }
 
 /// The progress display.
@@ -86,27 +85,17 @@ impl ProgressDisplay {
     /// Shows a line of a step's output briefly. It is not kept.
     fn line(&mut self, line: &str) {
         let line = one_line(line);
-        match &self.bar {
-            Some(bar) if !line.is_empty() => bar.set_message(line),
-            _ => {}
+        if let Some(bar) = &self.bar
+            && !line.is_empty()
+        {
+            bar.set_message(line);
         }
-    }
-
-    fn end(&mut self) {
-        if let Some(bar) = self.bar.take() {
-            bar.finish_and_clear();
-        }
-    }
-}
-
-impl Drop for ProgressDisplay {
-    fn drop(&mut self) {
-        self.end();
     }
 }
 
 fn bar(name: &str) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr())
+        .with_finish(ProgressFinish::AndClear);
     let style = ProgressStyle::with_template("{prefix} {bar:24} {pos}/{len} {elapsed} {wide_msg}");
     if let Ok(style) = style {
         bar.set_style(style);
@@ -119,7 +108,7 @@ fn bar(name: &str) -> ProgressBar {
 /// Returns the text without control characters, on one line.
 fn one_line(text: &str) -> String {
     let text: Vec<&str> = text.split_whitespace().collect();
-    output::sanitized(&text.join(" ")).into_owned()
+    sanitized(&text.join(" ")).into_owned()
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use crate::approval;
 use crate::exit::{self, Failure};
 use crate::output;
 use crate::signals::Interrupts;
+use crate::terminal::safe::sanitized;
 
 /// Options of `call`.
 #[derive(Debug, clap::Args)]
@@ -99,7 +100,7 @@ fn show(reply: &Reply, json: bool) -> Result<(), Failure> {
         return output::print_json(&as_json(reply));
     }
     if !reply.is_success() {
-        output::note(&output::sanitized(&reply.text));
+        output::note(&sanitized(&reply.text));
         return Ok(());
     }
     output::print_foreign(&reply.text)?;

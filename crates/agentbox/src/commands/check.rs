@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use crate::exit::{self, Failure};
 use crate::output;
 use crate::rules::{Rules, Source};
+use crate::terminal::safe::sanitized;
 
 /// Options of `check`.
 #[derive(Debug, clap::Args)]
@@ -151,18 +152,18 @@ impl Explanation<'_> {
     fn as_text(&self) -> String {
         let bold = anstyle::Style::new().bold();
         let (decision, operation) = (self.decision, self.args.operation);
-        let target = output::sanitized(&self.args.target);
+        let target = sanitized(&self.args.target);
         let mut text = format!("{bold}{decision}{bold:#}  {operation} {target}\n");
         if self.commands.len() > 1 {
             let _ = writeln!(text, "it would run:");
             for command in &self.commands {
-                let _ = writeln!(text, "  {}", output::sanitized(command));
+                let _ = writeln!(text, "  {}", sanitized(command));
             }
         }
         for part in &self.parts {
             let access = part.access.to_string();
             for vote in part.verdict.votes() {
-                let _ = write!(text, "  {}: {vote}", output::sanitized(&access));
+                let _ = write!(text, "  {}: {vote}", sanitized(&access));
                 if let Some(location) = rule_line::location(vote, &self.rules) {
                     let _ = write!(text, " [{location}]");
                 }

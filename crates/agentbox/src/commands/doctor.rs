@@ -20,11 +20,12 @@ use self::finding::{Finding, Status};
 #[cfg(not(local))]
 use self::no_machine as machine;
 use crate::app::App;
-use crate::console::wrap;
 use crate::exit::{self, Failure};
 use crate::options::CommonOptions;
 use crate::output;
 use crate::signals::Interrupts;
+use crate::terminal::safe::sanitized;
+use crate::terminal::wrap;
 
 /// Options of `doctor`.
 #[derive(Debug, clap::Args)]
@@ -98,18 +99,18 @@ fn as_text(
         };
         let style = colour.on_default();
         let Finding { name, purpose, .. } = finding;
-        let found = output::sanitized(&finding.found);
+        let found = sanitized(&finding.found);
         let left = format!("{style}{word}{style:#}  {name:width$}");
         let about = format!("{purpose}: {found}");
         text.push_str(&wrap::beside(&left, column, &about, columns));
         if let Some(fix) = &finding.fix {
             let indent = wrap::indent(column, columns);
-            let fix = format!("{:indent$}fix: {}\n", "", output::sanitized(fix));
+            let fix = format!("{:indent$}fix: {}\n", "", sanitized(fix));
             text.push_str(&wrap::lines(&fix, columns));
         }
     }
     let which = match &backend.spec {
-        Some(spec) => format!("The backend {}", output::sanitized(spec)),
+        Some(spec) => format!("The backend {}", sanitized(spec)),
         None => "The default backend".to_owned(),
     };
     let verdict = if works {

@@ -16,11 +16,11 @@ use crate::app::App;
 use crate::backend;
 use crate::config::config_directory;
 use crate::config::layers::ForwardedVariable;
-use crate::console::safe;
 use crate::exit::Failure;
 use crate::files::from_here;
 use crate::output;
 use crate::system;
+use crate::terminal::safe;
 use crate::token::TokenSource;
 
 /// Variables of other programs that affect containers, and whether their value is a

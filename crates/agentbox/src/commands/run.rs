@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use backend_core::Backend;
 use backend_core::ops::{Command, CommandStatus, Event};
-use backend_core::{Backend, EventStream};
 use futures::StreamExt as _;
 use permissions::Guarded;
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
@@ -92,11 +92,7 @@ async fn follow(backend: &dyn Backend, command: Command) -> Result<u8, Failure> 
     let sandbox = backend.as_sandbox().ok_or_else(|| {
         Failure::environment("this backend runs no commands; use --backend local:DIR")
     })?;
-    let events = sandbox.stream(command).await?;
-    forward_output(events).await
-}
-
-async fn forward_output(mut events: EventStream) -> Result<u8, Failure> {
+    let mut events = sandbox.stream(command).await?;
     let (mut out, mut err) = (tokio::io::stdout(), tokio::io::stderr());
     while let Some(event) = events.next().await {
         let written = match event? {

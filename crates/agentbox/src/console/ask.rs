@@ -14,10 +14,10 @@ use tokio::sync::Semaphore;
 
 #[cfg(windows)]
 use self::keyboard_windows as keyboard;
-use super::safe;
 use super::show::Screen;
-use super::style::{BOLD, DIM};
-use super::wrap;
+use crate::terminal::safe;
+use crate::terminal::style::{BOLD, DIM};
+use crate::terminal::wrap;
 
 /// Maximum number of items listed in a line.
 const MAX_ITEMS: usize = 8;

@@ -4,9 +4,9 @@ use console_tools::Definitions;
 use rustyline::completion::Pair;
 
 use super::language::{self, BUILTINS, GivenFields};
-use super::safe;
 use super::schema::{self, Field, Kind};
 use super::words::{self, Word};
+use crate::terminal::safe;
 
 /// Maximum number of candidates.
 const CANDIDATES: usize = 200;

@@ -3,11 +3,11 @@
 use console_tools::Definitions;
 
 use super::language::{self, SHORT_NAMES};
-use super::safe;
 use super::schema::{self, Field};
 use super::show::Screen;
-use super::style::{BOLD, CYAN, DIM};
-use super::wrap;
+use crate::terminal::safe;
+use crate::terminal::style::{BOLD, CYAN, DIM};
+use crate::terminal::wrap;
 
 /// Examples of input.
 const EXAMPLES: &[(&str, &str)] = &[

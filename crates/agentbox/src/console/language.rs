@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use super::schema::{self, Field, Kind};
 use super::words::{self, MissingInput, Word};
-use super::wrap::shortened;
+use crate::terminal::wrap::shortened;
 
 /// Short names and their tools. The first tool that is offered is used.
 pub(crate) const SHORT_NAMES: &[(&str, &[&str])] = &[

@@ -9,10 +9,10 @@ use anstyle::Style;
 use console_tools::{Block, Observer, Reply};
 use serde_json::Value;
 
-use super::safe::{self, Filter};
-use super::style::{BOLD, CYAN, GREEN, RED, YELLOW};
-use super::wrap;
 use crate::output;
+use crate::terminal::safe::{self, Filter};
+use crate::terminal::style::{BOLD, CYAN, GREEN, RED, YELLOW};
+use crate::terminal::wrap;
 
 /// The output of the console.
 #[derive(Debug, Clone, Copy)]

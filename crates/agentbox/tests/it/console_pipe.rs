@@ -5,15 +5,11 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
+use crate::support::console;
+
 fn command(home: &TempDir) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_agentbox"));
+    let mut command = console(home.path());
     command
-        .current_dir(home.path())
-        .env_clear()
-        .env("HOME", home.path())
-        .env("PATH", "/usr/bin:/bin")
-        // Without this, commands need no approval.
-        .env("AGENTBOX_OPTIONS_REQUIRE_EXECUTE_APPROVAL", "true")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());

@@ -10,6 +10,8 @@ use nix::sys::wait::WaitStatus;
 use rexpect::session::{PtySession, spawn_command};
 use tempfile::TempDir;
 
+use crate::support::console;
+
 /// Timeout in milliseconds.
 const PATIENCE: u64 = 60_000;
 
@@ -28,15 +30,8 @@ impl Console {
     }
 
     fn start_with(home: &TempDir, change: impl FnOnce(&mut Command)) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_agentbox"));
-        command
-            .current_dir(home.path())
-            .env_clear()
-            .env("HOME", home.path())
-            .env("PATH", "/usr/bin:/bin")
-            .env("TERM", "xterm-256color")
-            // Without this, commands need no approval.
-            .env("AGENTBOX_OPTIONS_REQUIRE_EXECUTE_APPROVAL", "true");
+        let mut command = console(home.path());
+        command.env("TERM", "xterm-256color");
         change(&mut command);
         let mut terminal = spawn_command(command, Some(PATIENCE)).unwrap();
         terminal.process_mut().set_kill_timeout(Some(5_000));

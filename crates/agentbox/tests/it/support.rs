@@ -115,6 +115,18 @@ impl TestDir {
     }
 }
 
+/// Returns the command of a console that asks before it runs commands.
+pub(crate) fn console(home: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_agentbox"));
+    command
+        .current_dir(home)
+        .env_clear()
+        .env("HOME", home)
+        .env("PATH", "/usr/bin:/bin")
+        .env("AGENTBOX_OPTIONS_REQUIRE_EXECUTE_APPROVAL", "true");
+    command
+}
+
 /// Returns the sorted names in a directory.
 pub(crate) fn names(directory: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(directory).unwrap();

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::exit::Failure;
 use crate::output;
+use crate::terminal::safe::sanitized;
 
 /// Maximum number of lines shown of a reply.
 const SHOWN_LINES: usize = 16;
@@ -91,7 +92,7 @@ impl Stage {
         let mut text = String::new();
         let lines: Vec<&str> = reply.text.lines().collect();
         for line in lines.iter().take(SHOWN_LINES) {
-            let _ = writeln!(text, "    {style}{}{style:#}", output::sanitized(line));
+            let _ = writeln!(text, "    {style}{}{style:#}", sanitized(line));
         }
         if lines.len() > SHOWN_LINES {
             let _ = writeln!(text, "    [{} more lines]", lines.len() - SHOWN_LINES);

@@ -1,6 +1,8 @@
 //! Makes untrusted text safe for a terminal: colours may stay, all other invisible
 //! content is removed or made visible.
 
+use std::borrow::Cow;
+
 /// Maximum length of a sequence that sets colours.
 const SEQUENCE: usize = 64;
 
@@ -14,6 +16,16 @@ pub(crate) fn text(text: &str) -> String {
         c => visible(c),
     };
     text.replace("\r\n", "\n").chars().map(line).collect()
+}
+
+/// Replaces characters that could move the cursor, hide text or change its direction.
+pub(crate) fn sanitized(text: &str) -> Cow<'_, str> {
+    let bad = |c: char| (c.is_control() && c != '\n' && c != '\t') || is_unseen(c);
+    if text.contains(bad) {
+        Cow::Owned(text.replace(bad, "\u{fffd}"))
+    } else {
+        Cow::Borrowed(text)
+    }
 }
 
 /// Returns `true` if a text has nothing that would have to be made visible.
@@ -229,6 +241,16 @@ mod tests {
     fn shown(pieces: &[&[u8]]) -> String {
         let mut filter = Filter::new(true);
         pieces.iter().map(|piece| filter.push(piece)).collect()
+    }
+
+    #[test]
+    fn control_codes_do_not_reach_a_terminal() {
+        assert_eq!(sanitized("a\tb\nc"), "a\tb\nc");
+        assert_eq!(
+            sanitized("\u{1b}[2Jx\r\u{202e}"),
+            "\u{fffd}[2Jx\u{fffd}\u{fffd}"
+        );
+        assert_eq!(sanitized("a\u{200b}\u{e0041}b"), "a\u{fffd}\u{fffd}b");
     }
 
     #[test]
