@@ -211,6 +211,7 @@ fn reviewable(items: impl Iterator<Item = String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scratch::Scratch;
 
     fn listings(texts: &[(&str, &str)]) -> Listings {
         let owned = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
@@ -240,7 +241,8 @@ mod tests {
 
     #[test]
     fn changes_are_shown_and_written_down() {
-        let place = std::env::temp_dir().join(format!("agentbox-api-{}", std::process::id()));
+        let scratch = Scratch::temporary("api").unwrap();
+        let place = scratch.join("api");
         let before = listings(&[("a.txt", "fn f()\nfn g()\n"), ("b.txt", "x\n")]);
         let changes = before.changes(&place).unwrap();
         assert_eq!(changes.len(), 2);
@@ -260,6 +262,5 @@ mod tests {
         }
         assert!(!place.join("b.txt").exists());
         assert!(after.changes(&place).unwrap().is_empty());
-        fs::remove_dir_all(&place).unwrap();
     }
 }

@@ -19,6 +19,7 @@ use flate2::write::GzEncoder;
 
 use crate::dist::archive::Member;
 use crate::dist::licences::Built;
+use crate::scratch::{self, Scratch};
 use crate::sealed::Sealed;
 use crate::workspace::{Workspace, host_target};
 use crate::{agent, flags, process};
@@ -52,10 +53,7 @@ pub(crate) fn run(flags: &flags::Dist) -> Result<bool> {
     let target = workspace.metadata()?.target_directory;
     let output = flags.output.clone().unwrap_or_else(|| target.join("dist"));
     let agents = output.join("agents");
-    if agents.exists() {
-        fs::remove_dir_all(&agents)?;
-    }
-    fs::create_dir_all(&agents).with_context(|| format!("cannot make {}", agents.display()))?;
+    scratch::empty(&agents)?;
     let mut embedded = Vec::new();
     for (arch, cpu) in PROCESSORS {
         match choose(&workspace, cpu, &host)? {
@@ -236,13 +234,9 @@ fn generated(program: &Path, output: &Path) -> Result<Vec<Member>> {
         let script = process::output(command().args(["completions", shell]))?;
         members.push(Member::file(format!("completions/{file}"), script));
     }
-    let pages = output.join("man");
-    if pages.exists() {
-        fs::remove_dir_all(&pages)?;
-    }
-    fs::create_dir_all(&pages)?;
-    process::output(command().arg("man").arg(&pages))?;
-    for page in fs::read_dir(&pages)? {
+    let pages = Scratch::at(output.join("man"))?;
+    process::output(command().arg("man").arg(&*pages))?;
+    for page in fs::read_dir(&*pages)? {
         let page = page?;
         let name = page.file_name().to_string_lossy().into_owned();
         members.push(Member::file(
@@ -250,7 +244,6 @@ fn generated(program: &Path, output: &Path) -> Result<Vec<Member>> {
             fs::read(page.path())?,
         ));
     }
-    fs::remove_dir_all(&pages)?;
     Ok(members)
 }
 

@@ -19,6 +19,7 @@ mod markdown;
 mod metadata;
 mod process;
 mod provision;
+mod scratch;
 mod sealed;
 mod table;
 mod test_all;

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::scratch;
+
 /// Copying stops after the crate that reaches this number.
 const MAX_TREE_FILES: u64 = 20_000;
 
@@ -67,10 +69,7 @@ impl Corpus {
             return Ok(Self { path, extent });
         }
         println!("filling {}", path.display());
-        if path.exists() {
-            fs::remove_dir_all(&path).with_context(|| cannot("remove", &path))?;
-        }
-        fs::create_dir_all(&path).with_context(|| cannot("create", &path))?;
+        scratch::empty(&path)?;
         let extent = fill(&path)?;
         fs::write(&note, serde_json::to_string(&extent)?)
             .with_context(|| cannot("write", &note))?;
@@ -220,28 +219,12 @@ fn fill_many(path: &Path, n_dirs: u64, files_per_dir: u64) -> Result<Extent> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// An empty directory that is removed on drop.
-    struct Scratch(PathBuf);
-
-    impl Scratch {
-        fn new(name: &str) -> Self {
-            let path = std::env::temp_dir().join(format!("xtask-{name}-{}", std::process::id()));
-            fs::create_dir_all(&path).unwrap();
-            Self(path)
-        }
-    }
-
-    impl Drop for Scratch {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
-        }
-    }
+    use crate::scratch::Scratch;
 
     #[test]
     fn a_complete_corpus_is_kept_and_an_incomplete_one_made_anew() {
-        let scratch = Scratch::new("kept");
-        let path = scratch.0.join("many");
+        let scratch = Scratch::temporary("kept").unwrap();
+        let path = scratch.join("many");
         fs::create_dir(&path).unwrap();
         fs::write(path.join("left over"), "").unwrap();
         let made = Corpus::kept(path.clone(), |path| fill_many(path, 2, 101)).unwrap();
@@ -255,13 +238,13 @@ mod tests {
 
     #[test]
     fn crates_are_copied_and_what_is_missing_is_generated() {
-        let scratch = Scratch::new("tree");
-        let krate = scratch.0.join("registry/index-1/some-1.0.0");
+        let scratch = Scratch::temporary("tree").unwrap();
+        let krate = scratch.join("registry/index-1/some-1.0.0");
         fs::create_dir_all(krate.join("src")).unwrap();
         fs::write(krate.join("src/lib.rs"), "fn main() {}\n").unwrap();
         fs::write(krate.join("Cargo.toml"), "[package]\n").unwrap();
-        let tree = scratch.0.join("tree");
-        let extent = fill_tree(&tree, &scratch.0.join("registry"), 150).unwrap();
+        let tree = scratch.join("tree");
+        let extent = fill_tree(&tree, &scratch.join("registry"), 150).unwrap();
         assert_eq!((extent.sources, extent.files), (150, 151));
         assert!(tree.join("some-1.0.0/src/lib.rs").is_file());
         let marked = fs::read_to_string(tree.join("zz-generated/m000/f00000.rs")).unwrap();
@@ -270,8 +253,8 @@ mod tests {
 
     #[test]
     fn a_big_file_has_a_needle_per_block_and_goes_away() {
-        let scratch = Scratch::new("big");
-        let file = BigFile::with_blocks(&scratch.0, 3, 10).unwrap();
+        let scratch = Scratch::temporary("big").unwrap();
+        let file = BigFile::with_blocks(&scratch, 3, 10).unwrap();
         let text = fs::read_to_string(&file.path).unwrap();
         assert_eq!(text.len(), 3 * 10 * 100);
         assert_eq!(text.matches(NEEDLE).count(), 3);

@@ -15,7 +15,7 @@ use crate::bench::peers;
 use crate::bench::report::{Comparison, Figure, PeerFigure, Run};
 use crate::bench::suite::{DOCKER, Method, Row, Suite};
 use crate::workspace::{Workspace, cargo_home};
-use crate::{agent, flags, process};
+use crate::{agent, flags, process, scratch};
 
 /// The image of the measured containers: Debian with Python.
 const DOCKER_IMAGE: &str = "agentbox-test/python:1";
@@ -201,11 +201,7 @@ impl Files {
         let wants = |part: &str| rows.iter().any(|row| row.id.contains(part));
         let cache = workspace.cache("bench");
         let scratch = cache.join("scratch");
-        if scratch.exists() {
-            fs::remove_dir_all(&scratch)?;
-        }
-        fs::create_dir_all(&scratch)
-            .with_context(|| format!("cannot create {}", scratch.display()))?;
+        scratch::empty(&scratch)?;
         // Cargo unpacks the sources of crates there.
         let tree = (wants("_grep_") || wants("_glob_"))
             .then(|| Corpus::tree(cache.join("tree"), &cargo_home()?.join("registry/src")));

@@ -224,6 +224,7 @@ fn standard(package: &Licensed, texts: &[(&str, Vec<String>)]) -> Result<usize> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scratch::Scratch;
 
     fn licensed(name: &str, licence: &str, texts: &[(&str, &str)]) -> Licensed {
         let text = |(file, text): &(&str, &str)| ((*file).to_owned(), (*text).to_owned());
@@ -264,7 +265,7 @@ mod tests {
 
     #[test]
     fn texts_are_found_below_a_package_and_compared_without_line_ends() {
-        let top = std::env::temp_dir().join(format!("agentbox-licences-{}", std::process::id()));
+        let top = Scratch::temporary("licences").unwrap();
         fs::create_dir_all(top.join("src/taken")).unwrap();
         fs::write(top.join("LICENSE-MIT"), "one  \r\ntwo\r\n\r\n").unwrap();
         fs::write(top.join("src/taken/LICENSE"), "\none\ntwo").unwrap();
@@ -277,7 +278,6 @@ mod tests {
             manifest_path: top.join("Cargo.toml"),
         };
         let found = package.licensed().unwrap();
-        fs::remove_dir_all(&top).unwrap();
         let names: Vec<_> = found.texts.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["LICENSE-MIT", "src/taken/LICENSE"]);
         assert!(found.texts.iter().all(|(_, text)| text == "one\ntwo"));

@@ -13,6 +13,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::process;
+use crate::scratch::{self, Scratch};
 use crate::test_all::cargo::cargo;
 use crate::test_all::stage::{Ctx, Outcome};
 
@@ -156,9 +157,9 @@ impl<'c> Clients<'c> {
 
     /// Runs the first commands of a new user, with input from a pipe.
     fn console(&self) -> Result<()> {
-        let directory = Scratch::new(&self.ctx.workspace.cache("clients"))?;
+        let directory = Scratch::at(self.ctx.workspace.cache("clients"))?;
         let mut run = self.ctx.workspace.command(&self.agentbox)?;
-        run.current_dir(&directory.0);
+        run.current_dir(&*directory);
         run.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut console = run.spawn().context("cannot start agentbox")?;
         let input = "write a.txt \"hello\nworld\"\nread a.txt\nrun echo it runs\n";
@@ -172,7 +173,7 @@ impl<'c> Clients<'c> {
         for expected in ["2\tworld", "it runs"] {
             ensure!(text.contains(expected), "it did not say {expected:?}");
         }
-        let file = directory.0.join("agentbox-workspace/a.txt");
+        let file = directory.join("agentbox-workspace/a.txt");
         let written = fs::read_to_string(&file)
             .with_context(|| format!("{} was not written", file.display()))?;
         ensure!(written == "hello\nworld", "it wrote {written:?}");
@@ -291,10 +292,7 @@ fn npm(ctx: &Ctx, package: &Path) -> Result<PathBuf> {
     );
     let directory = ctx.workspace.cache("clients-npm");
     install_once(&directory, &wanted, || {
-        if directory.exists() {
-            fs::remove_dir_all(&directory)?;
-        }
-        fs::create_dir_all(&directory)?;
+        scratch::empty(&directory)?;
         fs::copy(package, directory.join("package.json"))?;
         let mut install = ctx.workspace.command("npm")?;
         install.current_dir(&directory);
@@ -355,46 +353,24 @@ impl Drop for Listening {
     }
 }
 
-/// An empty directory that is removed on drop.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(directory: &Path) -> Result<Self> {
-        if directory.exists() {
-            fs::remove_dir_all(directory)?;
-        }
-        fs::create_dir_all(directory)?;
-        Ok(Self(directory.to_owned()))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        if let Err(error) = fs::remove_dir_all(&self.0) {
-            eprintln!("error: cannot remove {}: {error}", self.0.display());
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn what_is_there_is_not_installed_again() {
-        let directory = std::env::temp_dir().join(format!("agentbox-once-{}", std::process::id()));
-        let scratch = Scratch::new(&directory).unwrap();
+        let scratch = Scratch::temporary("once").unwrap();
         let mut times = 0;
         for wanted in ["a", "a", "b"] {
             let install = || {
                 times += 1;
                 Ok(())
             };
-            install_once(&scratch.0, wanted, install).unwrap();
+            install_once(&scratch, wanted, install).unwrap();
         }
         assert_eq!(times, 2);
-        let failed = install_once(&scratch.0, "c", || bail!("no network"));
+        let failed = install_once(&scratch, "c", || bail!("no network"));
         assert!(failed.is_err());
-        install_once(&scratch.0, "b", || bail!("it is there")).unwrap();
+        install_once(&scratch, "b", || bail!("it is there")).unwrap();
     }
 }

@@ -13,10 +13,11 @@ use anyhow::{Context as _, Result, bail, ensure};
 use flate2::Compression;
 use serde_json::{Value, json};
 
+use crate::scratch::{self, Scratch};
 use crate::test_all::cargo::cargo;
 use crate::test_all::docker::Docker;
 use crate::test_all::docker::daemon::{Daemon, Found};
-use crate::test_all::docker::images::{self, Root};
+use crate::test_all::docker::images;
 use crate::test_all::stage::{Ctx, Outcome};
 use crate::workspace::{Workspace, host_target};
 use crate::{agent, dist, process};
@@ -40,9 +41,7 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
         Found::Nothing(reason) => return Ok(Outcome::Skipped(reason)),
     };
     let place = workspace.cache("dist");
-    if place.exists() {
-        fs::remove_dir_all(&place)?;
-    }
+    scratch::empty(&place)?;
     let agents = place.join("agents");
     fs::create_dir_all(&agents)?;
     dist::pack_agent(&agent::build(workspace, None)?, &agents)?;
@@ -122,9 +121,9 @@ impl<'d> Bare<'d> {
         let mut sum = docker.workspace.command("sha256sum")?;
         sum.current_dir(archive.parent().context("no directory")?);
         process::run(sum.args(["--check", "--strict", &format!("{top}.tar.gz.sha256")]))?;
-        let root = Root::new(IMAGE)?;
-        images::busybox(docker, &root.0)?;
-        let place = root.0.join(PLACE);
+        let root = Scratch::temporary("dist")?;
+        images::busybox(docker, &root)?;
+        let place = root.join(PLACE);
         fs::create_dir(&place)?;
         let mut tar = docker.workspace.command("tar")?;
         tar.args(["--no-same-owner", "-xzf"]).arg(&archive);
@@ -132,7 +131,7 @@ impl<'d> Bare<'d> {
         let program = place.join(top).join(dist::PROGRAM);
         let needed = process::output(docker.workspace.command("ldd")?.arg(program))?;
         for library in libraries(&needed) {
-            let copy = root.0.join(library.trim_start_matches('/'));
+            let copy = root.join(library.trim_start_matches('/'));
             fs::create_dir_all(copy.parent().context("no directory")?)?;
             fs::copy(library, copy).with_context(|| format!("cannot copy {library}"))?;
         }
@@ -140,7 +139,7 @@ impl<'d> Bare<'d> {
             docker,
             directory: format!("/{PLACE}/{top}"),
         };
-        images::import(docker, &root.0, IMAGE)?;
+        images::import(docker, &root, IMAGE)?;
         Ok(bare)
     }
 

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 
 use crate::process;
+use crate::scratch::Scratch;
 use crate::test_all::cargo::{cargo, run_tests};
 use crate::test_all::stage::{Ctx, Outcome};
 use crate::workspace::Workspace;
@@ -98,11 +99,7 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
 
 /// Returns the lines of all packages, which are removed again afterwards.
 fn download(workspace: &Workspace, directory: &Path) -> Result<BTreeSet<String>> {
-    let work = directory.join("work");
-    if work.exists() {
-        fs::remove_dir_all(&work)?;
-    }
-    fs::create_dir_all(&work)?;
+    let work = Scratch::at(directory.join("work"))?;
     let mut found = BTreeSet::new();
     for package in crates(workspace, &work)?
         .into_iter()
@@ -110,7 +107,6 @@ fn download(workspace: &Workspace, directory: &Path) -> Result<BTreeSet<String>>
     {
         lines::of_directory(&package, &mut found)?;
     }
-    fs::remove_dir_all(&work)?;
     Ok(found)
 }
 

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 
 use crate::metadata::Package;
-use crate::process;
 use crate::test_all::stage::{Ctx, Outcome};
+use crate::{process, scratch};
 
 /// The dependencies of the project, besides tokio.
 const DEPENDENCIES: &[&str] = &[
@@ -32,9 +32,7 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
         .iter()
         .partition(|package| package.is_published());
     let place = ctx.workspace.cache("packages");
-    if place.exists() {
-        fs::remove_dir_all(&place)?;
-    }
+    scratch::empty(&place)?;
     let unpacked = place.join("unpacked");
     fs::create_dir_all(&unpacked)?;
     pack(ctx, &private, &place)?;

@@ -7,9 +7,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 
 use crate::process;
+use crate::scratch::Scratch;
 use crate::test_all::cargo::{cargo, run_tests};
 use crate::test_all::stage::{Ctx, Outcome};
 use crate::workspace::Workspace;
@@ -30,7 +31,7 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
         "test",
         &["--test", "it", "--", "--ignored", "needs_postgres"],
     )?;
-    command.env("PGHOST", &server.directory);
+    command.env("PGHOST", &*server.directory);
     command.envs([
         ("PGUSER", "postgres"),
         ("PGDATABASE", "postgres"),
@@ -53,16 +54,14 @@ fn newest_server(servers: &Path) -> Option<PathBuf> {
 struct Server<'w> {
     workspace: &'w Workspace,
     programs: PathBuf,
-    directory: PathBuf,
+    directory: Scratch,
     is_root: bool,
 }
 
 impl<'w> Server<'w> {
     fn start(workspace: &'w Workspace, programs: PathBuf) -> Result<Self> {
         let user = process::output(workspace.command("id")?.arg("-u"))?;
-        let directory = std::env::temp_dir().join(format!("agentbox-pg-{}", std::process::id()));
-        fs::create_dir(&directory)
-            .with_context(|| format!("cannot make {}", directory.display()))?;
+        let directory = Scratch::temporary("pg")?;
         let server = Self {
             workspace,
             programs,
@@ -71,7 +70,7 @@ impl<'w> Server<'w> {
         };
         if server.is_root {
             let mut chown = workspace.command("chown")?;
-            process::run(chown.arg(SERVER_USER).arg(&server.directory))?;
+            process::run(chown.arg(SERVER_USER).arg(&*server.directory))?;
         }
         let data = server.directory.join("data");
         let mut initdb = server.command("initdb")?;
@@ -96,7 +95,7 @@ impl<'w> Server<'w> {
         let mut command = self.workspace.command("runuser")?;
         command.args(["-u", SERVER_USER, "--"]).arg(program);
         // The user may have no access to the current directory.
-        command.current_dir(&self.directory);
+        command.current_dir(&*self.directory);
         Ok(command)
     }
 }
@@ -110,9 +109,6 @@ impl Drop for Server<'_> {
         });
         if let Err(error) = stopped {
             eprintln!("error: cannot stop PostgreSQL: {error:#}");
-        }
-        if let Err(error) = fs::remove_dir_all(&self.directory) {
-            eprintln!("error: cannot remove {}: {error}", self.directory.display());
         }
     }
 }

@@ -270,6 +270,7 @@ fn last_words(log: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scratch::Scratch;
 
     #[test]
     fn the_last_line_is_the_reason() {
@@ -280,7 +281,7 @@ mod tests {
 
     #[test]
     fn only_directories_of_dead_runs_are_removed() {
-        let temporary = env::temp_dir().join(format!("agentbox-dead-{}", std::process::id()));
+        let temporary = Scratch::temporary("dead").unwrap();
         let dead = temporary.join(format!("{DIRECTORY}{}", u32::MAX));
         let alive = temporary.join(format!("{DIRECTORY}{}", std::process::id()));
         let other = temporary.join(format!("{DIRECTORY}x"));
@@ -289,19 +290,16 @@ mod tests {
         }
         remove_left_over(&temporary);
         assert!(!dead.exists() && alive.exists() && other.exists());
-        fs::remove_dir_all(&temporary).unwrap();
     }
 
     #[test]
     fn a_number_that_is_somebody_elses_is_left_alone() {
-        let directory = env::temp_dir().join(format!("agentbox-left-{}", std::process::id()));
-        fs::create_dir_all(&directory).unwrap();
+        let directory = Scratch::temporary("left").unwrap();
         let pidfile = directory.join("pid");
         let workspace = Workspace::discover().unwrap();
         for text in ["", "nonsense", "1", &std::process::id().to_string()] {
             fs::write(&pidfile, text).unwrap();
             end_left_over(&workspace, &pidfile, &directory).unwrap();
         }
-        fs::remove_dir_all(&directory).unwrap();
     }
 }

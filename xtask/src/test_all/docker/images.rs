@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::{Context as _, Result, ensure};
 
 use crate::process;
+use crate::scratch::Scratch;
 use crate::test_all::docker::Docker;
 
 /// A shell and small tools only. The tag is the version of the recipe.
@@ -35,9 +36,9 @@ pub(super) fn make(docker: &Docker<'_>) -> Result<Option<String>> {
             return Ok(Some(format!("{reason}; --provision installs it")));
         }
         println!("making {image}");
-        let root = Root::new(image)?;
-        recipe(docker, &root.0).with_context(|| format!("cannot make {image}"))?;
-        import(docker, &root.0, image)?;
+        let root = Scratch::temporary("image")?;
+        recipe(docker, &root).with_context(|| format!("cannot make {image}"))?;
+        import(docker, &root, image)?;
     }
     Ok(None)
 }
@@ -113,33 +114,4 @@ pub(in crate::test_all) fn import(docker: &Docker<'_>, root: &Path, image: &str)
     ];
     process::run(&mut docker.command(&test)?)
         .with_context(|| format!("{image} does not work; is its program static?"))
-}
-
-/// The root directory of a future image. It is removed on drop.
-pub(in crate::test_all) struct Root(pub(in crate::test_all) PathBuf);
-
-impl Root {
-    pub(in crate::test_all) fn new(image: &str) -> Result<Self> {
-        let name: String = image
-            .chars()
-            .map(|letter| {
-                if letter.is_alphanumeric() {
-                    letter
-                } else {
-                    '-'
-                }
-            })
-            .collect();
-        let path = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
-        fs::create_dir(&path).with_context(|| format!("cannot make {}", path.display()))?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Root {
-    fn drop(&mut self) {
-        if let Err(error) = fs::remove_dir_all(&self.0) {
-            eprintln!("error: cannot remove {}: {error}", self.0.display());
-        }
-    }
 }
