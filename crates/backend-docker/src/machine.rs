@@ -12,13 +12,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use backend_core::ops::StopMode;
 use backend_core::{Error, Result, VPath};
-use bollard::query_parameters::{
-    DownloadFromContainerOptionsBuilder, UploadToContainerOptionsBuilder,
-};
 use bytes::Bytes;
-use futures::{StreamExt as _, TryStreamExt as _};
 use sandbox_wire::agent::AgentBinary;
-use sandbox_wire::{ByteStream, Machine, Process, Spawn};
+use sandbox_wire::{Machine, Process, Spawn};
 use tokio::sync::{OnceCell, Semaphore};
 
 use crate::daemon::{self, Daemon};
@@ -344,41 +340,6 @@ impl Machine for DockerMachine {
         }
         self.0.provision().await?;
         self.exec(program).await
-    }
-
-    async fn put(&self, directory: &VPath, archive: ByteStream) -> Result<()> {
-        self.0.provision().await?;
-        let options = UploadToContainerOptionsBuilder::default()
-            .path(directory.as_str())
-            .build();
-        let body = bollard::body_try_stream(archive.map_err(std::io::Error::other));
-        let client = self.0.daemon.client();
-        let put = client.upload_to_container(&self.0.name, Some(options), body);
-        match put.await {
-            Ok(()) => Ok(()),
-            Err(error) => Err(self.0.explain(error).await),
-        }
-    }
-
-    async fn get(&self, path: &VPath) -> Result<ByteStream> {
-        let options = DownloadFromContainerOptionsBuilder::default()
-            .path(path.as_str())
-            .build();
-        let client = self.0.daemon.client();
-        let mut stream = client
-            .download_from_container(&self.0.name, Some(options))
-            .boxed();
-        // The first piece shows whether the path exists.
-        let first = match stream.next().await {
-            None => return Ok(futures::stream::empty().boxed()),
-            Some(Err(error)) => return Err(self.0.explain(error).await),
-            Some(Ok(first)) => first,
-        };
-        let daemon = self.0.daemon.clone();
-        let rest = stream.map_err(move |error| daemon.error(error));
-        Ok(futures::stream::once(async { Ok(first) })
-            .chain(rest)
-            .boxed())
     }
 
     async fn diagnose(&self) -> Option<Error> {

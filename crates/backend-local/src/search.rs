@@ -119,6 +119,4 @@ impl Drop for Call {
 }
 
 #[cfg(test)]
-mod limits_tests;
-#[cfg(test)]
 mod tests;

@@ -212,5 +212,4 @@ fn is_executable(_: &Metadata) -> bool {
 }
 
 #[cfg(test)]
-#[path = "agent_tests.rs"]
 mod tests;

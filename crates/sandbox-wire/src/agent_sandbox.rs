@@ -235,8 +235,4 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 #[cfg(test)]
-#[path = "agent_sandbox/greeting_tests.rs"]
-mod greeting_tests;
-#[cfg(test)]
-#[path = "agent_sandbox/hostile_tests.rs"]
-mod hostile_tests;
+mod tests;

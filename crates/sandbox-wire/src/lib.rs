@@ -1,8 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-#[cfg(test)]
-extern crate self as sandbox_wire;
-
 pub mod agent;
 mod agent_sandbox;
 mod channel;
@@ -20,6 +17,6 @@ mod socket;
 
 pub use agent_sandbox::{AgentOptions, AgentSandbox};
 pub use handshake::AgentInfo;
-pub use machine::{ByteStream, Machine, OutputChunk, Process, Spawn};
+pub use machine::{Machine, OutputChunk, Process, Spawn};
 pub use portable::PortableSandbox;
 pub use serve::{ServeOptions, serve};

@@ -9,15 +9,20 @@ use async_trait::async_trait;
 use backend_core::ops::StopMode;
 use backend_core::{Error, Result, VPath};
 use bytes::Bytes;
-use futures::future::BoxFuture;
+use futures::future::{self, BoxFuture};
 use futures::stream::BoxStream;
-use tokio::io::AsyncWrite;
+use futures::{FutureExt as _, StreamExt as _};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::io::ReaderStream;
 
-/// A stream of bytes.
-pub type ByteStream = BoxStream<'static, Result<Bytes>>;
+#[cfg(test)]
+pub(crate) mod fake;
 
-/// An environment that can be started, that can run a program with attached
-/// standard streams, and into and out of which archives can be copied.
+/// The size of the pieces in which a stream is read.
+const STREAM_BYTES: usize = 64 * 1024;
+
+/// An environment that can be started and that can run a program with attached
+/// standard streams.
 ///
 /// Every method is called on [the engine's runtime](crate::engine), not on the
 /// runtime of the backend's caller. A dropped call is dropped there.
@@ -32,8 +37,6 @@ pub type ByteStream = BoxStream<'static, Result<Bytes>>;
 /// async fn is_alive(&self) -> Result<bool>;
 /// async fn agent(&self) -> Result<Vec<String>>;
 /// async fn spawn(&self, program: Spawn) -> Result<Process>;
-/// async fn put(&self, directory: &VPath, archive: ByteStream) -> Result<()>;
-/// async fn get(&self, path: &VPath) -> Result<ByteStream>;
 /// async fn diagnose(&self) -> Option<Error>;
 /// ```
 #[async_trait]
@@ -84,21 +87,6 @@ pub trait Machine: fmt::Debug + Send + Sync + 'static {
     ///
     /// `Unavailable` if the machine is gone, is paused, or cannot be reached.
     async fn spawn(&self, program: Spawn) -> Result<Process>;
-
-    /// Unpacks a tar archive into an existing directory. Owners, permission
-    /// bits and times are those of the archive.
-    ///
-    /// # Errors
-    ///
-    /// `NotFound`, `Unavailable`, and errors of the file system.
-    async fn put(&self, directory: &VPath, archive: ByteStream) -> Result<()>;
-
-    /// Packs the entry at a path as a tar archive. A link is packed as a link.
-    ///
-    /// # Errors
-    ///
-    /// `NotFound`, `Unavailable`.
-    async fn get(&self, path: &VPath) -> Result<ByteStream>;
 
     /// Returns the reason why the machine no longer answers, if known: it was
     /// removed, it is paused, it ran out of memory. Called when a channel was
@@ -178,6 +166,20 @@ impl Process {
             output,
             exit,
         }
+    }
+
+    /// Creates a running program from a stream that carries its standard output
+    /// and input. It has no standard error, and its exit code is 0.
+    pub fn over(
+        reader: impl AsyncRead + Send + 'static,
+        writer: impl AsyncWrite + Send + 'static,
+    ) -> Self {
+        let output = ReaderStream::with_capacity(reader, STREAM_BYTES).map(|piece| match piece {
+            Ok(bytes) => Ok(OutputChunk::Stdout(bytes)),
+            Err(error) => Err(Error::unavailable("the stream broke").with_source(error)),
+        });
+        let exit = future::ready(Ok(0));
+        Self::new(Some(Box::pin(writer)), output.boxed(), exit.boxed())
     }
 }
 

@@ -147,5 +147,4 @@ impl Reply {
 }
 
 #[cfg(test)]
-#[path = "message/tests.rs"]
 mod tests;

@@ -139,5 +139,4 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> futures::AsyncWrite for Socket
 }
 
 #[cfg(test)]
-#[path = "socket_tests.rs"]
 mod tests;

@@ -358,5 +358,4 @@ impl Drop for HelperPermit {
 }
 
 #[cfg(test)]
-#[path = "pipeline_tests.rs"]
 mod tests;

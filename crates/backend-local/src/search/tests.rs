@@ -16,7 +16,9 @@ use tempfile::TempDir;
 
 use super::*;
 
-pub(super) fn directory(path: &Path) -> impl FnOnce() -> Result<SearchRoot> + Send + 'static {
+mod limits;
+
+fn directory(path: &Path) -> impl FnOnce() -> Result<SearchRoot> + Send + 'static {
     let directory = fs::File::open(path).unwrap();
     move || Ok(SearchRoot::Directory(directory.into(), VPath::root()))
 }
@@ -28,28 +30,28 @@ fn file(path: &Path, name: &str) -> impl FnOnce() -> Result<SearchRoot> + Send +
     move || Ok(SearchRoot::File(file.unwrap().into(), name))
 }
 
-pub(super) fn nothing_above() -> Arc<ReadAbove> {
+fn nothing_above() -> Arc<ReadAbove> {
     Arc::new(|_: &VPath| None)
 }
 
-pub(super) fn for_lines(pattern: &str) -> GrepQuery {
+fn for_lines(pattern: &str) -> GrepQuery {
     GrepQuery::new(pattern, VPath::root())
 }
 
-pub(super) fn for_files(pattern: &str) -> GlobQuery {
+fn for_files(pattern: &str) -> GlobQuery {
     GlobQuery::new(pattern, VPath::root())
 }
 
-pub(super) fn grep_in(root: &Path, query: GrepQuery) -> GrepResult {
+fn grep_in(root: &Path, query: GrepQuery) -> GrepResult {
     block_on(grep(directory(root), query, nothing_above())).unwrap()
 }
 
-pub(super) fn glob_in(root: &Path, query: GlobQuery) -> GlobResult {
+fn glob_in(root: &Path, query: GlobQuery) -> GlobResult {
     block_on(glob(directory(root), query, nothing_above())).unwrap()
 }
 
 /// Creates a directory with these files, each containing `needle`.
-pub(super) fn tree(files: &[&str]) -> TempDir {
+fn tree(files: &[&str]) -> TempDir {
     let root = tempfile::tempdir().unwrap();
     for file in files {
         put(root.path(), file, "needle\n");
@@ -57,7 +59,7 @@ pub(super) fn tree(files: &[&str]) -> TempDir {
     root
 }
 
-pub(super) fn put(root: &Path, name: &str, text: &str) {
+fn put(root: &Path, name: &str, text: &str) {
     let path = root.join(name);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
@@ -67,7 +69,7 @@ fn fifo(path: &Path) {
     mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
 }
 
-pub(super) fn hits(found: &GrepResult) -> Vec<String> {
+fn hits(found: &GrepResult) -> Vec<String> {
     let lines = found.files.iter().flat_map(|file| {
         file.lines()
             .map(move |line| format!("{}:{}:{}", &file.path, line.number, line.text()))
@@ -89,7 +91,7 @@ fn said(found: &GrepResult) -> (Vec<String>, usize, bool, Skipped) {
     )
 }
 
-pub(super) fn paths(found: &GlobResult) -> Vec<&str> {
+fn paths(found: &GlobResult) -> Vec<&str> {
     found
         .files
         .iter()

@@ -252,10 +252,11 @@ mod tests {
     use backend_core::ErrorKind;
 
     use super::*;
-    use crate::portable::worker::tests::{Talk, Talker};
+    use crate::machine::fake::FakeMachine;
+    use crate::portable::worker::tests::{Talk, talker};
 
-    fn runner() -> Runner<Talker> {
-        let machine = Arc::new(Talker(Talk::ComplainsFirst));
+    fn runner() -> Runner<FakeMachine> {
+        let machine = Arc::new(talker(Talk::ComplainsFirst));
         Runner::new(Arc::new(Pool::new(machine)), Activity::default())
     }
 

@@ -398,5 +398,4 @@ pub(crate) async fn wait_until<M: Machine, T>(
 }
 
 #[cfg(test)]
-#[path = "worker_tests.rs"]
 pub(crate) mod tests;

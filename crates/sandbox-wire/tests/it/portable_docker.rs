@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use backend_core::ops::StopMode;
 use backend_core::{Backend, BackendExt as _, Error, Result, VPath};
 use backend_testkit::{CaseResult, Fixture, Need, check, run_all};
-use sandbox_wire::{ByteStream, Machine, PortableSandbox, Process, Spawn};
+use sandbox_wire::{Machine, PortableSandbox, Process, Spawn};
 
 use crate::support::pipes;
 
@@ -114,14 +114,6 @@ impl Machine for Container {
         }
         command.arg(&self.id).args(&program.argv);
         pipes::start(command, program.stdin)
-    }
-
-    async fn put(&self, _: &VPath, _: ByteStream) -> Result<()> {
-        Err(Error::unsupported("nobody carries archives here"))
-    }
-
-    async fn get(&self, _: &VPath) -> Result<ByteStream> {
-        Err(Error::unsupported("nobody carries archives here"))
     }
 
     async fn diagnose(&self) -> Option<Error> {

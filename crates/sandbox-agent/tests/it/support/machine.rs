@@ -15,9 +15,7 @@ use backend_core::ops::StopMode;
 use backend_core::{Capabilities, Error, Result, VPath};
 use backend_testkit::processes;
 use futures::StreamExt as _;
-use sandbox_wire::{
-    AgentOptions, AgentSandbox, ByteStream, Machine, OutputChunk, Process, Spawn as Program,
-};
+use sandbox_wire::{AgentOptions, AgentSandbox, Machine, OutputChunk, Process, Spawn as Program};
 use tokio::io::AsyncRead;
 use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
@@ -233,14 +231,6 @@ impl Machine for HostMachine {
             Way::Pipes => self.with_pipes(command),
             Way::Socket => self.with_a_socket(command),
         })
-    }
-
-    async fn put(&self, _: &VPath, _: ByteStream) -> Result<()> {
-        Err(Error::unsupported("there are no archives here"))
-    }
-
-    async fn get(&self, _: &VPath) -> Result<ByteStream> {
-        Err(Error::unsupported("there are no archives here"))
     }
 
     async fn diagnose(&self) -> Option<Error> {

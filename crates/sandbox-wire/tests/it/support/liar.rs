@@ -8,7 +8,7 @@ use backend_core::{Error, Result, VPath};
 use bytes::Bytes;
 use futures::future::FutureExt as _;
 use futures::stream::{self, BoxStream, StreamExt as _};
-use sandbox_wire::{ByteStream, Machine, OutputChunk, Process, Spawn};
+use sandbox_wire::{Machine, OutputChunk, Process, Spawn};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 /// The kind of wrong answer.
@@ -141,14 +141,6 @@ impl Machine for Liar {
             output,
             async { Ok(0) }.boxed(),
         ))
-    }
-
-    async fn put(&self, _: &VPath, _: ByteStream) -> Result<()> {
-        Err(Error::unsupported("nobody carries archives here"))
-    }
-
-    async fn get(&self, _: &VPath) -> Result<ByteStream> {
-        Err(Error::unsupported("nobody carries archives here"))
     }
 
     async fn diagnose(&self) -> Option<Error> {

@@ -8,15 +8,10 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use backend_core::ops::StopMode;
 use backend_core::{Backend, Error, Result, VPath};
-use futures::StreamExt as _;
 use futures::future::BoxFuture;
-use sandbox_wire::{
-    AgentOptions, AgentSandbox, ByteStream, Machine, OutputChunk, Process, ServeOptions, Spawn,
-    serve,
-};
-use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
+use sandbox_wire::{AgentOptions, AgentSandbox, Machine, Process, ServeOptions, Spawn, serve};
+use tokio::io::DuplexStream;
 use tokio::task::AbortHandle;
-use tokio_util::io::ReaderStream;
 
 /// Bytes that fit into the pipe in each direction.
 pub(crate) const PIPE: usize = 64 * 1024;
@@ -78,20 +73,6 @@ impl PipeMachine {
     }
 }
 
-/// Returns both ends of a pipe as a started process.
-pub(crate) fn process(
-    reader: impl AsyncRead + Send + 'static,
-    writer: impl AsyncWrite + Send + 'static,
-) -> Process {
-    let pieces = ReaderStream::with_capacity(reader, PIPE);
-    let pieces = pieces.map(|piece| match piece {
-        Ok(bytes) => Ok(OutputChunk::Stdout(bytes)),
-        Err(error) => Err(Error::unavailable("the pipe broke").with_source(error)),
-    });
-    let exit = Box::pin(async { Ok(0) });
-    Process::new(Some(Box::pin(writer)), pieces.boxed(), exit)
-}
-
 #[async_trait]
 impl Machine for PipeMachine {
     fn name(&self) -> Cow<'static, str> {
@@ -132,15 +113,7 @@ impl Machine for PipeMachine {
         let agent = tokio::spawn((self.agent)(agent)).abort_handle();
         self.agents.lock().unwrap().push(agent);
         let (reader, writer) = tokio::io::split(host);
-        Ok(process(reader, writer))
-    }
-
-    async fn put(&self, _: &VPath, _: ByteStream) -> Result<()> {
-        Err(Error::unsupported("there are no archives here"))
-    }
-
-    async fn get(&self, _: &VPath) -> Result<ByteStream> {
-        Err(Error::unsupported("there are no archives here"))
+        Ok(Process::over(reader, writer))
     }
 
     async fn diagnose(&self) -> Option<Error> {

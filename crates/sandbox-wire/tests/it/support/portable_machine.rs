@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use async_trait::async_trait;
 use backend_core::ops::StopMode;
 use backend_core::{Error, Result, VPath};
-use sandbox_wire::{ByteStream, Machine, Process, Spawn};
+use sandbox_wire::{Machine, Process, Spawn};
 
 use super::pipes;
 
@@ -129,14 +129,6 @@ impl Machine for HostMachine {
             command.uid(user).gid(user);
         }
         pipes::start(command, program.stdin)
-    }
-
-    async fn put(&self, _: &VPath, _: ByteStream) -> Result<()> {
-        Err(Error::unsupported("nobody carries archives here"))
-    }
-
-    async fn get(&self, _: &VPath) -> Result<ByteStream> {
-        Err(Error::unsupported("nobody carries archives here"))
     }
 
     async fn diagnose(&self) -> Option<Error> {

@@ -1,17 +1,6 @@
 //! Agents that lie, flood, stay silent or are not agents: the host reports it
 //! and survives.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "a test that cannot set up has failed"
-)]
-
-#[path = "../../tests/it/support/pipe.rs"]
-#[allow(dead_code, reason = "a part of it is used here")]
-mod pipe;
-
-use std::sync::Arc;
 use std::time::Duration;
 
 use backend_core::ops::{
@@ -22,81 +11,15 @@ use backend_core::ops::{
 use backend_core::search::Exclude;
 use backend_core::text::{WindowRequest, window};
 use backend_core::{Backend, BackendExt as _, Edit, Error, ErrorKind, Result, Sandbox as _, VPath};
-use backend_state::StateBackend;
-use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::{AsyncWriteExt as _, FutureExt as _, StreamExt as _};
-use tokio::io::DuplexStream;
 use yamux::{Connection, Mode};
 
-use crate::handshake::greet_host;
-use crate::message::{More, REQUEST_BYTES, Reply, Request, encode, receive, send};
-use crate::socket::Socket;
-use crate::{AgentInfo, AgentOptions, AgentSandbox};
-use pipe::{Agent, PipeMachine};
-
-pub(super) type Hostile = AgentSandbox<PipeMachine>;
-pub(super) type Io = Socket<tokio::io::ReadHalf<DuplexStream>, tokio::io::WriteHalf<DuplexStream>>;
+use super::{AgentOptions, Hostile, answering, greeted, raw};
+use crate::message::{Reply, encode};
 
 fn path(text: &str) -> VPath {
     VPath::parse(text).unwrap()
-}
-
-fn sandbox(options: AgentOptions, agent: Agent) -> Hostile {
-    let backend = Arc::new(StateBackend::new());
-    AgentSandbox::new(Arc::new(PipeMachine::with(backend, agent)), options)
-}
-
-/// Returns a sandbox whose agent's end of the pipe is handled by `agent`.
-pub(super) fn raw<F>(
-    options: AgentOptions,
-    agent: impl Fn(DuplexStream) -> F + Send + Sync + 'static,
-) -> Hostile
-where
-    F: Future<Output = ()> + Send + 'static,
-{
-    sandbox(options, Box::new(move |pipe| agent(pipe).boxed()))
-}
-
-pub(super) async fn greeted(pipe: DuplexStream) -> Io {
-    let (reader, writer) = tokio::io::split(pipe);
-    let mut socket = Socket::new(reader, writer);
-    let info = AgentInfo {
-        pid: 1,
-        uid: None,
-        capabilities: Default::default(),
-        working_dir: VPath::root(),
-    };
-    greet_host(&mut socket, &info).await.unwrap();
-    socket
-}
-
-/// Returns a sandbox whose agent answers every request with these bytes.
-pub(super) fn answering(bytes: Vec<u8>) -> Hostile {
-    let bytes = Bytes::from(bytes);
-    raw(AgentOptions::default(), move |pipe| {
-        let bytes = bytes.clone();
-        async move {
-            let socket = greeted(pipe).await;
-            let mut connection = Connection::new(socket, yamux::Config::default(), Mode::Server);
-            let next = |cx: &mut std::task::Context<'_>| connection.poll_next_inbound(cx);
-            let mut streams = futures::stream::poll_fn(next);
-            while let Some(Ok(stream)) = streams.next().await {
-                tokio::spawn(answer(stream, bytes.clone()));
-            }
-        }
-    })
-}
-
-async fn answer(mut stream: yamux::Stream, bytes: Bytes) {
-    if let Ok(Request::Control) = receive(&mut stream, REQUEST_BYTES).await {
-        while let Ok(More::Beat) = receive(&mut stream, 64).await {
-            let _ = send(&mut stream, &Reply::Beat(false)).await;
-        }
-    }
-    let _ = stream.write_all(&bytes).await;
-    // Only the host ends this stream.
-    crate::message::ended(&mut stream).await;
 }
 
 fn replies(replies: &[Reply]) -> Vec<u8> {
@@ -394,7 +317,7 @@ async fn honest_answers_are_taken() {
     let error = stat(&answering(replies(&[failed]))).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert!(
-        error.to_string().starts_with("pipe: stat '/w/a': "),
+        error.to_string().starts_with("fake: stat '/w/a': "),
         "{error}"
     );
 }

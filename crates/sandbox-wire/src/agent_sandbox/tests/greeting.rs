@@ -1,19 +1,12 @@
 //! Agents with no greeting, a wrong greeting, or nothing after it.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "a test that cannot set up has failed"
-)]
-
 use std::sync::Arc;
 use std::time::Duration;
 
 use backend_core::{BackendExt as _, ErrorKind, Sandbox as _};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::agent_sandbox::hostile_tests::{answering, greeted, raw};
-use crate::{AgentOptions, AgentSandbox};
+use super::{AgentOptions, AgentSandbox, answering, greeted, raw};
 
 fn impatient() -> AgentOptions {
     let options = AgentOptions::default().heartbeat(Duration::from_millis(5));

@@ -13,10 +13,10 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use tempfile::TempDir;
 
-use super::tests::{
+use super::{
     directory, for_files, for_lines, glob_in, grep_in, hits, nothing_above, paths, put, tree,
 };
-use super::*;
+use crate::search::*;
 
 /// Nested directories, each with a file listed after them, so that all stay
 /// open.
@@ -31,7 +31,7 @@ fn deep_tree(depth: usize) -> TempDir {
 /// Runs a part in a separate process.
 fn passes_alone(part: &str) {
     let itself = std::env::current_exe().unwrap();
-    let part = format!("search::limits_tests::{part}");
+    let part = format!("search::tests::limits::{part}");
     let child = std::process::Command::new(itself)
         .args(["--exact", &part, "--ignored"])
         .output()

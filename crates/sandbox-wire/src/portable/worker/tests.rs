@@ -1,14 +1,10 @@
 //! Shells that talk without answering, on a clock that advances by itself.
 
-use std::borrow::Cow;
-
-use async_trait::async_trait;
-use backend_core::ops::StopMode;
-use backend_core::{ErrorKind, VPath};
+use backend_core::ErrorKind;
 use futures::stream;
 
 use super::*;
-use crate::machine::ByteStream;
+use crate::machine::fake::FakeMachine;
 
 /// The output of a shell after its greeting.
 #[derive(Debug, Clone, Copy)]
@@ -23,78 +19,35 @@ pub(crate) enum Talk {
     Says,
 }
 
-#[derive(Debug)]
-pub(crate) struct Talker(pub(crate) Talk);
-
-#[async_trait]
-impl Machine for Talker {
-    fn name(&self) -> Cow<'static, str> {
-        "talker".into()
-    }
-
-    fn id(&self) -> String {
-        "talker".into()
-    }
-
-    fn working_dir(&self) -> VPath {
-        VPath::root()
-    }
-
-    async fn start(&self) -> Result<()> {
-        Ok(())
-    }
-
-    async fn stop(&self, _: StopMode) -> Result<()> {
-        Ok(())
-    }
-
-    async fn is_alive(&self) -> Result<bool> {
-        Ok(true)
-    }
-
-    async fn agent(&self) -> Result<Vec<String>> {
-        Err(Error::unsupported("there is no agent here"))
-    }
-
-    async fn spawn(&self, program: Spawn) -> Result<Process> {
+/// Returns a machine whose shells talk like this.
+pub(crate) fn talker(talk: Talk) -> FakeMachine {
+    FakeMachine::new(move |program| {
         let secret = &program.argv[6];
         let greeting = format!("\u{1e}{secret} ready 1 0\n");
-        let (pause, piece) = match self.0 {
+        let (pause, piece) = match talk {
             Talk::ComplainsFirst | Talk::Complains => (1, OutputChunk::Stderr(Bytes::from("x"))),
             Talk::Drips => (60, OutputChunk::Stdout(Bytes::from("x"))),
             Talk::Says => (60, OutputChunk::Stdout(Bytes::new())),
         };
-        let greeting = match self.0 {
+        let greeting = match talk {
             Talk::ComplainsFirst => stream::empty().boxed(),
             _ => stream::iter([Ok(OutputChunk::Stdout(greeting.into()))]).boxed(),
         };
-        let talk = stream::repeat(piece).then(move |piece| async move {
+        let pieces = stream::repeat(piece).then(move |piece| async move {
             tokio::time::sleep(Duration::from_secs(pause)).await;
             Ok(piece)
         });
-        Ok(Process::new(
+        Process::new(
             Some(Box::pin(tokio::io::sink())),
-            greeting.chain(talk).boxed(),
+            greeting.chain(pieces).boxed(),
             futures::future::pending().boxed(),
-        ))
-    }
-
-    async fn put(&self, _: &VPath, _: ByteStream) -> Result<()> {
-        Err(Error::unsupported("nobody carries archives here"))
-    }
-
-    async fn get(&self, _: &VPath) -> Result<ByteStream> {
-        Err(Error::unsupported("nobody carries archives here"))
-    }
-
-    async fn diagnose(&self) -> Option<Error> {
-        None
-    }
+        )
+    })
 }
 
 /// Returns the time until a shell is given up, in seconds.
 async fn given_up(talk: Talk) -> u64 {
-    let machine = Talker(talk);
+    let machine = talker(talk);
     let began = Instant::now();
     let error = match Worker::open(&machine, "").await {
         Ok(mut worker) => {
