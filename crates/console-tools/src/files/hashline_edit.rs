@@ -66,7 +66,7 @@ impl Builtin for HashlineEditTool {
             ));
         }
         let room = DIFF_BYTES.min(context.options.limits.reply_bytes / 2);
-        let shown = diff(text, &applied.text, room).text;
+        let shown = diff(text, &applied.text, room);
         let reply = if dry_run {
             read_before_edit::dry_run_text(&file, &shown)
         } else {

@@ -164,7 +164,7 @@ fn refusal(file: &ModelPath, seen: Option<&SeenFile>, now: Option<&Bytes>) -> To
 /// Returns a diff if both texts are available, else the old and new sizes.
 fn what_changed(seen: &SeenFile, now: &Bytes) -> Option<String> {
     if let (Some(before), Ok(after)) = (seen.text(), str::from_utf8(now)) {
-        return Some(diff(before, after, CHANGE_BYTES).text);
+        return Some(diff(before, after, CHANGE_BYTES));
     }
     let lines = counted(count_lines(now), "line");
     let before = match (seen.lines, seen.stamp) {

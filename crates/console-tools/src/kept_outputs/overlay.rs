@@ -3,13 +3,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use backend_core::ops::{
-    Content, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions, EditOutcome, Entry,
-    FileBytes, GlobQuery, GlobResult, GrepQuery, GrepResult, Listing, LsOptions, ReadOptions,
-    RenameOptions, ResolveOptions, StatOptions, TextOptions, WriteOptions, WriteOutcome,
-};
-use backend_core::text::TextWindow;
-use backend_core::{Backend, BackendInfo, Edit, Operation, Result, Sandbox, VPath};
+use backend_core::ops::{CopyOptions, EditOptions, EditOutcome, RenameOptions};
+use backend_core::{Backend, Edit, Operation, Result, VPath, delegate};
 
 use super::output_backend::{OutputBackend, refuse};
 use super::{OutputStore, path_in_outputs};
@@ -59,45 +54,11 @@ impl OutputOverlay {
 #[async_trait]
 #[deny(clippy::missing_trait_methods)]
 impl Backend for OutputOverlay {
-    fn info(&self) -> BackendInfo {
-        self.inner.info()
-    }
+    delegate!(|self| self.inner => info, working_dir, as_sandbox);
 
-    fn working_dir(&self) -> VPath {
-        self.inner.working_dir()
-    }
-
-    fn as_sandbox(&self) -> Option<&dyn Sandbox> {
-        self.inner.as_sandbox()
-    }
-
-    async fn resolve(&self, path: &VPath, options: ResolveOptions) -> Result<VPath> {
-        self.at(path).resolve(path, options).await
-    }
-
-    async fn stat(&self, path: &VPath, options: StatOptions) -> Result<Entry> {
-        self.at(path).stat(path, options).await
-    }
-
-    async fn ls(&self, path: &VPath, options: LsOptions) -> Result<Listing> {
-        self.at(path).ls(path, options).await
-    }
-
-    async fn read(&self, path: &VPath, options: ReadOptions) -> Result<FileBytes> {
-        self.at(path).read(path, options).await
-    }
-
-    async fn read_text(&self, path: &VPath, options: TextOptions) -> Result<TextWindow> {
-        self.at(path).read_text(path, options).await
-    }
-
-    async fn write(
-        &self,
-        path: &VPath,
-        content: Content,
-        options: WriteOptions,
-    ) -> Result<WriteOutcome> {
-        self.at(path).write(path, content, options).await
+    delegate! {
+        |self, path| self.at(path) => resolve, stat, ls, read, read_text, write, create_dir,
+        delete, glob, grep
     }
 
     async fn edit(
@@ -112,14 +73,6 @@ impl Backend for OutputOverlay {
         }
     }
 
-    async fn create_dir(&self, path: &VPath, options: CreateDirOptions) -> Result<()> {
-        self.at(path).create_dir(path, options).await
-    }
-
-    async fn delete(&self, path: &VPath, options: DeleteOptions) -> Result<()> {
-        self.at(path).delete(path, options).await
-    }
-
     async fn rename(&self, from: &VPath, to: &VPath, options: RenameOptions) -> Result<()> {
         match path_in_outputs(from).or(path_in_outputs(to)) {
             Some(_) => refuse(Operation::Rename, from),
@@ -132,13 +85,5 @@ impl Backend for OutputOverlay {
             Some(_) => refuse(Operation::Copy, from),
             None => self.inner.copy(from, to, options).await,
         }
-    }
-
-    async fn glob(&self, query: GlobQuery) -> Result<GlobResult> {
-        self.at(&query.path).glob(query).await
-    }
-
-    async fn grep(&self, query: GrepQuery) -> Result<GrepResult> {
-        self.at(&query.path).grep(query).await
     }
 }

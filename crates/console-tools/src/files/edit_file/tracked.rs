@@ -62,7 +62,7 @@ impl Call<'_> {
             return None;
         }
         let after = text::apply(before, &self.edits).ok()?.text;
-        let shown = diff(before, &after, DIFF_BYTES).text;
+        let shown = diff(before, &after, DIFF_BYTES);
         let after = Bytes::from(after);
         (ContentHash::of(&after) == outcome.hash).then_some((after, shown))
     }
@@ -82,7 +82,7 @@ impl Call<'_> {
             }
         };
         let room = self.context.options.limits.reply_bytes / 2;
-        let shown = diff(before, &applied.text, DIFF_BYTES.min(room)).text;
+        let shown = diff(before, &applied.text, DIFF_BYTES.min(room));
         let text = read_before_edit::dry_run_text(&self.file, &shown);
         let output = self.output(&applied.replacements, applied.first_line, Some(shown), true);
         Ok(Reply::text(text).data(&output))

@@ -6,14 +6,12 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 use backend_core::ops::{
     Command, Content, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions, EditOutcome,
-    Entry, ExecuteOutcome, FileBytes, GlobQuery, GlobResult, GrepQuery, GrepResult, Links, Listing,
-    LsOptions, ReadOptions, RenameOptions, ResolveOptions, ShellId, ShellInfo, ShellOutput,
-    StatOptions, StopMode, TextOptions, WriteOptions, WriteOutcome,
+    ExecuteOutcome, GlobQuery, GlobResult, GrepQuery, GrepResult, Links, RenameOptions, ShellId,
+    ShellInfo, ShellOutput, StatOptions, StopMode, WriteOptions, WriteOutcome,
 };
-use backend_core::text::TextWindow;
 use backend_core::{
-    Backend, BackendInfo, CommandPaths, Edit, Error, ErrorKind, EventStream, Operation, Result,
-    Sandbox, TracedPath, VPath,
+    Backend, CommandPaths, Edit, Error, ErrorKind, EventStream, Operation, Result, Sandbox, VPath,
+    delegate,
 };
 use bytes::Bytes;
 
@@ -77,36 +75,12 @@ impl ReadOnlyTrial {
 #[async_trait]
 #[deny(clippy::missing_trait_methods)]
 impl Backend for ReadOnlyTrial {
-    fn info(&self) -> BackendInfo {
-        self.inner.info()
-    }
-
-    fn working_dir(&self) -> VPath {
-        self.inner.working_dir()
+    delegate! {
+        |self| self.inner => info, working_dir, resolve, stat, ls, read, read_text
     }
 
     fn as_sandbox(&self) -> Option<&dyn Sandbox> {
         self.inner.as_sandbox().map(|_| self as &dyn Sandbox)
-    }
-
-    async fn resolve(&self, path: &VPath, options: ResolveOptions) -> Result<VPath> {
-        self.inner.resolve(path, options).await
-    }
-
-    async fn stat(&self, path: &VPath, options: StatOptions) -> Result<Entry> {
-        self.inner.stat(path, options).await
-    }
-
-    async fn ls(&self, path: &VPath, options: LsOptions) -> Result<Listing> {
-        self.inner.ls(path, options).await
-    }
-
-    async fn read(&self, path: &VPath, options: ReadOptions) -> Result<FileBytes> {
-        self.inner.read(path, options).await
-    }
-
-    async fn read_text(&self, path: &VPath, options: TextOptions) -> Result<TextWindow> {
-        self.inner.read_text(path, options).await
     }
 
     async fn write(&self, path: &VPath, _: Content, options: WriteOptions) -> Result<WriteOutcome> {
@@ -164,10 +138,6 @@ impl Sandbox for ReadOnlyTrial {
         self.trial.stop().await
     }
 
-    async fn is_alive(&self) -> Result<bool> {
-        self.sandbox()?.is_alive().await
-    }
-
     fn last_activity(&self) -> SystemTime {
         let sandbox = self.inner.as_sandbox();
         sandbox.map_or(SystemTime::UNIX_EPOCH, Sandbox::last_activity)
@@ -180,9 +150,7 @@ impl Sandbox for ReadOnlyTrial {
         })
     }
 
-    async fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<TracedPath>> {
-        self.sandbox()?.trace(directory, paths).await
-    }
+    delegate!(|self| self.sandbox()? => is_alive, trace, shell_list);
 
     async fn execute(&self, _: Command) -> Result<ExecuteOutcome> {
         self.trial.stop().await
@@ -207,9 +175,5 @@ impl Sandbox for ReadOnlyTrial {
 
     async fn shell_kill(&self, _: &ShellId) -> Result<bool> {
         self.trial.stop().await
-    }
-
-    async fn shell_list(&self) -> Result<Vec<ShellInfo>> {
-        self.sandbox()?.shell_list().await
     }
 }
