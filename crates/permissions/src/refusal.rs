@@ -385,27 +385,6 @@ impl Refusal {
             _ => format!("Permission denied: {self}"),
         }
     }
-
-    /// Returns the message that pydantic-ai-backend's checker gives the host program.
-    pub fn checker_text(&self) -> String {
-        match self {
-            Self::Rule {
-                op,
-                target,
-                description,
-            } => format!(
-                "Permission denied for {op} on '{target}'{}",
-                because(description)
-            ),
-            Self::Declined { what, note } => {
-                format!("Permission denied for {what}{}", because(note))
-            }
-            Self::ApprovalRequired { what, why } => {
-                format!("Permission required for {what}{}", because(why))
-            }
-            _ => self.to_string(),
-        }
-    }
 }
 
 /// Returns whether the text would be a path somewhere else but is not one here. The

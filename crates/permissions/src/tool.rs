@@ -1,8 +1,8 @@
 //! The tools a model calls, and the operations they stand for.
 //!
 //! A tool without operations would never be judged. So the operations of every [`Tool`]
-//! come from one match without a wildcard, and those of a [`CustomTool`] are a constant.
-//! Both are checked at compile time.
+//! come from one match without a wildcard.
+//! That none is empty is checked at compile time.
 
 mod settings;
 
@@ -128,50 +128,6 @@ impl FromStr for Tool {
     }
 }
 
-/// A tool defined outside this workspace.
-///
-/// ```
-/// use permissions::Op;
-/// use permissions::tool::{CustomTool, operations_of};
-///
-/// struct CountLines;
-/// impl CustomTool for CountLines {
-///     const NAME: &'static str = "count_lines";
-///     const OPERATIONS: &'static [Op] = &[Op::Read];
-/// }
-/// assert_eq!(operations_of::<CountLines>(), [Op::Read]);
-/// ```
-///
-/// A tool without operations does not compile:
-///
-/// ```compile_fail,E0080
-/// # use permissions::Op;
-/// # use permissions::tool::{CustomTool, operations_of};
-/// struct Nothing;
-/// impl CustomTool for Nothing {
-///     const NAME: &'static str = "nothing";
-///     const OPERATIONS: &'static [Op] = &[];
-/// }
-/// operations_of::<Nothing>();
-/// ```
-pub trait CustomTool {
-    /// The name by which a model calls it.
-    const NAME: &'static str;
-    /// The tool's operations. Must not be empty.
-    const OPERATIONS: &'static [Op];
-}
-
-/// Returns the operations of a custom tool.
-pub fn operations_of<T: CustomTool>() -> &'static [Op] {
-    const {
-        assert!(
-            !T::OPERATIONS.is_empty(),
-            "a tool must have at least one operation"
-        );
-    };
-    T::OPERATIONS
-}
-
 /// The visibility of a tool to a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Visibility {
@@ -199,15 +155,6 @@ pub fn visible(tool: Tool, policy: &Policy, commands: bool) -> Visibility {
         }
         shown => shown,
     }
-}
-
-/// Returns whether a custom tool is offered under `policy`.
-pub fn custom_visible<T: CustomTool>(policy: &Policy, commands: bool) -> Visibility {
-    let operations = operations_of::<T>();
-    if operations.contains(&Op::Execute) && !commands {
-        return Visibility::Hidden;
-    }
-    offered(operations, policy, &policy.tools().get(T::NAME))
 }
 
 fn offered(operations: &[Op], policy: &Policy, setting: &ToolSetting) -> Visibility {

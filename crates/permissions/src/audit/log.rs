@@ -48,14 +48,6 @@ pub struct AuditRecord {
     pub waited: Option<u64>,
 }
 
-impl AuditRecord {
-    /// Returns the record as one line of JSON, without the line end.
-    pub fn to_json_line(&self) -> String {
-        // Text and numbers always serialize.
-        serde_json::to_string(self).unwrap_or_default()
-    }
-}
-
 impl From<&AuditEvent<'_>> for AuditRecord {
     fn from(event: &AuditEvent<'_>) -> Self {
         let cut = |text: &str| text::cut(text, RECORD_TEXT_BYTES).into_owned();

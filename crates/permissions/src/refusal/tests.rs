@@ -172,35 +172,29 @@ fn filesystem_texts() {
 #[test]
 fn console_texts() {
     let why = "Approval required but no callback";
-    for (refusal, console, checker) in [
+    for (refusal, console) in [
         (
             Refusal::rule(Op::Read, "/.env", "Protect sensitive files"),
-            "Permission denied for read on '/.env': Protect sensitive files",
             "Permission denied for read on '/.env': Protect sensitive files",
         ),
         (
             Refusal::rule(Op::Execute, "a\n\u{1b}", ""),
             r"Permission denied for execute on 'a\n\u{1b}'",
-            "Permission denied for execute on 'a\n\u{1b}'",
         ),
         (
             Refusal::declined("write on '/a'", ""),
             "Permission denied: write on '/a' was not approved",
-            "Permission denied for write on '/a'",
         ),
         (
             Refusal::declined("write on '/a'", "no"),
             "Permission denied: write on '/a' was not approved: no",
-            "Permission denied for write on '/a': no",
         ),
         (
             Refusal::approval_required("write on '/a'", why),
             "Permission denied: write on '/a' needs approval, and Approval required but no callback",
-            "Permission required for write on '/a': Approval required but no callback",
         ),
     ] {
         assert_eq!(refusal.console_text(), console);
-        assert_eq!(refusal.checker_text(), checker);
     }
 }
 

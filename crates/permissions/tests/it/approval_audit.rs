@@ -182,7 +182,7 @@ fn a_record_is_a_line_of_json_and_comes_back() {
         .note("fine\n");
     event.time = std::time::UNIX_EPOCH + Duration::from_millis(1_500);
     let record = AuditRecord::from(&event);
-    let line = record.to_json_line();
+    let line = serde_json::to_string(&record).unwrap();
     assert_eq!(
         line,
         r#"{"time":1500,"session":"s","tool":"write_file","op":"write","target":"/a\n","action":"ask","layer":"rules","reason":"rules: ask, the default of write","outcome":"permitted","by":"answer","note":"fine\n","waited":null}"#
