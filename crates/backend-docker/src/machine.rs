@@ -4,6 +4,7 @@ mod create;
 mod deliver;
 mod exec;
 mod lifecycle;
+mod state;
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,14 +13,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use backend_core::ops::StopMode;
 use backend_core::{Error, Result, VPath};
-use bytes::Bytes;
 use sandbox_wire::agent::AgentBinary;
 use sandbox_wire::{Machine, Process, Spawn};
-use tokio::sync::{OnceCell, Semaphore};
+use tokio::sync::Semaphore;
 
 use crate::daemon::{self, Daemon};
 use crate::options::Delivery;
 use crate::settings::Settings;
+
+use state::{Demand, Presence, State};
 
 pub use lifecycle::ContainerState;
 pub(crate) use lifecycle::{ContainerInfo, StartReason};
@@ -49,84 +51,6 @@ pub(crate) struct Core {
     state: Mutex<State>,
     /// Held by every operation that changes the container's state.
     lock: Arc<Semaphore>,
-}
-
-/// The last known state of the container.
-#[derive(Debug, Default)]
-struct State {
-    demand: Demand,
-    presence: Presence,
-    /// A container of this name may exist that this object created.
-    attempted: bool,
-    /// Identifies the agent that is mounted in it.
-    bound: Option<String>,
-    /// Path that the agent was uploaded to since the container was started.
-    uploaded: Option<String>,
-    /// Whether its root is read-only.
-    read_only: bool,
-    /// The architecture of its image.
-    architecture: String,
-    /// Number of times this object has started it.
-    starts: u64,
-    /// An archive that must be unpacked in it before any operation.
-    pending: Option<Arc<Pending>>,
-}
-
-/// Whether callers need the container.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Demand {
-    /// No caller has requested it yet.
-    #[default]
-    None,
-    Requested,
-    /// The last clone is dropped: nothing is created or started any more.
-    Closed,
-}
-
-/// The container as it was last inspected.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Presence {
-    /// It was never there.
-    #[default]
-    Unseen,
-    /// It was there, so if it is missing now, it was removed.
-    Seen,
-    /// It was running, and this object has not stopped it since.
-    Running,
-}
-
-impl Presence {
-    /// A container without settings was attached to, so it exists.
-    fn initial(settings: Option<&Settings>) -> Self {
-        settings.map_or(Self::Seen, |_| Self::Unseen)
-    }
-}
-
-impl State {
-    /// Whether the container existed.
-    fn existed(&self) -> bool {
-        self.presence != Presence::Unseen
-    }
-
-    /// Records that the container exists.
-    fn set_seen(&mut self) {
-        if self.presence == Presence::Unseen {
-            self.presence = Presence::Seen;
-        }
-    }
-
-    /// Records that the container does not run.
-    fn set_not_running(&mut self) {
-        if self.presence == Presence::Running {
-            self.presence = Presence::Seen;
-        }
-    }
-}
-
-#[derive(Debug)]
-struct Pending {
-    archive: Bytes,
-    done: OnceCell<()>,
 }
 
 /// The configuration of a new machine.

@@ -263,34 +263,28 @@ impl Plan<'_> {
     }
 
     fn mounts(&self) -> Vec<Mount> {
-        let bind = |source: String, target: &str, read_only| Mount {
-            typ: Some(MountType::BIND),
-            source: Some(source),
+        let mount = |kind, source: &str, target: &str, read_only| Mount {
+            typ: Some(kind),
+            source: Some(source.to_owned()),
             target: Some(target.to_owned()),
             read_only: Some(read_only),
             ..Mount::default()
         };
         let mut all = Vec::new();
         for volume in &self.settings.volumes {
-            let mut mount = match &volume.source {
-                Source::Host(path) => bind(
-                    path.to_string_lossy().into_owned(),
-                    &volume.target,
-                    volume.read_only,
-                ),
-                Source::Named(name) => bind(name.clone(), &volume.target, volume.read_only),
+            let (kind, source) = match &volume.source {
+                Source::Host(path) => (MountType::BIND, path.to_string_lossy()),
+                Source::Named(name) => (MountType::VOLUME, name.into()),
             };
-            if matches!(volume.source, Source::Named(_)) {
-                mount.typ = Some(MountType::VOLUME);
-            }
-            all.push(mount);
+            all.push(mount(kind, &source, &volume.target, volume.read_only));
         }
+        let mut bind =
+            |source: &str, target| all.push(mount(MountType::BIND, source, target, true));
         if let Some(agent) = self.agent {
-            all.push(bind(agent.to_owned(), BOUND_AGENT, true));
+            bind(agent, BOUND_AGENT);
         }
         if let Some(path) = &self.settings.ca_bundle {
-            let path = path.to_string_lossy().into_owned();
-            all.push(bind(path, BOUND_CERTIFICATES, true));
+            bind(&path.to_string_lossy(), BOUND_CERTIFICATES);
         }
         all
     }
@@ -334,7 +328,8 @@ impl Plan<'_> {
             }
         }
         // Converted into a value to sort its maps: those of a body have no order.
-        let value = serde_json::to_value(&same).map(sorted).unwrap_or_default();
+        let mut value = serde_json::to_value(&same).unwrap_or_default();
+        value.sort_all_objects();
         let mut hash = ContentHash::of(value.to_string().as_bytes()).to_string();
         hash.truncate(32);
         hash
@@ -396,20 +391,6 @@ impl Plan<'_> {
 /// Whether a path in a container is one of our mount points.
 pub(crate) fn is_ours(path: &str) -> bool {
     path.starts_with(OURS)
-}
-
-fn sorted(value: serde_json::Value) -> serde_json::Value {
-    use serde_json::Value;
-    match value {
-        Value::Object(map) => {
-            let mut pairs: Vec<_> = map.into_iter().collect();
-            pairs.sort_by(|(a, _), (b, _)| a.cmp(b));
-            let sorted_pairs = pairs.into_iter().map(|(key, value)| (key, sorted(value)));
-            Value::Object(sorted_pairs.collect())
-        }
-        Value::Array(values) => Value::Array(values.into_iter().map(sorted).collect()),
-        other => other,
-    }
 }
 
 #[cfg(test)]

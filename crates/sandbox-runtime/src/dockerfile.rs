@@ -223,10 +223,7 @@ fn instructions(runtime: &Runtime, style: Style) -> Result<Option<Vec<Instructio
         user(uid, runtime, style, &mut all);
     }
     for (name, value) in &runtime.env_vars {
-        all.push(Instruction::Env {
-            name: name.clone(),
-            value: value.clone(),
-        });
+        all.push(env(name, value));
     }
     all.push(Instruction::WorkDir(runtime.work_dir.clone()));
     if let Some(uid) = runtime.run_as_uid {
@@ -265,44 +262,31 @@ fn run<'a>(
 }
 
 fn install(manager: PackageManager, packages: &[String], style: Style) -> Instruction {
-    let cached = style.cache_mounts;
-    let script = |install: &str, clean: &str| {
-        let clean = if cached { "" } else { clean };
-        format!("{install}{clean}")
-    };
     let packages = packages.iter().map(String::as_str);
-    match manager {
+    let (script, clean, caches): (_, _, &[_]) = match manager {
         PackageManager::Pip => {
-            let uncached = (!cached).then_some("--no-cache-dir");
-            let argv = PIP
-                .into_iter()
-                .chain(uncached)
-                .chain(["--"])
-                .chain(packages);
-            run(style, &[("pip", "/root/.cache/pip")], argv)
+            let uncached = (!style.cache_mounts).then_some("--no-cache-dir");
+            let options = uncached.into_iter().chain(["--"]);
+            let argv = PIP.into_iter().chain(options).chain(packages);
+            return run(style, &[("pip", "/root/.cache/pip")], argv);
         }
-        PackageManager::Apt => {
-            let caches = [
+        PackageManager::Apt => (
+            APT,
+            APT_CLEAN,
+            &[
                 ("apt", "/var/cache/apt"),
                 ("apt-lists", "/var/lib/apt/lists"),
-            ];
-            shell(style, &caches, &script(APT, APT_CLEAN), "apt", packages)
-        }
-        PackageManager::Npm => {
-            let caches = [("npm", "/root/.npm")];
-            shell(style, &caches, &script(NPM, NPM_CLEAN), "npm", packages)
-        }
+            ],
+        ),
+        PackageManager::Npm => (NPM, NPM_CLEAN, &[("npm", "/root/.npm")]),
         PackageManager::Cargo => {
-            let caches = [("cargo", "/usr/local/cargo/registry")];
-            shell(
-                style,
-                &caches,
-                &script(CARGO, CARGO_CLEAN),
-                "cargo",
-                packages,
-            )
+            let caches = &[("cargo", "/usr/local/cargo/registry")];
+            (CARGO, CARGO_CLEAN, caches)
         }
-    }
+    };
+    let clean = if style.cache_mounts { "" } else { clean };
+    let script = format!("{script}{clean}");
+    shell(style, caches, &script, manager.name(), packages)
 }
 
 /// A `RUN` instruction for a fixed script that gets its arguments as `"$@"`.
@@ -327,17 +311,19 @@ fn user(uid: u32, runtime: &Runtime, style: Style, all: &mut Vec<Instruction>) {
     let number = uid.to_string();
     let arguments = [number.as_str(), runtime.work_dir.as_str(), depth];
     all.push(shell(style, &[], USER, "user", arguments.into_iter()));
-    for (name, value) in [
-        ("HOME", "/home/agent"),
-        ("UV_SYSTEM_PYTHON", "0"),
-        ("VIRTUAL_ENV", "/opt/venv"),
-    ] {
-        all.push(Instruction::Env {
-            name: name.to_owned(),
-            value: value.to_owned(),
-        });
+    all.extend([
+        env("HOME", "/home/agent"),
+        env("UV_SYSTEM_PYTHON", "0"),
+        env("VIRTUAL_ENV", "/opt/venv"),
+        Instruction::Path("/opt/venv/bin".to_owned()),
+    ]);
+}
+
+fn env(name: &str, value: &str) -> Instruction {
+    Instruction::Env {
+        name: name.to_owned(),
+        value: value.to_owned(),
     }
-    all.push(Instruction::Path("/opt/venv/bin".to_owned()));
 }
 
 #[cfg(test)]

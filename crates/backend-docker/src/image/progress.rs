@@ -25,15 +25,10 @@ const MOST_STEPS: usize = 1000;
 /// One line of the daemon's response.
 #[derive(Debug, Deserialize)]
 struct Line {
-    #[serde(default)]
     id: Option<String>,
-    #[serde(default)]
     stream: Option<String>,
-    #[serde(default)]
     aux: Option<Value>,
-    #[serde(default)]
     error: Option<String>,
-    #[serde(default)]
     message: Option<String>,
 }
 

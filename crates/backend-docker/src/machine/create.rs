@@ -15,7 +15,8 @@ use bollard::query_parameters::{
 use lookup::Lookup;
 
 use super::lifecycle::{ContainerInfo, StartReason};
-use super::{Core, Presence, deliver, is_source_missing};
+use super::state::Presence;
+use super::{Core, deliver, is_source_missing};
 use crate::archive::Archive;
 use crate::check;
 use crate::daemon;

@@ -16,8 +16,9 @@ use sandbox_wire::agent::AgentBinary;
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::OnceCell;
 
+use super::Core;
 use super::exec::Exec;
-use super::{Core, Pending};
+use super::state::Pending;
 use crate::archive::Archive;
 use crate::daemon;
 use crate::spec;

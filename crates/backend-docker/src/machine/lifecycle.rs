@@ -7,7 +7,8 @@ use backend_core::{Error, ErrorKind, Quoted, Result};
 use bollard::models::{ContainerInspectResponse, ContainerStateStatusEnum};
 use bollard::query_parameters::{InspectContainerOptions, StartContainerOptions};
 
-use super::{Core, Demand, Presence, State};
+use super::Core;
+use super::state::{Demand, Presence, State};
 use crate::daemon;
 use crate::labels;
 
