@@ -118,10 +118,9 @@ impl DockerMachine {
         let demand = std::mem::replace(&mut self.0.state().demand, Demand::Closed);
         let core = Arc::clone(&self.0);
         (demand == Demand::Requested).then_some(async move {
-            let inner = Arc::clone(&core);
-            let stop = async move {
-                if inner.state().attempted {
-                    return inner.stop(mode).await;
+            let stop = move |core: Arc<Core>| async move {
+                if core.state().attempted {
+                    return core.stop(mode).await;
                 }
                 Ok(())
             };
@@ -132,24 +131,19 @@ impl DockerMachine {
     /// Makes the container ready. Work that has begun is finished even if the caller is
     /// dropped: otherwise a container could stay forever that no object knows of.
     pub(crate) async fn ready(&self, reason: StartReason) -> Result<()> {
-        let core = Arc::clone(&self.0);
-        core.request();
-        self.0
-            .exclusively(async move { core.ready(reason).await })
-            .await
+        self.0.request();
+        let ready = move |core: Arc<Core>| async move { core.ready(reason).await };
+        self.0.exclusively(ready).await
     }
 
     pub(crate) async fn stop_container(&self, mode: StopMode) -> Result<()> {
-        let core = Arc::clone(&self.0);
-        self.0
-            .exclusively(async move { core.stop(mode).await })
-            .await
+        let stop = move |core: Arc<Core>| async move { core.stop(mode).await };
+        self.0.exclusively(stop).await
     }
 
     pub(crate) async fn pause(&self, pause: bool) -> Result<()> {
-        let core = Arc::clone(&self.0);
-        let work = async move { core.pause(pause).await };
-        self.0.exclusively(work).await
+        let pause = move |core: Arc<Core>| async move { core.pause(pause).await };
+        self.0.exclusively(pause).await
     }
 
     pub(crate) async fn find(&self) -> Result<Option<ContainerInfo>> {
@@ -179,11 +173,12 @@ impl Core {
 
     /// Runs operations that change the container's state, one at a time and to
     /// completion.
-    async fn exclusively<T: Send + 'static>(
-        &self,
-        work: impl Future<Output = Result<T>> + Send + 'static,
-    ) -> Result<T> {
+    async fn exclusively<F>(self: &Arc<Self>, work: impl FnOnce(Arc<Self>) -> F) -> Result<()>
+    where
+        F: Future<Output = Result<()>> + Send + 'static,
+    {
         let lock = Arc::clone(&self.lock);
+        let work = work(Arc::clone(self));
         let task = tokio::spawn(async move {
             let _guard = lock.acquire_owned().await;
             work.await

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use backend_core::ops::ContentHasher;
 use backend_core::{Error, ErrorKind, Quoted, Result};
-use bollard::container::LogOutput;
 use bollard::models::ExecConfig;
 use bollard::query_parameters::{
     ContainerArchiveInfoOptionsBuilder, UploadToContainerOptionsBuilder,
@@ -125,12 +124,8 @@ impl Core {
         let mut stderr = Vec::new();
         let listen = async {
             while let Some(Ok(piece)) = output.next().await {
-                let (LogOutput::StdOut { message }
-                | LogOutput::StdErr { message }
-                | LogOutput::Console { message }
-                | LogOutput::StdIn { message }) = piece;
                 let room = STDERR_BYTES.saturating_sub(stderr.len());
-                stderr.extend(message.iter().take(room));
+                stderr.extend(piece.into_bytes().iter().take(room));
             }
         };
         futures::join!(send, listen);

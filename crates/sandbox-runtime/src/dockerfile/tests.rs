@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::Runtimes;
+use crate::registry::Runtimes;
 
 const CLASSIC: Style = Style {
     cache_mounts: false,
