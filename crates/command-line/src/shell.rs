@@ -12,6 +12,7 @@ mod assignment;
 pub(crate) mod ast;
 mod lexer;
 mod parser;
+mod redirect;
 #[cfg(test)]
 mod tests;
 

@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
+use self::argv::Argv;
+use self::run::takes_list;
 use crate::budget::StepBudget;
 use crate::context::CommandContext;
 use crate::directory::Directories;
@@ -14,6 +16,7 @@ use crate::shell::ast::{Command, Compound, Definition, Item, Join, List, Pipelin
 use crate::tables::{self, base_name};
 use crate::word::{self, Mode, Word};
 
+mod argv;
 mod builtins;
 mod find;
 mod functions;
@@ -23,6 +26,7 @@ mod redirect;
 mod rounds;
 mod run;
 mod shells;
+mod url;
 mod wrappers;
 mod writes;
 
@@ -472,41 +476,9 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The words of a command, as `bash` and as `dash` expand them.
-#[derive(Default)]
-struct Argv {
-    bash: Vec<Word>,
-    dash: Vec<Word>,
-    differ: bool,
-}
-
-impl Argv {
-    fn push(&mut self, expanded: word::Expanded) {
-        match expanded.plain {
-            Some(plain) => {
-                self.differ = true;
-                self.dash.push(plain);
-            }
-            None => self.dash.extend(expanded.words.iter().cloned()),
-        }
-        self.bash.extend(expanded.words);
-    }
-
-    fn program(&self) -> Option<&str> {
-        self.bash.first()?.literal()
-    }
-}
-
 /// Whether `bash` may run a part of `text` if it is evaluated as a number.
 fn runs_as_number(text: &str) -> bool {
     text.contains("$(") || text.contains('`')
-}
-
-/// Whether a program of this name reads file names or code from its input.
-fn takes_list(program: &str) -> bool {
-    let base = base_name(program);
-    let lists = ["bsdtar", "cpio", "rsync", "tar", "xargs"];
-    lists.contains(&base) || tables::OPAQUE.contains(&run::version_less(base))
 }
 
 /// Whether a command reads file names from its input.

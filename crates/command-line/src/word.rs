@@ -11,10 +11,14 @@ use crate::glob::{ANY, BracketKind, bracket};
 #[cfg(feature = "shell")]
 mod brace;
 #[cfg(feature = "shell")]
+mod calculation;
+#[cfg(feature = "shell")]
 mod scan;
 
 #[cfg(feature = "shell")]
-pub(crate) use scan::{Mode, Scanned, assigned, scan};
+pub(crate) use calculation::assigned;
+#[cfg(feature = "shell")]
+pub(crate) use scan::{Mode, Scanned, scan};
 
 /// A part of a word.
 #[derive(Debug, Clone, PartialEq, Eq)]

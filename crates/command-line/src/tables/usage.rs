@@ -405,3 +405,22 @@ pub(crate) const DEVICE_READERS: &[&str] = &[
     "fsck",
     "git",
 ];
+
+/// Options that name a directory to change to first.
+pub(crate) const DIRECTORY_OPTIONS: &[&str] = &[
+    "-C",
+    "--directory",
+    "--chdir",
+    "--cwd",
+    "--working-directory",
+    "--base-directory",
+    "--prefix",
+    "--work-tree",
+    "--dir",
+];
+
+/// Programs that only print or compare their arguments.
+pub(crate) const PRINTERS: &[&str] = &[
+    "echo", "printf", "test", "[", "true", "false", ":", "expr", "seq", "sleep", "kill", "exit",
+    "return",
+];

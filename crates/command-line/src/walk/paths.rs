@@ -4,6 +4,7 @@ use backend_core::VPath;
 use backend_core::limits::PATH_DEPTH;
 
 use super::Walk;
+use super::url::{address, without_scheme};
 use crate::arguments::{Arguments, edits, prints};
 use crate::danger;
 use crate::directory::Directories;
@@ -294,8 +295,13 @@ impl Walk<'_> {
                 .strip_prefix("-C")
                 .filter(|value| !value.shown().is_empty());
             let value = match word.split_equals() {
-                Some((name, value)) if GOES.contains(&name.as_str()) => Some(value),
-                _ if word.literal().is_some_and(|text| GOES.contains(&text)) => {
+                Some((name, value)) if tables::DIRECTORY_OPTIONS.contains(&name.as_str()) => {
+                    Some(value)
+                }
+                _ if word
+                    .literal()
+                    .is_some_and(|text| tables::DIRECTORY_OPTIONS.contains(&text)) =>
+                {
                     args.get(at + 1).cloned()
                 }
                 _ => glued,
@@ -352,7 +358,7 @@ impl Walk<'_> {
     /// Records paths that are only part of a word: `key=path`, `a:b`, `@file`,
     /// `-fpath`, and strings in code.
     fn pieces(&mut self, base: &str, args: &[Word], given: &Arguments) {
-        if SPEAKERS.contains(&base) {
+        if tables::PRINTERS.contains(&base) {
             return;
         }
         let code = tables::OPAQUE.contains(&base);
@@ -465,25 +471,6 @@ impl Walk<'_> {
     }
 }
 
-/// Options that name a directory to change to first.
-const GOES: &[&str] = &[
-    "-C",
-    "--directory",
-    "--chdir",
-    "--cwd",
-    "--working-directory",
-    "--base-directory",
-    "--prefix",
-    "--work-tree",
-    "--dir",
-];
-
-/// Programs that only print or compare their arguments.
-const SPEAKERS: &[&str] = &[
-    "echo", "printf", "test", "[", "true", "false", ":", "expr", "seq", "sleep", "kill", "exit",
-    "return",
-];
-
 /// Characters that separate a path from the rest of a word.
 const PATH_MARKS: &str = "=:,@;";
 
@@ -507,24 +494,4 @@ fn usage(base: &str, edits: bool, last: bool) -> PathUse {
     } else {
         PathUse::Named
     }
-}
-
-/// Splits `text` before the URL in it, if it has one. `x://../y` does not count, since
-/// there may be a directory called `x:`; neither does a `file:` URL, which is a path.
-fn address(text: &str) -> Option<(&str, &str)> {
-    let (before, rest) = text.split_once("://")?;
-    let is_scheme = |c: char| c.is_ascii_alphanumeric() || "+.-".contains(c);
-    let start = before.trim_end_matches(is_scheme).len();
-    let (before, address) = text.split_at(start);
-    let letter = address.starts_with(|c: char| c.is_ascii_alphabetic());
-    let file = address.get(..5)?.eq_ignore_ascii_case("file:");
-    (letter && !file && !rest.split('/').any(|name| name == "..")).then_some((before, address))
-}
-
-/// Returns the path of a `file:` URL.
-fn without_scheme(word: &Word, text: &str) -> Option<Word> {
-    let scheme = text.get(..7)?;
-    scheme
-        .eq_ignore_ascii_case("file://")
-        .then(|| word.strip_prefix(scheme))?
 }

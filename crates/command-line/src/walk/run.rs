@@ -432,3 +432,10 @@ pub(crate) fn has_option(word: &Word, options: &[&str]) -> bool {
             })
     })
 }
+
+/// Whether a program of this name reads file names or code from its input.
+pub(super) fn takes_list(program: &str) -> bool {
+    let base = base_name(program);
+    let lists = ["bsdtar", "cpio", "rsync", "tar", "xargs"];
+    lists.contains(&base) || tables::OPAQUE.contains(&version_less(base))
+}
