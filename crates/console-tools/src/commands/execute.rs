@@ -33,7 +33,7 @@ pub(crate) struct ExecuteTool;
 
 /// The result of `execute`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-pub(crate) struct Executed {
+pub(crate) struct ExecuteOutput {
     /// The output of both streams, as far as the reply shows it.
     output: String,
     /// Its exit code, if it ended by itself.
@@ -70,7 +70,7 @@ enum Outcome {
 #[async_trait]
 impl Builtin for ExecuteTool {
     type Args = ExecuteArgs;
-    type Output = Executed;
+    type Output = ExecuteOutput;
     const NAME: &'static str = "execute";
     const ANNOTATIONS: Annotations = Annotations::of(&[Op::Execute]);
 
@@ -215,10 +215,10 @@ fn reply(
     timeout: Option<Duration>,
 ) -> Reply {
     let background = context.options.include_background;
-    let mut executed = Executed {
+    let mut executed = ExecuteOutput {
         truncated: shown.truncated,
         output_file: shown.output_file,
-        ..Executed::default()
+        ..ExecuteOutput::default()
     };
     let seconds = counted(timeout.map_or(0, |timeout| timeout.as_secs()), "second");
     let printed = if shown.text.is_empty() {

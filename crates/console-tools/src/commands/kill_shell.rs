@@ -18,7 +18,7 @@ pub(crate) struct KillShellTool;
 
 /// The result of `kill_shell`.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Killed {
+pub(crate) struct KillShellOutput {
     /// The shell's id.
     shell_id: String,
     /// Whether it still ran.
@@ -28,7 +28,7 @@ pub(crate) struct Killed {
 #[async_trait]
 impl Builtin for KillShellTool {
     type Args = KillShellArgs;
-    type Output = Killed;
+    type Output = KillShellOutput;
     const NAME: &'static str = "kill_shell";
     const ANNOTATIONS: Annotations = Annotations {
         read_only: false,
@@ -55,6 +55,6 @@ impl Builtin for KillShellTool {
             format!("Background shell {id} was already finished.")
         };
         let shell_id = id.to_string();
-        Ok(Reply::text(text).data(&Killed { shell_id, killed }))
+        Ok(Reply::text(text).data(&KillShellOutput { shell_id, killed }))
     }
 }

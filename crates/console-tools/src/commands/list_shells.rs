@@ -20,7 +20,7 @@ pub(crate) struct ListShellsTool;
 
 /// The result of `list_shells`.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Shells {
+pub(crate) struct ListShellsOutput {
     /// In the order in which they were started.
     shells: Vec<ListedShell>,
 }
@@ -40,7 +40,7 @@ struct ListedShell {
 #[async_trait]
 impl Builtin for ListShellsTool {
     type Args = ListShellsArgs;
-    type Output = Shells;
+    type Output = ListShellsOutput;
     const NAME: &'static str = "list_shells";
     const ANNOTATIONS: Annotations = Annotations::of(&[Op::Read]);
 
@@ -67,7 +67,7 @@ impl Builtin for ListShellsTool {
             },
         });
         let shells = shells.collect();
-        Ok(Reply::text(text).data(&Shells { shells }))
+        Ok(Reply::text(text).data(&ListShellsOutput { shells }))
     }
 }
 

@@ -17,7 +17,7 @@ pub(crate) struct RunInBackgroundTool;
 
 /// The result of `run_in_background`.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Started {
+pub(crate) struct RunInBackgroundOutput {
     /// The shell's id.
     shell_id: String,
     /// Its process id inside the sandbox, where there is one.
@@ -27,7 +27,7 @@ pub(crate) struct Started {
 #[async_trait]
 impl Builtin for RunInBackgroundTool {
     type Args = RunInBackgroundArgs;
-    type Output = Started;
+    type Output = RunInBackgroundOutput;
     const NAME: &'static str = "run_in_background";
     const ANNOTATIONS: Annotations = Annotations::of(&[Op::Execute]);
 
@@ -47,7 +47,7 @@ impl Builtin for RunInBackgroundTool {
             "Started background shell {id}{pid}.\n\
              Use read_output('{id}') to follow its output and kill_shell('{id}') to stop it."
         );
-        let started = Started {
+        let started = RunInBackgroundOutput {
             shell_id: id.to_string(),
             pid: shell.pid,
         };

@@ -20,7 +20,7 @@ pub(crate) struct WriteInputTool;
 
 /// The result of `write_input`.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Written {
+pub(crate) struct WriteInputOutput {
     /// The shell's id.
     shell_id: String,
     /// How many bytes were written.
@@ -32,7 +32,7 @@ pub(crate) struct Written {
 #[async_trait]
 impl Builtin for WriteInputTool {
     type Args = WriteInputArgs;
-    type Output = Written;
+    type Output = WriteInputOutput;
     const NAME: &'static str = "write_input";
     // The effect of input on a command is unknown.
     const ANNOTATIONS: Annotations = Annotations::of(&[Op::Execute]);
@@ -77,7 +77,7 @@ impl Builtin for WriteInputTool {
             }
             (_, false) => format!("Wrote {wrote} to background shell {id}."),
         };
-        let written = Written {
+        let written = WriteInputOutput {
             shell_id: id.to_string(),
             bytes,
             closed: args.close,

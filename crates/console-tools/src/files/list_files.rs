@@ -24,7 +24,7 @@ const FRAME_BYTES: usize = 120;
 
 /// The structured result of `list_files`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub(crate) struct FileList {
+pub(crate) struct ListFilesOutput {
     /// The files, sorted.
     files: Vec<String>,
     /// Whether there are more.
@@ -38,7 +38,7 @@ pub(crate) struct ListFilesTool;
 #[async_trait]
 impl Builtin for ListFilesTool {
     type Args = ListFilesArgs;
-    type Output = FileList;
+    type Output = ListFilesOutput;
     const NAME: &'static str = "list_files";
     const ANNOTATIONS: Annotations = Annotations::of(&[Op::Glob]);
 
@@ -115,5 +115,5 @@ fn reply(result: GlobResult, budget: usize) -> ToolResult {
             "\nOnly the first {shown} files are shown; give a deeper path or a narrower pattern."
         ));
     }
-    Ok(Reply::text(text).data(&FileList { files, truncated }))
+    Ok(Reply::text(text).data(&ListFilesOutput { files, truncated }))
 }

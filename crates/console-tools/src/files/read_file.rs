@@ -54,7 +54,7 @@ pub(crate) struct Filesystem;
 #[async_trait]
 impl Builtin for Filesystem {
     type Args = filesystem::ReadFileArgs;
-    type Output = chars::ReadResult;
+    type Output = chars::ReadCharsOutput;
     const NAME: &'static str = Console::NAME;
     const ANNOTATIONS: Annotations = Console::ANNOTATIONS;
     // A file is read in pieces.

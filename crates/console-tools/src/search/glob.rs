@@ -21,7 +21,7 @@ pub(crate) struct GlobTool;
 
 /// The result of `glob`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-pub(crate) struct Globbed {
+pub(crate) struct GlobOutput {
     /// The files shown; from the working directory or absolute, as the searched
     /// path was given.
     files: Vec<String>,
@@ -36,7 +36,7 @@ pub(crate) struct Globbed {
 #[async_trait]
 impl Builtin for GlobTool {
     type Args = GlobArgs;
-    type Output = Globbed;
+    type Output = GlobOutput;
     const NAME: &'static str = "glob";
     const ANNOTATIONS: Annotations = Annotations::of(&[Op::Read]);
 
@@ -67,7 +67,7 @@ impl Builtin for GlobTool {
             let skipped = skipped::note(&found.skipped, &names, "hidden=true");
             let root = on_one_line(root.typed);
             let text = format!("No files matching '{pattern}' in {root}{skipped}");
-            return Ok(Reply::text(text).data(&Globbed::default()));
+            return Ok(Reply::text(text).data(&GlobOutput::default()));
         }
         let total = found.files.len();
         let plus = if found.truncated { "+" } else { "" };
@@ -92,7 +92,7 @@ impl Builtin for GlobTool {
         lines
             .text
             .push_str(&skipped::warning(&found.skipped, &names));
-        let globbed = Globbed {
+        let globbed = GlobOutput {
             files,
             total,
             truncated: more > 0 || found.truncated,

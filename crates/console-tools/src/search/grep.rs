@@ -38,9 +38,9 @@ const CONTENT_BYTES: usize = 8 * 1024 * 1024;
 
 /// The result of `grep`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-pub(crate) struct Grepped {
+pub(crate) struct GrepOutput {
     /// The files shown, in order.
-    files: Vec<GreppedFile>,
+    files: Vec<GrepFile>,
     /// How many lines match, as far as was counted.
     matches: usize,
     /// Whether something is not shown.
@@ -50,18 +50,18 @@ pub(crate) struct Grepped {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct GreppedFile {
+struct GrepFile {
     /// From the working directory or absolute, as the searched path was given.
     path: String,
     /// How many of its lines match, as far as was counted.
     matches: usize,
     /// The lines, with `output_mode` `content`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    lines: Vec<GreppedLine>,
+    lines: Vec<GrepLine>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct GreppedLine {
+struct GrepLine {
     /// Counted from 1.
     number: u64,
     /// The line, or a part of it around the match.
@@ -73,7 +73,7 @@ struct GreppedLine {
 #[async_trait]
 impl Builtin for GrepTool {
     type Args = GrepArgs;
-    type Output = Grepped;
+    type Output = GrepOutput;
     const NAME: &'static str = "grep";
     const ANNOTATIONS: Annotations = Annotations::of(&[Op::Read]);
 
@@ -186,11 +186,11 @@ impl Search<'_> {
         let names = self.generated_names(found).await;
         let skipped = skipped::note(&found.skipped, &names, "ignore_hidden=false");
         let text = format!("No matches for '{}'{skipped}", self.pattern);
-        Reply::text(text).data(&Grepped::default())
+        Reply::text(text).data(&GrepOutput::default())
     }
 
-    fn file(&self, file: &FileMatches) -> GreppedFile {
-        GreppedFile {
+    fn file(&self, file: &FileMatches) -> GrepFile {
+        GrepFile {
             path: self.root.shown(&file.path).to_owned(),
             matches: file.matches,
             lines: Vec::new(),
@@ -235,7 +235,7 @@ impl Search<'_> {
         lines
             .text
             .push_str(&skipped::warning(&found.skipped, &names));
-        let grepped = Grepped {
+        let grepped = GrepOutput {
             files,
             matches: found.matches,
             truncated: more > 0 || found.truncated,
@@ -259,7 +259,7 @@ impl Search<'_> {
             skipped::warning(&found.skipped, &names)
         );
         let files = found.files.iter().take(self.shown);
-        let grepped = Grepped {
+        let grepped = GrepOutput {
             files: files.map(|file| self.file(file)).collect(),
             matches: found.matches,
             truncated: found.truncated || found.files.len() > self.shown,
@@ -310,7 +310,7 @@ impl Search<'_> {
         let names = self.generated_names(&found).await;
         text.text
             .push_str(&skipped::warning(&found.skipped, &names));
-        let grepped = Grepped {
+        let grepped = GrepOutput {
             files,
             matches: total,
             truncated: more > 0 || is_minimum,
@@ -327,7 +327,7 @@ impl Search<'_> {
         cutter: &mut LineCutter<'_>,
         file: &FileMatches,
         with_context: bool,
-        shown: &mut GreppedFile,
+        shown: &mut GrepFile,
     ) -> bool {
         if !text.add("", &shown.path) {
             return false;
@@ -346,7 +346,7 @@ impl Search<'_> {
                 return false;
             }
             shown.matches += usize::from(matches);
-            shown.lines.push(GreppedLine {
+            shown.lines.push(GrepLine {
                 number: line.number,
                 text: cut,
                 matches,

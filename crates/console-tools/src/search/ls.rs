@@ -19,9 +19,9 @@ pub(crate) struct LsTool;
 
 /// The result of `ls`.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Listed {
+pub(crate) struct LsOutput {
     /// The entries shown, directories first.
-    entries: Vec<ListedEntry>,
+    entries: Vec<LsEntry>,
     /// How many entries there are.
     total: usize,
     /// Whether some are not shown.
@@ -29,7 +29,7 @@ pub(crate) struct Listed {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct ListedEntry {
+struct LsEntry {
     /// Its name in the directory.
     name: String,
     /// `file`, `directory`, `link` (broken) or `other`.
@@ -44,7 +44,7 @@ struct ListedEntry {
 #[async_trait]
 impl Builtin for LsTool {
     type Args = LsArgs;
-    type Output = Listed;
+    type Output = LsOutput;
     const NAME: &'static str = "ls";
     const ANNOTATIONS: Annotations = Annotations::of(&[Op::Read]);
 
@@ -64,7 +64,7 @@ impl Builtin for LsTool {
                 let count = listing.skipped.not_utf8;
                 text.push_str(&format!(", except for {count} names that are not UTF-8"));
             }
-            let listed = Listed {
+            let listed = LsOutput {
                 entries: Vec::new(),
                 total: 0,
                 truncated: false,
@@ -77,7 +77,7 @@ impl Builtin for LsTool {
             if !lines.add("  ", &line(entry)) {
                 break;
             }
-            entries.push(ListedEntry {
+            entries.push(LsEntry {
                 name: entry.name().to_owned(),
                 kind: kind(entry),
                 size: entry.size,
@@ -96,7 +96,7 @@ impl Builtin for LsTool {
                 "\n  ({count} names that are not UTF-8 are not shown)"
             ));
         }
-        let listed = Listed {
+        let listed = LsOutput {
             entries,
             total: listing.total,
             truncated: more > 0,

@@ -52,7 +52,7 @@ impl Chat {
     /// toolset's.
     #[must_use]
     pub fn policy(&self, policy: Policy) -> Self {
-        self.new_with(Some(policy), self.0.approver_source.clone())
+        self.like_this(|state| state.policy = Some(policy))
     }
 
     /// Starts a new conversation like this one, with another approver than the
@@ -60,37 +60,34 @@ impl Chat {
     #[must_use]
     pub fn approver(&self, approver: impl Approver) -> Self {
         let service = ApprovalService::new(Arc::new(approver), Grants::new());
-        self.new_with(self.0.policy.clone(), Some(ApproverSource::Own(service)))
+        self.like_this(|state| state.approver_source = Some(ApproverSource::Own(service)))
     }
 
     /// Starts a new conversation like this one, with another approval service than the
     /// toolset's.
     #[must_use]
     pub fn approval_service(&self, service: ApprovalService) -> Self {
-        self.new_with(self.0.policy.clone(), Some(ApproverSource::Given(service)))
-    }
-
-    fn new_with(&self, policy: Option<Policy>, approver_source: Option<ApproverSource>) -> Self {
-        Self(Arc::new(State {
-            toolset: self.0.toolset.clone(),
-            caller: self.0.caller.clone(),
-            conversation: Arc::default(),
-            policy,
-            approver_source,
-            environment: Mutex::default(),
-        }))
+        self.like_this(|state| state.approver_source = Some(ApproverSource::Given(service)))
     }
 
     /// Returns a copy for a trial run.
     pub(super) fn for_preview(&self) -> Self {
-        Self(Arc::new(State {
+        let conversation = Arc::new(self.0.conversation.for_preview());
+        self.like_this(|state| state.conversation = conversation)
+    }
+
+    /// Returns a new conversation like this one, except for what `change` sets.
+    fn like_this(&self, change: impl FnOnce(&mut State)) -> Self {
+        let mut state = State {
             toolset: self.0.toolset.clone(),
             caller: self.0.caller.clone(),
-            conversation: Arc::new(self.0.conversation.for_preview()),
+            conversation: Arc::default(),
             policy: self.0.policy.clone(),
             approver_source: self.0.approver_source.clone(),
             environment: Mutex::default(),
-        }))
+        };
+        change(&mut state);
+        Self(Arc::new(state))
     }
 
     /// Ends the background shells that this conversation started, including commands

@@ -24,7 +24,7 @@ const FRAME_BYTES: usize = 160;
 
 /// The result of `read_file`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub(crate) struct ReadResult {
+pub(crate) struct ReadCharsOutput {
     /// The characters asked for.
     content: String,
     /// Whether more follow.
@@ -44,7 +44,7 @@ pub(super) async fn read(context: &Context, args: &ReadFileArgs) -> ToolResult {
     let budget = context.options.limits.reply_bytes;
     let window = CharWindow::new(offset, max_chars, budget.saturating_sub(FRAME_BYTES));
     let found = read_window(context, &file, window).await?;
-    let result = ReadResult {
+    let result = ReadCharsOutput {
         truncated: offset.saturating_add(found.chars_read) < found.total_chars,
         content: found.content,
         total_chars: found.total_chars,
