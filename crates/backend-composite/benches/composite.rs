@@ -16,12 +16,9 @@ use backend_composite::{Composite, Route};
 use backend_core::ops::{GlobQuery, ReadOptions, ResolveOptions};
 use backend_core::{Backend, BackendExt as _, VPath};
 use backend_state::StateBackend;
+use backend_testkit::path;
 use criterion::{Criterion, criterion_group, criterion_main};
 use futures::executor::block_on;
-
-fn path(text: &str) -> VPath {
-    VPath::parse(text).unwrap()
-}
 
 /// Creates a composite with a default and a thousand routes, each to a store with one file.
 fn composite() -> Composite {

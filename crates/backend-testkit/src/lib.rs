@@ -13,6 +13,7 @@ pub mod measure;
 #[cfg(target_os = "linux")]
 pub mod processes;
 mod run;
+mod shorthand;
 
 pub use case::Case;
 pub use env::Env;
@@ -24,3 +25,4 @@ pub use list::CASES;
 pub use run::{Outcome, Report, block_on, run_all, run_case};
 #[doc(hidden)]
 pub use run::{test_case, test_skipped};
+pub use shorthand::{kind, path};

@@ -6,16 +6,11 @@ use std::time::Duration;
 
 use backend_composite::{Composite, Route};
 use backend_core::ops::{Command, Event, ShellId, ShellState, StopMode};
-use backend_core::{
-    Backend, BackendExt as _, Containment, ErrorKind, Result, Sandbox, TracedPath, VPath,
-};
+use backend_core::{Backend, BackendExt as _, Containment, ErrorKind, Sandbox, TracedPath, VPath};
 use backend_local::{Commands, LocalBackend, Supervisor};
 use backend_state::StateBackend;
+use backend_testkit::{kind, path};
 use futures::StreamExt as _;
-
-fn path(text: &str) -> VPath {
-    VPath::parse(text).unwrap()
-}
 
 fn local(directory: &Path) -> Arc<dyn Backend> {
     let commands = Commands::default().supervisor(Supervisor::None);
@@ -47,10 +42,6 @@ fn places(working_dir: &str) -> Places {
         composite,
         _directories: directories,
     }
-}
-
-fn kind<T: std::fmt::Debug>(result: Result<T>) -> ErrorKind {
-    result.unwrap_err().kind()
 }
 
 async fn printed(composite: &Composite, command: Command) -> String {

@@ -7,9 +7,10 @@ use backend_composite::{Composite, Route};
 use backend_core::{Backend, VPath};
 use backend_state::StateBackend;
 use backend_sync::{BlockingAdapter, SyncBackend};
+use backend_testkit::path;
 use futures::executor::block_on;
 
-use crate::support::fixture::{local_above_routes, local_in_a_route, path, state, state_at};
+use crate::support::fixture::{local_above_routes, local_in_a_route, state, state_at};
 use crate::support::unseen::Unseen;
 
 /// The working directory is in a route whose child sees the path below it.

@@ -14,11 +14,8 @@ use backend_core::{
 };
 use backend_state::StateBackend;
 use backend_testkit::fake::Intercepted;
+use backend_testkit::{kind, path};
 use tokio::sync::Barrier;
-
-fn path(text: &str) -> VPath {
-    VPath::parse(text).unwrap()
-}
 
 fn state() -> Arc<StateBackend> {
     Arc::new(StateBackend::new())
@@ -26,10 +23,6 @@ fn state() -> Arc<StateBackend> {
 
 fn route(prefix: &str, backend: &Arc<StateBackend>) -> Route {
     Route::new(path(prefix), Arc::<StateBackend>::clone(backend))
-}
-
-fn kind<T: std::fmt::Debug>(result: Result<T>) -> ErrorKind {
-    result.unwrap_err().kind()
 }
 
 async fn found(composite: &Composite, pattern: &str) -> Vec<String> {

@@ -5,16 +5,13 @@ use std::sync::Arc;
 
 use backend_composite::{Composite, Route};
 use backend_core::ops::{Content, GlobQuery, GrepQuery, Links, ReadOptions, ResolveOptions};
-use backend_core::{Backend, BackendExt as _, Capabilities, Containment, ErrorKind, Result, VPath};
+use backend_core::{Backend, BackendExt as _, Capabilities, Containment, ErrorKind, VPath};
 use backend_local::LocalBackend;
 use backend_state::StateBackend;
+use backend_testkit::{kind, path};
 use bytes::Bytes;
 use futures::StreamExt as _;
 use tokio::sync::mpsc;
-
-fn path(text: &str) -> VPath {
-    VPath::parse(text).unwrap()
-}
 
 fn state() -> Arc<StateBackend> {
     Arc::new(StateBackend::new())
@@ -34,10 +31,6 @@ async fn found(composite: &Composite, pattern: &str) -> Vec<String> {
     let found = composite.find_files(pattern).await.unwrap();
     let files = found.files.iter();
     files.map(|file| file.path.to_string()).collect()
-}
-
-fn kind<T: std::fmt::Debug>(result: Result<T>) -> ErrorKind {
-    result.unwrap_err().kind()
 }
 
 #[tokio::test]

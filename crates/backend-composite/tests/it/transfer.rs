@@ -18,14 +18,7 @@ use backend_core::{
 use backend_local::LocalBackend;
 use backend_state::StateBackend;
 use backend_testkit::fake::{Call, Intercepted};
-
-fn path(text: &str) -> VPath {
-    VPath::parse(text).unwrap()
-}
-
-fn kind<T: std::fmt::Debug>(result: Result<T>) -> ErrorKind {
-    result.unwrap_err().kind()
-}
+use backend_testkit::{kind, path};
 
 /// Creates a composite with `one` at `/one` and `two` at `/two`.
 fn compose(one: impl Backend, two: impl Backend) -> Composite {

@@ -11,18 +11,10 @@ use backend_core::ops::{
     CopyOptions, EditOptions, GlobQuery, GrepQuery, RenameOptions, TextOptions,
 };
 use backend_core::search::Exclude;
-use backend_core::{Backend, BackendExt as _, Edit, Error, ErrorKind, Operation, Result, VPath};
+use backend_core::{Backend, BackendExt as _, Edit, Error, ErrorKind, Operation, VPath};
 use backend_state::StateBackend;
-use backend_testkit::block_on;
 use backend_testkit::fake::Intercepted;
-
-fn path(text: &str) -> VPath {
-    VPath::parse(text).unwrap()
-}
-
-fn kind<T: std::fmt::Debug>(result: Result<T>) -> ErrorKind {
-    result.unwrap_err().kind()
-}
+use backend_testkit::{block_on, kind, path};
 
 async fn store(files: &[(&str, &str)]) -> StateBackend {
     let backend = StateBackend::new();

@@ -14,8 +14,9 @@ use backend_core::ops::{
     Command, CommandStatus, CreateDirOptions, DeleteOptions, ExecuteOutcome, LsOptions,
     ReadOptions, RenameOptions, WriteOptions,
 };
-use backend_core::{Backend, ErrorKind, Sandbox, VPath};
+use backend_core::{Backend, ErrorKind, Sandbox};
 use backend_local::{Commands, Confinement, Landlock, Limits, LocalBackend, NameSpace, Supervisor};
+use backend_testkit::path;
 use tempfile::TempDir;
 
 /// The variable with the supervisor's path in a run as another user, who may
@@ -124,10 +125,6 @@ impl Place {
             ("compiled", program.display().to_string()),
         ]
     }
-}
-
-fn path(text: &str) -> VPath {
-    VPath::parse(text).unwrap()
 }
 
 /// Whether the backend's own operation succeeds.

@@ -3,13 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use backend_core::{Backend, BackendExt as _, ErrorKind, VPath};
+use backend_core::{Backend, BackendExt as _, ErrorKind};
 use backend_mounts::{Mode, Mount, MountConfig, Opener};
-use backend_testkit::{DirectoryFixture, Fixture as _, Need, block_on, run_all};
-
-fn path(text: &str) -> VPath {
-    VPath::parse(text).unwrap()
-}
+use backend_testkit::{DirectoryFixture, Fixture as _, Need, block_on, path, run_all};
 
 fn open(here: &Path, there: &Path, mode: Mode) -> Arc<dyn Backend> {
     let mount = |host: &Path, point| {

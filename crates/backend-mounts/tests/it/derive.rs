@@ -1,42 +1,18 @@
 //! Tests of narrower scopes made with `derive`.
-use backend_core::{ErrorKind, VPath};
-use backend_mounts::{
-    DERIVE_DEPTH, DERIVE_ENTRIES, Derive, DeriveError, Mode, Mount, Mounts, Scope,
-};
+use backend_core::ErrorKind;
+use backend_mounts::{DERIVE_DEPTH, DERIVE_ENTRIES, Derive, DeriveError, Mode, Mount, Scope};
+use backend_testkit::path;
 use permissions::{Action, Kind, Layer, Op, Reason, Refusal};
+
+use crate::support::scope::{mount, rw, scope, strings, texts};
 
 const BOTH: (bool, bool) = (true, true);
 const READ: (bool, bool) = (true, false);
 const WRITE: (bool, bool) = (false, true);
 const NONE: (bool, bool) = (false, false);
 
-fn mount(point: &str) -> Mount {
-    let name = point.replace('/', "_");
-    Mount::new(format!("/host/{name}"), point).unwrap()
-}
-
-fn rw(point: &str) -> Mount {
-    mount(point).mode(Mode::Rw).write_approval(false)
-}
-
-fn scope(mounts: impl IntoIterator<Item = Mount>) -> Scope {
-    Scope::new(Mounts::new(mounts.into_iter().collect()).unwrap())
-}
-
 fn base() -> Scope {
     scope([rw("/src"), mount("/ro")])
-}
-
-fn path(text: &str) -> VPath {
-    VPath::parse(text).unwrap()
-}
-
-fn texts(roots: &[VPath]) -> Vec<&str> {
-    roots.iter().map(VPath::as_str).collect()
-}
-
-fn strings(items: &[&str]) -> Vec<String> {
-    items.iter().map(|item| (*item).to_owned()).collect()
 }
 
 fn allowed(scope: &Scope, text: &str) -> (bool, bool) {

@@ -15,5 +15,8 @@ mod opening;
 mod properties;
 mod scope;
 mod search;
+mod support {
+    pub(crate) mod scope;
+}
 #[cfg(all(feature = "local", target_os = "linux"))]
 mod three_mounts;

@@ -1,34 +1,12 @@
 //! Tests of decisions by mounts about paths and accesses.
 use std::path::Path;
 
-use backend_core::{ErrorKind, VPath};
-use backend_mounts::{Derive, Mode, Mount, Mounts, Scope};
+use backend_core::ErrorKind;
+use backend_mounts::{Derive, Mode, Mount, Scope};
+use backend_testkit::path;
 use permissions::{Action, Kind, Layer, Op, Reason, Refusal};
 
-fn mount(point: &str) -> Mount {
-    let name = point.replace('/', "_");
-    Mount::new(format!("/host/{name}"), point).unwrap()
-}
-
-fn rw(point: &str) -> Mount {
-    mount(point).mode(Mode::Rw).write_approval(false)
-}
-
-fn scope(mounts: impl IntoIterator<Item = Mount>) -> Scope {
-    Scope::new(Mounts::new(mounts.into_iter().collect()).unwrap())
-}
-
-fn path(text: &str) -> VPath {
-    VPath::parse(text).unwrap()
-}
-
-fn texts(roots: &[VPath]) -> Vec<&str> {
-    roots.iter().map(VPath::as_str).collect()
-}
-
-fn strings(items: &[&str]) -> Vec<String> {
-    items.iter().map(|item| (*item).to_owned()).collect()
-}
+use crate::support::scope::{mount, rw, scope, strings, texts};
 
 fn judge(scope: &Scope, op: Op, text: &str) -> Action {
     scope.judge(op, &path(text), Kind::File, None).action()

@@ -1,11 +1,13 @@
 //! Tests of the entries that listings and searches of a real tree leave out in a scope.
+use backend_core::Backend as _;
 use backend_core::ops::{GlobQuery, GrepQuery, LsOptions, Skipped};
 use backend_core::search::Exclude;
-use backend_core::{Backend as _, VPath};
-use backend_mounts::{Derive, Mount, Mounts, Scope};
+use backend_mounts::{Derive, Scope};
 use backend_state::{Snapshot, StateBackend};
-use backend_testkit::block_on;
+use backend_testkit::{block_on, path};
 use permissions::Op;
+
+use crate::support::scope::{mount, scope};
 
 const FILES: [&str; 18] = [
     "/a/b/one.md",
@@ -32,19 +34,6 @@ fn tree(files: &[&'static str]) -> StateBackend {
     let files = files.iter().map(|file| (*file, "needle"));
     let snapshot = Snapshot::from_files(files).unwrap();
     StateBackend::builder().snapshot(snapshot).build()
-}
-
-fn path(text: &str) -> VPath {
-    VPath::parse(text).unwrap()
-}
-
-fn mount(point: &str) -> Mount {
-    let name = point.replace('/', "_");
-    Mount::new(format!("/host/{name}"), point).unwrap()
-}
-
-fn scope(mounts: impl IntoIterator<Item = Mount>) -> Scope {
-    Scope::new(Mounts::new(mounts.into_iter().collect()).unwrap())
 }
 
 fn ls(scope: &Scope, at: &str) -> Vec<String> {

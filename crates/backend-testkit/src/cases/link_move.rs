@@ -1,25 +1,16 @@
 //! Deleting, moving and copying symbolic links, and through them.
 
 use backend_core::ops::{CopyOptions, DeleteOptions, FileKind, Links, RenameOptions};
-use backend_core::{BackendExt as _, ErrorKind, Result};
+use backend_core::{BackendExt as _, ErrorKind};
 
 use super::link_read::{climbing, rows};
 use super::ops::{all_fail, arrivals, departures};
+use super::transfer::Transfer::{self, Rename};
 use crate::env::Env;
 use crate::failure::CaseResult;
 use crate::{check, check_eq};
 
-async fn copy(t: &Env, from: &str, to: &str, overwrite: bool) -> Result<()> {
-    let (from, to) = (t.backend().path(from)?, t.backend().path(to)?);
-    let options = CopyOptions::default().recursive(true).overwrite(overwrite);
-    t.backend().copy(&from, &to, options).await
-}
-
-async fn rename(t: &Env, from: &str, to: &str, overwrite: bool) -> Result<()> {
-    let (from, to) = (t.backend().path(from)?, t.backend().path(to)?);
-    let options = RenameOptions::default().overwrite(overwrite);
-    t.backend().rename(&from, &to, options).await
-}
+const COPY: Transfer = Transfer::Copy { recursive: true };
 
 fn link(name: &str) -> (String, FileKind, bool) {
     (name.to_owned(), FileKind::Link, true)
@@ -76,9 +67,9 @@ pub async fn rename_moves_the_link(t: &Env) -> CaseResult {
     t.link("link", "real/file").await?;
     t.link("directory", "real").await?;
     t.link("dangling", "gone").await?;
-    rename(t, "link", "other/link", false).await?;
-    rename(t, "directory", "renamed", false).await?;
-    rename(t, "dangling", "other/dangling", false).await?;
+    Rename.run(t, "link", "other/link", false).await?;
+    Rename.run(t, "directory", "renamed", false).await?;
+    Rename.run(t, "dangling", "other/dangling", false).await?;
     check_eq!(t.get("other/link").await?, b"elsewhere");
     check_eq!(t.names("renamed").await?, ["file"]);
     check!(t.backend().metadata("renamed").await?.link);
@@ -96,7 +87,7 @@ pub async fn copy_keeps_the_text(t: &Env) -> CaseResult {
     t.link("directory", "real").await?;
     t.link("dangling", "gone").await?;
     for name in ["link", "directory", "dangling"] {
-        copy(t, name, &format!("other/{name}"), false).await?;
+        COPY.run(t, name, &format!("other/{name}"), false).await?;
         let options = CopyOptions::default();
         let (from, to) = (t.path(name)?, t.path(&format!("{name}-plain"))?);
         t.backend().copy(&from, &to, options).await?;
@@ -122,7 +113,7 @@ pub async fn recursive_copy_copies_links(t: &Env) -> CaseResult {
     t.link("tree/kept", "../kept").await?;
     t.link("tree/dangling", "gone").await?;
     t.link("tree/up", "..").await?;
-    copy(t, "tree", "copy", false).await?;
+    COPY.run(t, "tree", "copy", false).await?;
     let expected = [
         ("kept".to_owned(), FileKind::Directory, true),
         ("up".to_owned(), FileKind::Directory, true),
@@ -145,19 +136,18 @@ pub async fn link_at_the_destination_is_replaced_itself(t: &Env) -> CaseResult {
         let from = format!("from{number}");
         t.link("to", text).await?;
         t.put(&from, "new").await?;
-        t.fails(
-            ErrorKind::AlreadyExists,
-            rename(t, &from, "to", false).await,
-        )?;
-        t.fails(ErrorKind::AlreadyExists, copy(t, &from, "to", false).await)?;
-        copy(t, &from, "to", true).await?;
+        for transfer in [Rename, COPY] {
+            let done = transfer.run(t, &from, "to", false).await;
+            t.fails(ErrorKind::AlreadyExists, done)?;
+        }
+        COPY.run(t, &from, "to", true).await?;
         check!(
             !t.backend().metadata("to").await?.link,
             "still a link to {text}"
         );
         t.backend().delete_file("to").await?;
         t.link("to", text).await?;
-        rename(t, &from, "to", true).await?;
+        Rename.run(t, &from, "to", true).await?;
         let entry = t.backend().metadata("to").await?;
         check_eq!((entry.link, entry.size), (false, Some(3)));
         t.backend().delete_file("to").await?;
@@ -174,13 +164,13 @@ pub async fn link_replaces_a_file(t: &Env) -> CaseResult {
     t.put("target", "kept").await?;
     t.link("link", "target").await?;
     for overwrite in [false, true] {
-        let copied = copy(t, "link", "directory", overwrite).await;
+        let copied = COPY.run(t, "link", "directory", overwrite).await;
         t.fails(ErrorKind::AlreadyExists, copied)?;
-        let moved = rename(t, "link", "directory", overwrite).await;
+        let moved = Rename.run(t, "link", "directory", overwrite).await;
         t.fails(ErrorKind::AlreadyExists, moved)?;
     }
-    copy(t, "link", "one", true).await?;
-    rename(t, "link", "two", true).await?;
+    COPY.run(t, "link", "one", true).await?;
+    Rename.run(t, "link", "two", true).await?;
     for path in ["one", "two"] {
         check_eq!(t.get(path).await?, b"kept");
         check!(t.backend().metadata(path).await?.link);
@@ -194,10 +184,10 @@ pub async fn parents_may_be_links(t: &Env) -> CaseResult {
     t.put_all(&["real/out", "real/copied", "in", "copied-in"])
         .await?;
     t.link("link", "real").await?;
-    rename(t, "link/out", "out", false).await?;
-    rename(t, "in", "link/in", false).await?;
-    copy(t, "link/copied", "link/new/copied", false).await?;
-    copy(t, "copied-in", "link/copied-in", false).await?;
+    Rename.run(t, "link/out", "out", false).await?;
+    Rename.run(t, "in", "link/in", false).await?;
+    COPY.run(t, "link/copied", "link/new/copied", false).await?;
+    COPY.run(t, "copied-in", "link/copied-in", false).await?;
     check_eq!(
         t.names("real").await?,
         ["new/", "copied", "copied-in", "in"]
@@ -213,8 +203,10 @@ pub async fn onto_itself_through_a_link(t: &Env) -> CaseResult {
     t.put("real/file", "kept").await?;
     t.link("link", "real").await?;
     for (from, to) in [("real/file", "link/file"), ("link/file", "real/file")] {
-        t.fails(ErrorKind::InvalidInput, rename(t, from, to, true).await)?;
-        t.fails(ErrorKind::InvalidInput, copy(t, from, to, true).await)?;
+        for transfer in [Rename, COPY] {
+            let done = transfer.run(t, from, to, true).await;
+            t.fails(ErrorKind::InvalidInput, done)?;
+        }
         check_eq!(t.get("real/file").await?, b"kept");
     }
     check_eq!(t.names("real").await?, ["file"]);
@@ -228,8 +220,10 @@ pub async fn into_itself_through_a_link(t: &Env) -> CaseResult {
     t.link("link", "real/inner").await?;
     t.link("real/up", "..").await?;
     for to in ["link/new", "real/up/real/new", "link/deeper/new"] {
-        t.fails(ErrorKind::InvalidInput, rename(t, "real", to, false).await)?;
-        t.fails(ErrorKind::InvalidInput, copy(t, "real", to, false).await)?;
+        for transfer in [Rename, COPY] {
+            let done = transfer.run(t, "real", to, false).await;
+            t.fails(ErrorKind::InvalidInput, done)?;
+        }
     }
     check_eq!(t.names("real").await?, ["inner/", "up/"]);
     check_eq!(t.names("real/inner").await?, ["file"]);
@@ -268,9 +262,9 @@ pub async fn link_out_itself_is_only_a_link(t: &Env) -> CaseResult {
     t.link("link", &outside).await?;
     t.put("tree/file", "x").await?;
     t.link("tree/out", &climbing(&outside)).await?;
-    rename(t, "link", "moved", false).await?;
-    copy(t, "moved", "copied", false).await?;
-    copy(t, "tree", "tree-copy", false).await?;
+    Rename.run(t, "link", "moved", false).await?;
+    COPY.run(t, "moved", "copied", false).await?;
+    COPY.run(t, "tree", "tree-copy", false).await?;
     check_eq!(rows(t, "tree-copy").await?[1], link("out"));
     for path in ["moved/secret", "copied/secret", "tree-copy/out/secret"] {
         let read = t.backend().read_bytes(path).await;

@@ -3,18 +3,15 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-use backend_core::VPath;
 use futures::FutureExt as _;
 use permissions::approval::limits::BLOCKED_THREADS;
 use permissions::approval::{
-    Answer, ApprovalService, ApproveAll, Approver, ApproverError, ApproverMode, Asked, Grants,
+    Answer, ApprovalService, ApproveAll, Approver, ApproverError, ApproverMode, Grants,
     Interactive, Question, Strict, Unavailable, WithTimeout,
 };
-use permissions::{Op, Refusal, Target};
+use permissions::{Op, Refusal};
 
-fn at(op: Op, path: &str) -> Asked {
-    Asked::new(op, Target::Path(VPath::parse(path).unwrap()))
-}
+use crate::support::asked::at;
 
 fn write() -> Question {
     Question::new("s", vec![at(Op::Write, "/a")])

@@ -2,25 +2,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use backend_core::VPath;
 use backend_testkit::fake::PausedClock;
+use backend_testkit::path;
 use permissions::approval::limits::{GRANT_TARGETS, GRANT_TEXT_BYTES, GRANTS};
 use permissions::approval::{
     Answer, Asked, GrantKey, Grants, GrantsError, NotRemembered, Question, Remember,
 };
 use permissions::{Op, Target};
 
-fn path(path: &str) -> VPath {
-    VPath::parse(path).unwrap()
-}
-
-fn at(op: Op, text: &str) -> Asked {
-    Asked::new(op, Target::Path(path(text)))
-}
-
-fn run(line: &str) -> Asked {
-    Asked::new(Op::Execute, Target::Command(line.to_owned()))
-}
+use crate::support::asked::{at, run};
 
 fn paused() -> (PausedClock, Grants) {
     let clock = PausedClock::new();

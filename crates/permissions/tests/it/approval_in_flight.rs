@@ -3,26 +3,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
-use backend_core::VPath;
 use backend_core::ops::ContentHash;
+use backend_testkit::path;
 use futures::channel::oneshot;
 use futures::future::{FutureExt as _, join_all, poll_fn};
 use permissions::approval::{
-    Answer, ApprovalService, ApproverError, Asked, Effect, Grants, Interactive, Question, Remember,
+    Answer, ApprovalService, ApproverError, Effect, Grants, Interactive, Question, Remember,
 };
-use permissions::{Op, Refusal, Target};
+use permissions::{Op, Refusal};
 
-fn path(path: &str) -> VPath {
-    VPath::parse(path).unwrap()
-}
-
-fn at(op: Op, text: &str) -> Asked {
-    Asked::new(op, Target::Path(path(text)))
-}
-
-fn write(text: &str) -> Question {
-    Question::new("s", vec![at(Op::Write, text)])
-}
+use crate::support::asked::{at, write};
 
 /// An approver that answers when the test tells it to.
 struct ManualApprover {

@@ -1,20 +1,10 @@
 //! Tests that no grant covers more than was agreed to.
-use backend_core::VPath;
+use backend_testkit::path;
 use permissions::approval::{Answer, Asked, Grants, Question, Remember};
 use permissions::{Op, Target};
 use proptest::prelude::*;
 
-fn path(path: &str) -> VPath {
-    VPath::parse(path).unwrap()
-}
-
-fn at(op: Op, text: &str) -> Asked {
-    Asked::new(op, Target::Path(path(text)))
-}
-
-fn run(line: &str) -> Asked {
-    Asked::new(Op::Execute, Target::Command(line.to_owned()))
-}
+use crate::support::asked::{at, run};
 
 /// Generates paths from a small set, so that scopes and targets overlap often.
 fn any_path() -> impl Strategy<Value = String> {

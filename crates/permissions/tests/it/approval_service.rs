@@ -2,25 +2,15 @@
 //! issues.
 use std::sync::{Arc, Mutex};
 
-use backend_core::VPath;
 use backend_core::ops::ContentHash;
+use backend_testkit::path;
 use permissions::approval::{
-    Answer, ApprovalService, Approver, ApproverError, Asked, Effect, Grants, PermitSource,
-    Question, Remember,
+    Answer, ApprovalService, Approver, ApproverError, Effect, Grants, PermitSource, Question,
+    Remember,
 };
 use permissions::{Op, Refusal, Target};
 
-fn path(path: &str) -> VPath {
-    VPath::parse(path).unwrap()
-}
-
-fn at(op: Op, text: &str) -> Asked {
-    Asked::new(op, Target::Path(path(text)))
-}
-
-fn write(text: &str) -> Question {
-    Question::new("s", vec![at(Op::Write, text)])
-}
+use crate::support::asked::{at, write};
 
 /// Gives scripted answers in order and records the questions.
 #[derive(Debug, Default)]

@@ -41,6 +41,7 @@ mod rules_load;
 mod rules_presets;
 mod rules_properties;
 mod support {
+    pub(crate) mod asked;
     pub(crate) mod scene;
 }
 #[cfg(target_os = "linux")]

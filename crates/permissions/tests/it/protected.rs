@@ -4,13 +4,10 @@
 use backend_core::{BackendExt as _, ErrorKind, VPath};
 use backend_local::LocalBackend;
 use backend_state::StateBackend;
+use backend_testkit::path;
 use permissions::{Action, Guarded, Policy, Preset, Refusal};
 
 use crate::support::scene::local;
-
-fn path(text: &str) -> VPath {
-    VPath::parse(text).unwrap()
-}
 
 /// Allows everything except changing the files that define the policy.
 fn open() -> Policy {

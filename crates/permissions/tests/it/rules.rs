@@ -1,13 +1,9 @@
 //! Tests of the paths that rules cover, and of the rule that decides.
-use backend_core::VPath;
+use backend_testkit::path;
 use permissions::rules::{PathRule, PathRules, Preset, Rules, Ruleset};
 use permissions::{Action, Layer, Op, Reason};
 
 use Action::{Allow, Ask, Deny};
-
-fn path(text: &str) -> VPath {
-    VPath::parse(text).unwrap()
-}
 
 /// Creates a ruleset with these rules for reading.
 fn reading(default: Action, rules: &[(&str, Action)]) -> Ruleset {

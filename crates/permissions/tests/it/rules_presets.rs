@@ -1,15 +1,11 @@
 //! Tests of the presets and the builder.
-use backend_core::VPath;
+use backend_testkit::path;
 use permissions::rules::{
     AUTO_RUN, CommandRule, PathRules, Preset, Rules, Ruleset, SECRETS, SYSTEM,
 };
 use permissions::{Action, Op};
 
 use Action::{Allow, Ask, Deny};
-
-fn path(text: &str) -> VPath {
-    VPath::parse(text).unwrap()
-}
 
 fn in_work(ruleset: &Ruleset) -> Rules {
     ruleset.compile(&path("/project"))

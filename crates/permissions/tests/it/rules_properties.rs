@@ -1,6 +1,7 @@
 //! Properties of every ruleset and every path.
 use backend_core::VPath;
 use backend_core::search::Glob;
+use backend_testkit::path;
 use permissions::rules::{PathRule, PathRules, Rules, Ruleset};
 use permissions::{Action, Op, Reason};
 use proptest::prelude::*;
@@ -8,10 +9,6 @@ use proptest::prelude::*;
 use Action::{Allow, Ask, Deny};
 
 const WORK: &str = "/a/b";
-
-fn path(text: &str) -> VPath {
-    VPath::parse(text).unwrap()
-}
 
 fn compile(ruleset: &Ruleset) -> Rules {
     ruleset.compile(&path(WORK))

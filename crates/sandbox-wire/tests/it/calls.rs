@@ -13,6 +13,7 @@ use backend_core::ops::{
 use backend_core::{Backend, BackendExt as _, Edit, Error, ErrorKind, Result, Sandbox as _, VPath};
 use backend_local::{Commands, LocalBackend, Supervisor};
 use backend_state::StateBackend;
+use backend_testkit::path;
 use bytes::Bytes;
 use futures::future::{BoxFuture, join_all};
 use futures::{FutureExt as _, StreamExt as _, stream};
@@ -23,10 +24,6 @@ use crate::support::hanging::{Hanging, Seen};
 use crate::support::pipe::{PipeMachine, piped};
 
 type Piped = AgentSandbox<PipeMachine>;
-
-fn path(text: &str) -> VPath {
-    VPath::parse(text).unwrap()
-}
 
 fn boxed<'a, T>(call: impl Future<Output = Result<T>> + Send + 'a) -> BoxFuture<'a, Option<Error>> {
     async { call.await.err() }.boxed()

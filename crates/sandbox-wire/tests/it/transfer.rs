@@ -6,12 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use backend_core::ops::{
     Command, Content, Event, GlobQuery, GrepQuery, LsOptions, ReadOptions, WriteMode, WriteOptions,
 };
-use backend_core::{
-    Backend, BackendExt as _, Edit, Error, ErrorKind, Operation, Sandbox as _, VPath,
-};
+use backend_core::{Backend, BackendExt as _, Edit, Error, ErrorKind, Operation, Sandbox as _};
 use backend_local::{Commands, LocalBackend, Supervisor};
 use backend_state::StateBackend;
 use backend_testkit::fake::Intercepted;
+use backend_testkit::path;
 use bytes::Bytes;
 use futures::future::{BoxFuture, join_all};
 use futures::{FutureExt as _, StreamExt as _, stream};
@@ -21,10 +20,6 @@ use crate::support::pipe::piped;
 
 const GIGABYTE: u64 = 1024 * 1024 * 1024;
 const PIECE: usize = 64 * 1024;
-
-fn path(text: &str) -> VPath {
-    VPath::parse(text).unwrap()
-}
 
 fn local(directory: &tempfile::TempDir) -> LocalBackend {
     let commands = Commands::default().supervisor(Supervisor::None);

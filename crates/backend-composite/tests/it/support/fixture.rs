@@ -6,13 +6,9 @@ use backend_composite::{Composite, Route};
 use backend_core::{Backend, VPath};
 use backend_local::{Commands, LocalBackend, Supervisor};
 use backend_state::StateBackend;
-use backend_testkit::{ClockFixture, DirectoryFixture};
+use backend_testkit::{ClockFixture, DirectoryFixture, path};
 
 use super::unseen::Unseen;
-
-pub(crate) fn path(text: &str) -> VPath {
-    VPath::parse(text).unwrap()
-}
 
 /// Creates a route to a new store.
 pub(crate) fn state_at(prefix: &str) -> Route {

@@ -4,8 +4,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use backend_core::{ErrorKind, Result, VPath};
 use backend_local::LocalBackend;
+
+pub(crate) use backend_testkit::{kind, path as at};
 
 pub(crate) fn directory() -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::Builder::new().prefix("files").tempdir().unwrap();
@@ -15,14 +16,6 @@ pub(crate) fn directory() -> (tempfile::TempDir, PathBuf) {
 
 pub(crate) fn open(root: &Path) -> LocalBackend {
     LocalBackend::builder(root).open().unwrap()
-}
-
-pub(crate) fn kind<T: std::fmt::Debug>(result: Result<T>) -> ErrorKind {
-    result.unwrap_err().kind()
-}
-
-pub(crate) fn at(path: &str) -> VPath {
-    VPath::parse(path).unwrap()
 }
 
 /// Returns the real names in a directory.

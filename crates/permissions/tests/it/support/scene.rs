@@ -14,6 +14,8 @@ use backend_local::{Commands, LocalBackend, Supervisor};
 use permissions::approval::{Approver, ApproverError};
 use permissions::{Answer, Guarded, Op, Policy, Question, Ruleset};
 
+pub(crate) use backend_testkit::path;
+
 type Reply = Arc<dyn Fn(&Question) -> Answer + Send + Sync>;
 
 /// A fake user that answers questions and records them. Clones share their state.
@@ -58,10 +60,6 @@ impl Approver for Person {
         self.asked.lock().unwrap().push(question.clone());
         Ok(answer)
     }
-}
-
-pub(crate) fn path(text: &str) -> VPath {
-    VPath::parse(text).unwrap()
 }
 
 pub(crate) fn rules(json: &str) -> Ruleset {
