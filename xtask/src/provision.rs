@@ -11,88 +11,34 @@ use crate::workspace::{Workspace, llvm_major};
 
 /// Everything that can be installed, in installation order.
 const PROVISIONS: &[Provision] = &[
-    Provision {
-        program: "cc",
-        source: Source::Apt(&["build-essential"]),
-    },
-    Provision {
-        program: "c++",
-        source: Source::Apt(&["build-essential"]),
-    },
-    Provision {
-        // The system's Python: confined commands cannot run another one.
-        program: "/usr/bin/python3",
-        source: Source::Apt(&["python3"]),
-    },
-    Provision {
-        program: "node",
-        source: Source::Apt(&["nodejs"]),
-    },
-    Provision {
-        program: "npm",
-        source: Source::Apt(&["npm"]),
-    },
-    Provision {
-        program: "psql",
-        source: Source::Apt(&["postgresql"]),
-    },
-    Provision {
-        program: "pg_createcluster",
-        source: Source::Apt(&["postgresql"]),
-    },
-    Provision {
-        program: "docker",
-        source: Source::Apt(&["docker.io"]),
-    },
-    Provision {
-        program: "dockerd",
-        source: Source::Apt(&["docker.io"]),
-    },
-    Provision {
-        program: "debootstrap",
-        source: Source::Apt(&["debootstrap"]),
-    },
-    Provision {
-        program: "busybox",
-        source: Source::Apt(&["busybox-static"]),
-    },
-    Provision {
-        program: "cargo-clippy",
-        source: Source::Component("clippy"),
-    },
-    Provision {
-        program: "cargo-fmt",
-        source: Source::Component("rustfmt"),
-    },
-    Provision {
-        program: "cargo-deny",
-        // It runs for a second, and optimizing it takes minutes.
-        source: Source::Cargo("cargo-deny", "0.20.2", &["--debug"]),
-    },
-    Provision {
-        program: "cargo-semver-checks",
-        source: Source::Cargo("cargo-semver-checks", "0.51.0", &["--debug"]),
-    },
-    Provision {
-        program: "llvm-cov",
-        source: Source::LlvmTools,
-    },
-    Provision {
-        program: "aarch64-unknown-linux-gnu",
-        source: Source::Target,
-    },
-    Provision {
-        program: "x86_64-apple-darwin",
-        source: Source::Target,
-    },
-    Provision {
-        program: "x86_64-pc-windows-gnu",
-        source: Source::Target,
-    },
-    Provision {
-        program: "rg",
-        source: Source::Cargo("ripgrep", RIPGREP_VERSION, &[]),
-    },
+    tool("cc", Source::Apt("build-essential")),
+    tool("c++", Source::Apt("build-essential")),
+    // The system's Python: confined commands cannot run another one.
+    tool("/usr/bin/python3", Source::Apt("python3")),
+    tool("node", Source::Apt("nodejs")),
+    tool("npm", Source::Apt("npm")),
+    tool("psql", Source::Apt("postgresql")),
+    tool("pg_createcluster", Source::Apt("postgresql")),
+    tool("docker", Source::Apt("docker.io")),
+    tool("dockerd", Source::Apt("docker.io")),
+    tool("debootstrap", Source::Apt("debootstrap")),
+    tool("busybox", Source::Apt("busybox-static")),
+    tool("cargo-clippy", Source::Component("clippy")),
+    tool("cargo-fmt", Source::Component("rustfmt")),
+    // It runs for a second, and optimizing it takes minutes.
+    tool(
+        "cargo-deny",
+        Source::Cargo("cargo-deny", "0.20.2", &["--debug"]),
+    ),
+    tool(
+        "cargo-semver-checks",
+        Source::Cargo("cargo-semver-checks", "0.51.0", &["--debug"]),
+    ),
+    tool("llvm-cov", Source::LlvmTools),
+    tool("aarch64-unknown-linux-gnu", Source::Target),
+    tool("x86_64-apple-darwin", Source::Target),
+    tool("x86_64-pc-windows-gnu", Source::Target),
+    tool("rg", Source::Cargo("ripgrep", RIPGREP_VERSION, &[])),
 ];
 
 /// The version of ripgrep for benchmark comparisons.
@@ -110,8 +56,8 @@ struct Provision {
 
 #[derive(Debug)]
 enum Source {
-    /// Debian packages.
-    Apt(&'static [&'static str]),
+    /// A Debian package.
+    Apt(&'static str),
     /// A component of the active rustup toolchain.
     Component(&'static str),
     /// The standard library of a target. `program` is the target's name.
@@ -120,6 +66,10 @@ enum Source {
     LlvmTools,
     /// The crate of the program, its version, and flags for installing it.
     Cargo(&'static str, &'static str, &'static [&'static str]),
+}
+
+const fn tool(program: &'static str, source: Source) -> Provision {
+    Provision { program, source }
 }
 
 /// Whether [`run`] can install `program`.
@@ -157,7 +107,7 @@ impl Provision {
 
     fn describe(&self) -> String {
         match self.source {
-            Source::Apt(packages) => format!("{} ({})", self.program, packages.join(" ")),
+            Source::Apt(package) => format!("{} ({package})", self.program),
             Source::Component(name) => name.to_owned(),
             Source::Target => format!("the target {}", self.program),
             Source::LlvmTools => "llvm-tools".to_owned(),
@@ -188,14 +138,13 @@ impl Provision {
 
     fn install(&self, workspace: &Workspace) -> Result<()> {
         match self.source {
-            Source::Apt(packages) => apt_install(workspace, packages),
+            Source::Apt(package) => apt_install(workspace, package),
             Source::Component(name) => rustup_add(workspace, "component", name),
             Source::Target => rustup_add(workspace, "target", self.program),
             Source::LlvmTools => {
                 rustup_add(workspace, "component", "llvm-tools").or_else(|error| {
                     println!("{error:#}; trying Debian's packages");
-                    let package = format!("llvm-{}", llvm_major(workspace)?);
-                    apt_install(workspace, &[&package])
+                    apt_install(workspace, &format!("llvm-{}", llvm_major(workspace)?))
                 })
             }
             Source::Cargo(package, version, switches) => {
@@ -205,8 +154,8 @@ impl Provision {
     }
 }
 
-fn apt_install(workspace: &Workspace, packages: &[&str]) -> Result<()> {
-    let next_step = format!("run `apt-get install {}` or its like", packages.join(" "));
+fn apt_install(workspace: &Workspace, package: &str) -> Result<()> {
+    let next_step = format!("run `apt-get install {package}` or its like");
     if !workspace.has_program("apt-get")? {
         bail!("there is no apt-get; {next_step}");
     }
@@ -217,8 +166,7 @@ fn apt_install(workspace: &Workspace, packages: &[&str]) -> Result<()> {
     let mut command = workspace.command("apt-get")?;
     command
         .env("DEBIAN_FRONTEND", "noninteractive")
-        .args(["install", "--yes"])
-        .args(packages);
+        .args(["install", "--yes", package]);
     process::run(&mut command)
 }
 

@@ -1,6 +1,5 @@
 //! The comparison as a table, and as a section of `docs/benchmarks.md`.
 
-use std::fmt::Write as _;
 use std::{fs, thread};
 
 use anyhow::{Context as _, Result};
@@ -155,10 +154,8 @@ impl Comparison<'_> {
 /// The machine the times were measured on.
 #[derive(Debug)]
 pub(super) struct Machine {
-    date: String,
-    cpu: String,
-    n_cores: usize,
-    rustc: String,
+    /// Facts about it for the reader.
+    facts: [String; 3],
     /// The interpreter of the Python peer.
     interpreter: String,
 }
@@ -170,15 +167,15 @@ impl Machine {
             Ok(text.trim().to_owned())
         };
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        Ok(Self {
-            date: line("date", "+%F")?,
-            cpu: cpu_model(&cpuinfo).unwrap_or("unknown CPU").to_owned(),
-            n_cores: thread::available_parallelism()
-                .context("cannot count the cores")?
-                .get(),
-            rustc: line("rustc", "--version")?,
-            interpreter: peers::interpreter(workspace)?,
-        })
+        let cpu = cpu_model(&cpuinfo).unwrap_or("unknown CPU");
+        let n_cores = thread::available_parallelism().context("cannot count the cores")?;
+        let facts = [
+            format!("Date: {}", line("date", "+%F")?),
+            format!("CPU: {cpu}, {n_cores} cores"),
+            format!("Compiler: {}", line("rustc", "--version")?),
+        ];
+        let interpreter = peers::interpreter(workspace)?;
+        Ok(Self { facts, interpreter })
     }
 }
 
@@ -211,28 +208,12 @@ pub(super) fn results(run: &Run<'_>) -> String {
 
 /// Renders the section of one suite, including its heading.
 pub(super) fn section(suite: &Suite, machine: &Machine, run: &Run<'_>) -> String {
-    let Machine {
-        date,
-        cpu,
-        n_cores,
-        rustc,
-        ..
-    } = machine;
-    let mut text = format!(
-        "{SECTION}{}\n\n\
-         - Date: {date}\n\
-         - CPU: {cpu}, {n_cores} cores\n\
-         - Compiler: {rustc}\n",
-        suite.title,
-    );
-    // Writing to a string cannot fail.
     let peers = peers_of(suite, machine);
+    let mut facts = machine.facts.to_vec();
     if !peers.is_empty() {
-        let _ = writeln!(text, "- Peers: {}", peers.join(", "));
+        facts.push(format!("Peers: {}", peers.join(", ")));
     }
-    for fact in &run.facts {
-        let _ = writeln!(text, "- {fact}");
-    }
+    facts.extend_from_slice(&run.facts);
     let rounds = run.comparisons.iter().filter_map(|all| all.rounds);
     let how = match (suite.method, rounds.clone().min(), rounds.max()) {
         (Method::Turns, Some(least), Some(most)) => {
@@ -247,13 +228,13 @@ pub(super) fn section(suite: &Suite, machine: &Machine, run: &Run<'_>) -> String
     } else {
         "the benchmark"
     };
-    let _ = write!(
-        text,
-        "\n{how}\
+    format!(
+        "{SECTION}{}\n\n- {}\n\n{how}\
          The workloads are described in [{name}](../{script}).\n\n{}",
+        suite.title,
+        facts.join("\n- "),
         results(run)
-    );
-    text
+    )
 }
 
 /// Returns the peers of a suite, each once.

@@ -25,11 +25,13 @@ fn is(nanos: f64) -> PeerFigure {
 }
 
 fn machine() -> Machine {
+    let facts = [
+        "Date: 2026-01-31",
+        "CPU: Some CPU, 2 cores",
+        "Compiler: rustc 1.95.0",
+    ];
     Machine {
-        date: "2026-01-31".to_owned(),
-        cpu: "Some CPU".to_owned(),
-        n_cores: 2,
-        rustc: "rustc 1.95.0".to_owned(),
+        facts: facts.map(str::to_owned),
         interpreter: "Python 3.12.1".to_owned(),
     }
 }
