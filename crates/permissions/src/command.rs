@@ -52,7 +52,7 @@ pub struct CommandReport {
 
 impl CommandReport {
     /// Returns whether the whole line was understood. If not, it is never allowed.
-    pub fn understood(&self) -> bool {
+    pub fn is_understood(&self) -> bool {
         self.understood
     }
 

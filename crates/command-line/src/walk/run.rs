@@ -393,7 +393,7 @@ fn is_launched(name: &str) -> bool {
 }
 
 /// Strips the version: `python3.12` becomes `python`.
-pub(super) fn version_less(base: &str) -> &str {
+fn version_less(base: &str) -> &str {
     base.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
 }
 
