@@ -6,7 +6,7 @@
 //! A lane whose text is done takes the next one.
 //!
 //! The `md-5` crate, against which the tests compare, hashes one text at a time: over 100 ns
-//! for each block of 64 bytes. Most lines are one block of 35 bytes of text, so rendering
+//! for each block of 64 bytes. Most lines are one block, 35 bytes on average, so rendering
 //! would slow down from 600 to about 250 MB/s, and from nine to four times the speed of the
 //! peer in the benchmark, where five are required.
 //!
