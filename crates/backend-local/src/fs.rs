@@ -22,6 +22,7 @@ mod read;
 mod rename;
 mod resolve;
 mod rooted;
+mod roots;
 mod search;
 mod temp_file;
 mod trace;

@@ -11,6 +11,7 @@ use backend_core::ops::{
 use backend_core::{
     CommandPaths, Error, ErrorKind, EventStream, Operation, Result, Sandbox, TracedPath, VPath,
 };
+use backend_run::Shells;
 use bytes::Bytes;
 
 use crate::backend::{LocalBackend, NAME};
@@ -25,6 +26,13 @@ impl LocalBackend {
                 "commands are switched off; open the backend with `enable_execute(true)`",
             )
         })
+    }
+
+    /// Returns the shells, and records that the sandbox is in use.
+    fn shells(&self) -> Result<&Shells> {
+        let runner = self.runner()?;
+        runner.touch();
+        Ok(runner.shells())
     }
 
     /// Checks a command and opens its directory.
@@ -75,11 +83,8 @@ impl Sandbox for LocalBackend {
     }
 
     async fn start(&self) -> Result<()> {
-        let started = match self.runner() {
-            Ok(runner) => runner.start().await,
-            Err(error) => Err(error),
-        };
-        started.map_err(during(Operation::Start))
+        let start = async { self.runner()?.start().await };
+        start.await.map_err(during(Operation::Start))
     }
 
     async fn stop(&self, mode: StopMode) -> Result<()> {
@@ -144,31 +149,22 @@ impl Sandbox for LocalBackend {
     }
 
     async fn shell_read(&self, id: &ShellId, wait: Duration) -> Result<ShellOutput> {
-        let read = match self.runner() {
-            Ok(runner) => runner.shell_read(id, wait).await,
-            Err(error) => Err(error),
-        };
-        read.map_err(during(Operation::Shell))
+        let read = async { self.shells()?.read(id, wait).await };
+        read.await.map_err(during(Operation::Shell))
     }
 
     async fn shell_write(&self, id: &ShellId, input: Option<Bytes>) -> Result<()> {
-        let written = match self.runner() {
-            Ok(runner) => runner.shell_write(id, input).await,
-            Err(error) => Err(error),
-        };
-        written.map_err(during(Operation::Shell))
+        let write = async { self.shells()?.write(id, input).await };
+        write.await.map_err(during(Operation::Shell))
     }
 
     async fn shell_kill(&self, id: &ShellId) -> Result<bool> {
-        let killed = match self.runner() {
-            Ok(runner) => runner.shell_kill(id).await,
-            Err(error) => Err(error),
-        };
-        killed.map_err(during(Operation::Shell))
+        let kill = async { self.shells()?.kill(id).await };
+        kill.await.map_err(during(Operation::Shell))
     }
 
     async fn shell_list(&self) -> Result<Vec<ShellInfo>> {
         let runner = self.runner().map_err(during(Operation::Shell))?;
-        Ok(runner.shell_list())
+        Ok(runner.shells().list())
     }
 }

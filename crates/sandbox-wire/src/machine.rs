@@ -74,12 +74,17 @@ pub trait Machine: fmt::Debug + Send + Sync + 'static {
     async fn is_alive(&self) -> Result<bool>;
 
     /// Places the agent in the started machine, unless it is already there, and
-    /// returns the program and its arguments.
+    /// returns the program and its arguments. By default there is none.
     ///
     /// # Errors
     ///
-    /// `Unavailable` if it cannot be placed.
-    async fn agent(&self) -> Result<Vec<String>>;
+    /// `Unsupported` if the machine takes no agent; `Unavailable` if it cannot be
+    /// placed.
+    async fn agent(&self) -> Result<Vec<String>> {
+        Err(Error::unsupported(
+            "this machine takes no agent; use it in the portable mode",
+        ))
+    }
 
     /// Starts a program in the started machine.
     ///
@@ -90,8 +95,10 @@ pub trait Machine: fmt::Debug + Send + Sync + 'static {
 
     /// Returns the reason why the machine no longer answers, if known: it was
     /// removed, it is paused, it ran out of memory. Called when a channel was
-    /// lost.
-    async fn diagnose(&self) -> Option<Error>;
+    /// lost. By default nothing is known.
+    async fn diagnose(&self) -> Option<Error> {
+        None
+    }
 }
 
 /// A program to start in a [`Machine`].

@@ -4,12 +4,11 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Waker};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
-use backend_core::ops::{Command, ExecuteOutcome, ShellId, ShellInfo, ShellOutput, StopMode};
+use backend_core::ops::{Command, ExecuteOutcome, ShellInfo, StopMode};
 use backend_core::{Containment, Error, EventStream, Result};
-use backend_run::panicked;
-use bytes::Bytes;
+use backend_run::{Shells, panicked};
 use tokio::sync::oneshot;
 
 use super::commands::Commands;
@@ -142,23 +141,8 @@ impl Runner {
         self.state.shells.start(task).await
     }
 
-    pub(crate) async fn shell_read(&self, id: &ShellId, wait: Duration) -> Result<ShellOutput> {
-        self.touch();
-        self.state.shells.read(id, wait).await
-    }
-
-    pub(crate) async fn shell_write(&self, id: &ShellId, input: Option<Bytes>) -> Result<()> {
-        self.touch();
-        self.state.shells.write(id, input).await
-    }
-
-    pub(crate) async fn shell_kill(&self, id: &ShellId) -> Result<bool> {
-        self.touch();
-        self.state.shells.kill(id).await
-    }
-
-    pub(crate) fn shell_list(&self) -> Vec<ShellInfo> {
-        self.state.shells.list()
+    pub(crate) fn shells(&self) -> &Shells {
+        &self.state.shells
     }
 }
 

@@ -22,7 +22,8 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
 use crate::fs::errno;
-use crate::fs::rooted::{Device, Location, Root, RootedFs, device_of};
+use crate::fs::rooted::{Location, RootedFs};
+use crate::fs::roots::{Device, Root, device_of};
 
 /// Retries after a concurrent change to the tree before giving up.
 pub(crate) const ATTEMPTS: usize = 16;

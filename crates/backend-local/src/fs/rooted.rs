@@ -6,32 +6,19 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use backend_core::ops::Links;
 use backend_core::{CommandPaths, Error, ErrorKind, Operation, Result, VPath};
-use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, StatxFlags};
-use rustix::io::Errno;
+use rustix::fs::OFlags;
 
 use crate::builder::{LocalBuilder, NameSpace, Resolution};
 use crate::fs::errno;
 use crate::fs::locks::Locks;
-
-/// File systems that never wait for a network or another process: ext, XFS,
-/// Btrfs, tmpfs, overlayfs, F2FS, bcachefs, ZFS, EROFS and SquashFS.
-const LOCAL_FILE_SYSTEMS: [u64; 10] = [
-    0xef53,
-    0x5846_5342,
-    0x9123_683e,
-    0x0102_1994,
-    0x794c_7630,
-    0xf2f5_2010,
-    0xca45_1a4e,
-    0x2fc1_2fc1,
-    0xe0f5_e1e2,
-    0x7371_7368,
-];
+use crate::fs::roots::{
+    Device, Root, about_directory, canonical, containing, device_of, host_path,
+    is_local_filesystem, kernel_confines, open_roots, spellings,
+};
 
 /// The error for a working directory given together with host names.
 const HOST_WORKING_DIR: &str = "a working directory can only be chosen with virtual names; with the host's names it is the root directory";
@@ -56,22 +43,6 @@ pub(crate) struct RootedFs {
     /// The size of the largest file that may be written.
     pub(crate) max_file_bytes: u64,
     pub(crate) locks: Locks,
-}
-
-/// A file system, by its major and minor device number.
-pub(crate) type Device = (u32, u32);
-
-/// An opened directory and everything beneath it.
-pub(crate) struct Root {
-    pub(crate) handle: OwnedFd,
-    /// The prefix of every [`VPath`] beneath this root.
-    base: String,
-    host: PathBuf,
-    /// Whether cached entries can be opened without blocking.
-    pub(crate) is_local: bool,
-    /// Whether this is the root of the file system: nothing lies outside it,
-    /// and `..` in it leads back to it.
-    pub(crate) everything: bool,
 }
 
 /// A host spelling of one of the directories.
@@ -363,137 +334,14 @@ impl RootedFs {
     }
 }
 
-/// Returns the canonical host path of a directory.
-fn canonical(given: &Path, create: bool) -> Result<PathBuf> {
-    if create {
-        std::fs::create_dir_all(given).map_err(from_io)?;
-    }
-    std::fs::canonicalize(given).map_err(from_io)
-}
-
-fn from_io(error: std::io::Error) -> Error {
-    match Errno::from_io_error(&error) {
-        Some(errno) => errno::error(errno),
-        None => Error::invalid_input("the directory's path is invalid").with_source(error),
-    }
-}
-
-/// Adds the directory's path to the error, unless host paths must stay hidden.
-fn about_directory(error: Error, given: &Path, shown: bool) -> Error {
-    let which = if shown {
-        backend_core::Quoted::new(&given.to_string_lossy()).to_string()
-    } else {
-        "the root directory".to_owned()
-    };
-    let message = match error.kind() {
-        ErrorKind::NotFound => {
-            format!("{which} does not exist; create it, or ask for it to be created")
-        }
-        ErrorKind::NotADirectory | ErrorKind::AlreadyExists => {
-            return Error::new(
-                ErrorKind::NotADirectory,
-                format!("{which} is not a directory; name one"),
-            );
-        }
-        _ => format!("{which} cannot be opened: {}", error.message()),
-    };
-    Error::new(error.kind(), message)
-}
-
-/// Opens the directories that do not lie inside another one.
-fn open_roots(directories: &[(&Path, PathBuf)], host_names: bool) -> Result<Vec<Root>> {
-    let mut roots: Vec<Root> = Vec::new();
-    for (given, host) in directories {
-        let inside = |other: &PathBuf| other != host && host.starts_with(other);
-        let known = roots.iter().any(|root| root.host == *host);
-        if known || directories.iter().any(|(_, other)| inside(other)) {
-            continue;
-        }
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let handle = rustix::fs::open(host, flags, Mode::empty())
-            .map_err(|error| about_directory(errno::error(error), given, host_names))?;
-        let base = if host_names {
-            host_path(host)?.as_str().trim_end_matches('/').to_owned()
-        } else {
-            String::new()
-        };
-        let is_local = is_local_filesystem(&handle);
-        let everything = host.parent().is_none();
-        roots.push(Root {
-            handle,
-            base,
-            host: host.clone(),
-            is_local,
-            everything,
-        });
-    }
-    Ok(roots)
-}
-
-fn is_local_filesystem(directory: &OwnedFd) -> bool {
-    rustix::fs::fstatfs(directory)
-        .is_ok_and(|found| LOCAL_FILE_SYSTEMS.contains(&(found.f_type as u64)))
-}
-
-/// Returns the device of a directory's file system without querying that file
-/// system.
-pub(crate) fn device_of(directory: &OwnedFd) -> Option<Device> {
-    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
-    let found = rustix::fs::statx(directory, "", flags, StatxFlags::TYPE).ok()?;
-    Some((found.stx_dev_major, found.stx_dev_minor))
-}
-
-/// Returns the root that contains a directory, and the path beneath it.
-fn containing(roots: &[Root], host: &Path) -> Option<(usize, PathBuf)> {
-    roots.iter().enumerate().find_map(|(index, root)| {
-        let beneath = host.strip_prefix(&root.host).ok()?;
-        Some((index, beneath.to_owned()))
-    })
-}
-
-/// Returns the host spellings of a directory: the canonical one, and the one
-/// that was given.
-fn spellings(given: &Path, canonical: &Path) -> Vec<PathBuf> {
-    let mut spellings = vec![canonical.to_owned()];
-    let up = |part| part == std::path::Component::ParentDir;
-    if let Ok(given) = std::path::absolute(given)
-        && given != canonical
-        && !given.components().any(up)
-    {
-        spellings.push(given.components().collect());
-    }
-    spellings
-}
-
-/// Converts a host path to the path that callers use.
-fn host_path(host: &Path) -> Result<VPath> {
-    let Some(text) = host.to_str() else {
-        return Err(Error::new(
-            ErrorKind::Config,
-            "a directory whose path is not UTF-8 cannot be shown by its path; use virtual names",
-        ));
-    };
-    VPath::parse(text).map_err(|error| {
-        let message = format!("a directory of the backend has no path: {error}; use virtual names");
-        Error::new(ErrorKind::Config, message)
-    })
-}
-
-/// Whether `openat2` works here. An old kernel lacks it, and a seccomp filter
-/// may forbid it.
-fn kernel_confines(roots: &[Root]) -> bool {
-    roots.iter().all(|root| {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let confined = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-        rustix::fs::openat2(&root.handle, ".", flags, Mode::empty(), confined).is_ok()
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use crate::LocalBackend;
+    use std::os::fd::OwnedFd;
+
+    use rustix::fs::Mode;
 
     use super::*;
+    use crate::LocalBackend;
 
     /// Checks that cached entries are served at once on a file system that is
     /// mounted on the working directory.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use backend_core::ops::StopMode;
-use backend_core::{Error, Result, VPath};
+use backend_core::{Result, VPath};
 use tokio::io::DuplexStream;
 
 use super::{Machine, Process, Spawn};
@@ -85,9 +85,5 @@ impl Machine for FakeMachine {
     async fn spawn(&self, program: Spawn) -> Result<Process> {
         self.spawned.fetch_add(1, Ordering::SeqCst);
         Ok((self.start)(program))
-    }
-
-    async fn diagnose(&self) -> Option<Error> {
-        None
     }
 }

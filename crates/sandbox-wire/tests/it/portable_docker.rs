@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 use backend_core::ops::StopMode;
-use backend_core::{Backend, BackendExt as _, Error, Result, VPath};
+use backend_core::{Backend, BackendExt as _, Result, VPath};
 use backend_testkit::{CaseResult, Fixture, Need, check, run_all};
 use sandbox_wire::{Machine, PortableSandbox, Process, Spawn};
 
@@ -98,10 +98,6 @@ impl Machine for Container {
         Ok(self.alive.load(Ordering::SeqCst))
     }
 
-    async fn agent(&self) -> Result<Vec<String>> {
-        Err(Error::unsupported("there is no agent here"))
-    }
-
     async fn spawn(&self, program: Spawn) -> Result<Process> {
         let directory = program.directory.unwrap_or_else(|| self.working_dir());
         let mut command = tokio::process::Command::new("docker");
@@ -114,10 +110,6 @@ impl Machine for Container {
         }
         command.arg(&self.id).args(&program.argv);
         pipes::start(command, program.stdin)
-    }
-
-    async fn diagnose(&self) -> Option<Error> {
-        None
     }
 }
 

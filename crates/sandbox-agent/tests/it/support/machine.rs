@@ -232,8 +232,4 @@ impl Machine for HostMachine {
             Way::Socket => self.with_a_socket(command),
         })
     }
-
-    async fn diagnose(&self) -> Option<Error> {
-        None
-    }
 }

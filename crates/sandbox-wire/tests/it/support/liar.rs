@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use async_trait::async_trait;
 use backend_core::ops::StopMode;
-use backend_core::{Error, Result, VPath};
+use backend_core::{Result, VPath};
 use bytes::Bytes;
 use futures::future::FutureExt as _;
 use futures::stream::{self, BoxStream, StreamExt as _};
@@ -97,10 +97,6 @@ impl Machine for Liar {
         Ok(false)
     }
 
-    async fn agent(&self) -> Result<Vec<String>> {
-        Err(Error::unsupported("there is no agent here"))
-    }
-
     async fn spawn(&self, program: Spawn) -> Result<Process> {
         let lie = self.0;
         if let Lie::NoShell = lie {
@@ -141,9 +137,5 @@ impl Machine for Liar {
             output,
             async { Ok(0) }.boxed(),
         ))
-    }
-
-    async fn diagnose(&self) -> Option<Error> {
-        None
     }
 }

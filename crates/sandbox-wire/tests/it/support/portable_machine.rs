@@ -104,10 +104,6 @@ impl Machine for HostMachine {
         Ok(self.alive.load(Ordering::SeqCst))
     }
 
-    async fn agent(&self) -> Result<Vec<String>> {
-        Err(Error::unsupported("there is no agent here"))
-    }
-
     async fn spawn(&self, program: Spawn) -> Result<Process> {
         self.spawned.fetch_add(1, Ordering::SeqCst);
         let directory = program.directory.unwrap_or_else(|| self.working_dir());
@@ -129,9 +125,5 @@ impl Machine for HostMachine {
             command.uid(user).gid(user);
         }
         pipes::start(command, program.stdin)
-    }
-
-    async fn diagnose(&self) -> Option<Error> {
-        None
     }
 }
