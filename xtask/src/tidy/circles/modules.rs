@@ -23,6 +23,8 @@ pub(super) struct Modules {
     modules: BTreeMap<Path, Module>,
     /// The modules that are compiled for tests only.
     for_tests: BTreeSet<Path>,
+    /// The full paths of macros, which other files use as items of the crate itself.
+    macros: BTreeMap<String, Path>,
 }
 
 #[derive(Debug)]
@@ -104,8 +106,9 @@ impl Modules {
             (at, rest) = (inner, after);
         }
         let module = self.modules.get(&at)?;
+        let of_crate = |name: &String| self.macros.get(name).filter(|_| at.is_empty());
         if let [name, after @ ..] = rest
-            && let Some(import) = module.imports.get(name)
+            && let Some(import) = module.imports.get(name).or_else(|| of_crate(name))
             && n_re_exports > 0
             && let Some(defined) =
                 self.resolve(&at, &[&import[..], after].concat(), n_re_exports - 1)
@@ -147,6 +150,18 @@ impl Modules {
                     let file = self.modules.get(at).map(|module| module.file.clone());
                     self.open(inner.clone(), &file.unwrap_or_default());
                     self.scan(&inner, body);
+                    after
+                }
+                // Another file names it when it uses the macro.
+                [Token::Sign('$'), Token::Word(first), after @ ..] => path_at(first, after).1,
+                [
+                    Token::Word(word),
+                    Token::Sign('!'),
+                    Token::Word(name),
+                    after @ ..,
+                ] if word == "macro_rules" => {
+                    let path = [&["crate".to_owned()][..], at, &[name.clone()]].concat();
+                    self.macros.insert(name.clone(), path);
                     after
                 }
                 // The scope of an item is no use of it.

@@ -83,6 +83,16 @@ fn a_name_that_leads_back_to_itself_ends() {
 }
 
 #[test]
+fn a_macro_is_used_where_it_is_defined() {
+    let files = [
+        ("lib.rs", "mod a; mod b;"),
+        ("a.rs", "macro_rules! m { () => {} }\nuse crate::b::B;"),
+        ("b.rs", "fn f() { crate::m!() }"),
+    ];
+    assert_eq!(found(&files), ["a.rs -> b.rs (B) -> a.rs (m)"]);
+}
+
+#[test]
 fn modules_inside_a_file_belong_to_it() {
     let files = [
         (
@@ -105,6 +115,7 @@ fn only_code_outside_tests_counts() {
         "#[cfg(all(test, unix))]\n#[allow(unused)]\npub(crate) fn f(a: crate::a::A) {}",
         "struct B { #[cfg(test)] a: crate::a::A, b: u8 }",
         "impl B { fn f() -> impl Sized + use<> { std::a::A } }",
+        "macro_rules! b { () => { $crate::a::A } }",
     ] {
         assert_eq!(found(&[used, ("b.rs", text)]), [""; 0], "{text}");
     }
@@ -112,7 +123,6 @@ fn only_code_outside_tests_counts() {
         "#[cfg(any(test, unix))]\nfn f(a: crate::a::A) {}",
         "#[cfg(test)]\nfn f<A, B>(a: A) {}\nfn g() { vec![crate::a::A] }",
         "struct B { #[cfg(test)] a: u8, b: crate::a::A }",
-        "macro_rules! b { () => { $crate::a::A } }",
     ] {
         assert_eq!(found(&[used, ("b.rs", text)]).len(), 1, "{text}");
     }
