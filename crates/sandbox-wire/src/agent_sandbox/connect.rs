@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 use crate::agent_sandbox::AgentOptions;
-use crate::agent_sandbox::output::{AgentOutput, Messages};
+use crate::agent_sandbox::output::{Messages, channel_bytes};
 use crate::channel::{Channel, ChannelError, ChannelSetup, start};
 use crate::handshake::{ClientHello, greet_agent};
 use crate::machine::{Machine, Spawn};
@@ -36,7 +36,7 @@ pub(super) async fn connect<M: Machine>(
         return Err(Error::internal(text));
     };
     let messages = Messages::default();
-    let output = AgentOutput::new(process.output, messages.clone());
+    let output = channel_bytes(process.output, messages.clone());
     let mut socket = Socket::new(output, stdin);
     let received = socket.received();
     let hello = ClientHello {

@@ -1,16 +1,15 @@
 //! The output of an agent's process: standard output is the channel, standard
 //! error goes to the log.
 
+use std::future;
 use std::io;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, ready};
 
 use backend_core::Result;
-use bytes::{Buf as _, Bytes};
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
-use tokio::io::{AsyncRead, ReadBuf};
+use tokio::io::AsyncRead;
+use tokio_util::io::StreamReader;
 
 use crate::machine::OutputChunk;
 
@@ -19,42 +18,23 @@ const LOGGED: usize = 64 * 1024;
 /// Bytes of an agent's last message that are kept for errors.
 const KEPT: usize = 150;
 
-/// The channel's bytes, extracted from the process's output.
-pub(super) struct AgentOutput {
+/// Returns the bytes of the channel from a process's output, and hands its
+/// messages over.
+pub(super) fn channel_bytes(
     pieces: BoxStream<'static, Result<OutputChunk>>,
-    rest: Bytes,
     messages: Messages,
-}
-
-impl AgentOutput {
-    pub(super) fn new(pieces: BoxStream<'static, Result<OutputChunk>>, messages: Messages) -> Self {
-        Self {
-            pieces,
-            rest: Bytes::new(),
-            messages,
-        }
-    }
-}
-
-impl AsyncRead for AgentOutput {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        while self.rest.is_empty() {
-            match ready!(self.pieces.poll_next_unpin(cx)) {
-                Some(Ok(OutputChunk::Stdout(bytes))) => self.rest = bytes,
-                Some(Ok(OutputChunk::Stderr(bytes))) => self.messages.add(&bytes),
-                Some(Err(error)) => return Poll::Ready(Err(io::Error::other(error))),
-                None => return Poll::Ready(Ok(())),
+) -> impl AsyncRead + Send + Unpin + 'static {
+    let bytes = pieces.filter_map(move |piece| {
+        future::ready(match piece {
+            Ok(OutputChunk::Stdout(bytes)) => Some(Ok(bytes)),
+            Ok(OutputChunk::Stderr(bytes)) => {
+                messages.add(&bytes);
+                None
             }
-        }
-        let length = self.rest.len().min(buffer.remaining());
-        buffer.put_slice(self.rest.get(..length).unwrap_or_default());
-        self.rest.advance(length);
-        Poll::Ready(Ok(()))
-    }
+            Err(error) => Some(Err(io::Error::other(error))),
+        })
+    });
+    StreamReader::new(bytes)
 }
 
 /// An agent's messages on standard error.
