@@ -125,14 +125,8 @@ impl Install {
             command.args(["--config", setting]);
         }
         command
-            .args([
-                "--locked",
-                "--no-track",
-                "--profile",
-                "agent",
-                "--target",
-                &target,
-            ])
+            .args(["--locked", "--no-track", "--profile", "agent"])
+            .args(["--target", &target])
             .arg("--root")
             .arg(directory)
             .arg("--target-dir")

@@ -148,12 +148,10 @@ fn suggestion(name: &str, prefix: &str, known: impl Iterator<Item = String>) -> 
     // A key may also be in the wrong table.
     let similarity = |known: &str| {
         let known = known.strip_prefix(prefix).unwrap_or(known);
-        let last = |key: &str| key.rsplit('.').next().map(str::to_owned);
-        let whole = strsim::jaro_winkler(name, known);
-        match (last(name), last(known)) {
-            (Some(one), Some(two)) => whole.max(strsim::jaro_winkler(&one, &two) - 0.01),
-            _ => whole,
-        }
+        let (_, last) = name.rsplit_once('.').unwrap_or(("", name));
+        let (_, last_known) = known.rsplit_once('.').unwrap_or(("", known));
+        let of_last = strsim::jaro_winkler(last, last_known) - 0.01;
+        strsim::jaro_winkler(name, known).max(of_last)
     };
     let scored = known.map(|known| (similarity(&known), known));
     let best = scored.max_by(|one, two| one.0.total_cmp(&two.0));

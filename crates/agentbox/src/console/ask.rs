@@ -213,6 +213,11 @@ impl Approver for NoTerminal {
 mod tests {
     use super::*;
 
+    const PLAIN: Screen = Screen {
+        terminal: true,
+        colour: false,
+    };
+
     #[test]
     fn answers() {
         assert_eq!(read("y\n"), Some(Answer::yes()));
@@ -263,11 +268,7 @@ mod tests {
 
     #[test]
     fn no_part_of_a_long_line_passes_for_a_question() {
-        let screen = Screen {
-            terminal: true,
-            colour: false,
-        };
-        let width = screen.width().unwrap();
+        let width = PLAIN.width().unwrap();
         // The terminal would wrap the line before text that looks like the question's
         // end.
         let filler = |before: usize| " ".repeat(width - before);
@@ -278,7 +279,7 @@ mod tests {
             Effect::command(line),
             Effect::command(format!("true{}rm -rf b", filler("Run true".len()))),
         ] {
-            let text = question_text(&Question::new("s", Vec::new()).effect(effect), screen);
+            let text = question_text(&Question::new("s", Vec::new()).effect(effect), PLAIN);
             for forged in ["--- a small", "Allow it?", "rm -rf b"] {
                 assert!(!text.lines().any(|line| line.starts_with(forged)), "{text}");
             }
@@ -289,15 +290,11 @@ mod tests {
 
     #[test]
     fn what_is_not_shown_is_said_last() {
-        let screen = Screen {
-            terminal: true,
-            colour: false,
-        };
         let long: String = (0..5_000).map(|n| format!("line {n}\n")).collect();
         let question = Question::new("s", Vec::new());
         let text = question_text(
             &question.effect(Effect::write("/a", None, long.as_bytes())),
-            screen,
+            PLAIN,
         );
         let last = text.lines().last().unwrap();
         assert!(
@@ -308,15 +305,11 @@ mod tests {
 
     #[test]
     fn questions_say_everything_once() {
-        let screen = Screen {
-            terminal: true,
-            colour: false,
-        };
         let ask = |line: &str| {
             let asked = Asked::new(Op::Execute, Target::Command(line.into()));
             let reason = format!("{asked}: a rule");
             let question = Question::new("s", vec![asked]).effect(Effect::command(line));
-            question_text(&question.reason(reason), screen)
+            question_text(&question.reason(reason), PLAIN)
         };
         assert_eq!(ask("ls -la"), "Run ls -la\nbecause: a rule");
         // The part that does not fit into the first line follows.

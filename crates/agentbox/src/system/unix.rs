@@ -30,11 +30,9 @@ impl StopSignals {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
-            hangup: if to_hangup {
-                Some(signal(SignalKind::hangup())?)
-            } else {
-                None
-            },
+            hangup: to_hangup
+                .then(|| signal(SignalKind::hangup()))
+                .transpose()?,
         })
     }
 
