@@ -48,8 +48,7 @@ pub(crate) struct SupervisorClient {
     next: AtomicU64,
     marker: String,
     since: u64,
-    dead: AtomicBool,
-    /// Whether this side closed the connection.
+    /// Whether the connection is closed, or lost.
     closed: AtomicBool,
     /// Becomes `true` when the supervisor's process has exited.
     gone: watch::Sender<bool>,
@@ -102,7 +101,6 @@ impl SupervisorClient {
             next: AtomicU64::new(1),
             marker,
             since,
-            dead: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             gone: watch::channel(false).0,
         });
@@ -200,8 +198,7 @@ impl SupervisorClient {
                 let _ = listener.to.send(reply);
             }
         }
-        let lost = !self.closed.load(Ordering::SeqCst);
-        self.dead.store(true, Ordering::SeqCst);
+        let lost = !self.closed.swap(true, Ordering::SeqCst);
         self.close();
         if lost {
             self.end_from_outside().await;
@@ -229,7 +226,7 @@ impl SupervisorClient {
 
     /// Whether it can accept commands.
     pub(crate) fn is_alive(&self) -> bool {
-        !self.dead.load(Ordering::SeqCst) && !self.closed.load(Ordering::SeqCst)
+        !self.closed.load(Ordering::SeqCst)
     }
 
     /// Closes the connection: the supervisor kills everything it started and
