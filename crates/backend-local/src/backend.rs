@@ -17,9 +17,10 @@ use bytes::{Bytes, BytesMut};
 use futures_util::stream::{BoxStream, StreamExt as _};
 
 use crate::builder::LocalBuilder;
+use crate::cancel::CancelFlag;
 use crate::engine;
 use crate::exec::Runner;
-use crate::fs::{CancelFlag, PendingWrite, RootedFs};
+use crate::fs::{PendingWrite, RootedFs};
 use crate::search::{self, ReadAbove, SearchRoot};
 
 /// The backend's name in messages.

@@ -11,7 +11,6 @@
 //! inside, cannot read cached files without a hop to another thread
 //! (`RESOLVE_CACHED`, 1.5 µs), and cannot rename without replacing.
 
-mod cancel;
 mod copy;
 mod cursor;
 mod delete;
@@ -28,7 +27,6 @@ mod temp_file;
 mod trace;
 mod write;
 
-pub(crate) use cancel::CancelFlag;
 pub(crate) use list::{LIST, entry};
 pub(crate) use read::READ;
 pub(crate) use resolve::open_at;

@@ -11,6 +11,8 @@ mod backend;
 #[cfg(target_os = "linux")]
 mod builder;
 #[cfg(target_os = "linux")]
+mod cancel;
+#[cfg(target_os = "linux")]
 mod engine;
 #[cfg(target_os = "linux")]
 mod exec;

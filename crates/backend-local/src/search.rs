@@ -3,12 +3,12 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use backend_core::ops::{GlobQuery, GlobResult, GrepQuery, GrepResult, Skipped};
 use backend_core::search::{GlobCollector, GrepCollector, SkipReason};
 use backend_core::{Error, Result, VPath};
 
+use crate::cancel::CancelFlag;
 use crate::engine;
 
 mod content;
@@ -44,8 +44,8 @@ pub(crate) async fn glob(
     query: GlobQuery,
     above: Arc<ReadAbove>,
 ) -> Result<GlobResult> {
-    let call = Call::default();
-    let stop = call.0.clone();
+    let stop = CancelFlag::default();
+    let _call = stop.guard();
     engine::blocking(move || {
         let options = query.compile()?;
         let SearchRoot::Directory(directory, path) = open()? else {
@@ -69,8 +69,8 @@ pub(crate) async fn grep(
     query: GrepQuery,
     above: Arc<ReadAbove>,
 ) -> Result<GrepResult> {
-    let call = Call::default();
-    let stop = call.0.clone();
+    let stop = CancelFlag::default();
+    let _call = stop.guard();
     engine::blocking(move || {
         let (options, grep) = query.compile()?;
         let mut found = GrepCollector::new(&query);
@@ -92,30 +92,6 @@ pub(crate) async fn grep(
         }
     })
     .await
-}
-
-/// Tells the threads of one search to stop. Clones share the flag.
-#[derive(Debug, Clone, Default)]
-struct Stop(Arc<AtomicBool>);
-
-impl Stop {
-    fn set(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-/// Held by the call. Dropping it stops the search.
-#[derive(Default)]
-struct Call(Stop);
-
-impl Drop for Call {
-    fn drop(&mut self) {
-        self.0.set();
-    }
 }
 
 #[cfg(test)]

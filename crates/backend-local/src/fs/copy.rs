@@ -11,7 +11,7 @@ use backend_core::{Error, ErrorKind, Quoted, Result, VPath};
 use rustix::fs::{FileType, Mode, OFlags, SeekFrom, Stat, Timespec, Timestamps};
 use rustix::io::{Errno, retry_on_intr};
 
-use crate::fs::cancel::CancelFlag;
+use crate::cancel::CancelFlag;
 use crate::fs::cursor::{Cursor, identity, lies_in};
 use crate::fs::errno;
 use crate::fs::list::{LIST, each_name, entry, is_temporary};

@@ -9,7 +9,7 @@ use backend_core::{Error, ErrorKind, Result, VPath};
 use rustix::fs::{AtFlags, FileType, OFlags, Stat};
 use rustix::io::Errno;
 
-use crate::fs::cancel::CancelFlag;
+use crate::cancel::CancelFlag;
 use crate::fs::cursor::{Cursor, lies_in};
 use crate::fs::errno;
 use crate::fs::list::{LIST, each_name};

@@ -13,7 +13,7 @@ use backend_core::{ErrorKind, Result, VPath};
 use rustix::fs::{AtFlags, FileType, OFlags, RawDir, Stat};
 use rustix::io::Errno;
 
-use crate::fs::cancel::CancelFlag;
+use crate::cancel::CancelFlag;
 use crate::fs::errno;
 use crate::fs::read::size_of;
 use crate::fs::resolve::{ENTRY, kind_of, stat_at};

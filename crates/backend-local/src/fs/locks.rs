@@ -23,7 +23,7 @@ pub(crate) struct Locks {
 
 /// A guard for the paths it was created for.
 #[must_use]
-pub(crate) struct Held<'l> {
+pub(crate) struct PathGuard<'l> {
     _guards: Vec<MutexGuard<'l, ()>>,
 }
 
@@ -43,7 +43,7 @@ impl Locks {
     /// # Errors
     ///
     /// Any error of the kernel for a directory.
-    pub(crate) fn hold(&self, places: &[(impl AsFd, &OsStr)]) -> Result<Held<'_>> {
+    pub(crate) fn hold(&self, places: &[(impl AsFd, &OsStr)]) -> Result<PathGuard<'_>> {
         let mut wanted = Vec::with_capacity(places.len());
         for (directory, name) in places {
             let directory = fstat(directory).map_err(errno::error)?;
@@ -58,7 +58,7 @@ impl Locks {
             .filter_map(|index| self.shards.get(index));
         // No data is kept under a lock that a panic could leave inconsistent.
         let guards = shards.map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner));
-        Ok(Held {
+        Ok(PathGuard {
             _guards: guards.collect(),
         })
     }

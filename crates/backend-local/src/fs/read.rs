@@ -16,7 +16,7 @@ use rustix::buffer::spare_capacity;
 use rustix::fs::{FileType, OFlags, SeekFrom, Stat};
 use rustix::io::{Errno, ReadWriteFlags, retry_on_intr};
 
-use crate::fs::cancel::CancelFlag;
+use crate::cancel::CancelFlag;
 use crate::fs::errno;
 use crate::fs::resolve::kind_of;
 use crate::fs::rooted::RootedFs;

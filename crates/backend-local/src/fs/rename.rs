@@ -9,7 +9,7 @@ use backend_core::{Error, Result, VPath};
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use crate::fs::cancel::CancelFlag;
+use crate::cancel::CancelFlag;
 use crate::fs::copy::{Endpoints, Job, check_inside, into_itself};
 use crate::fs::delete::{delete_tree, own_name};
 use crate::fs::errno;

@@ -7,7 +7,7 @@ use backend_core::limits::IGNORE_FILE_BYTES;
 use backend_core::ops::Links;
 use backend_core::{Result, VPath};
 
-use crate::fs::cancel::CancelFlag;
+use crate::cancel::CancelFlag;
 use crate::fs::errno;
 use crate::fs::read::{READ, read_all, regular};
 use crate::fs::resolve::{LastLink, is_directory};

@@ -17,7 +17,7 @@ use backend_core::{Edit, Error, ErrorKind, Result, VPath};
 use rustix::fs::{Mode, OFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
-use crate::fs::cancel::CancelFlag;
+use crate::cancel::CancelFlag;
 use crate::fs::errno;
 use crate::fs::read::{BLOCK_BYTES, READ, hole_at, read_all, regular, size_of};
 use crate::fs::resolve::{DIRECTORY, LastLink, ResolvedEntry, is_directory, open_at, stat_at};

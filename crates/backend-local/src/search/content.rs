@@ -10,10 +10,10 @@ use backend_core::search::{Grep, GrepCollector, GrepWorker, SkipReason};
 use backend_core::{Result, VPath};
 use rustix::io::Errno;
 
-use super::Stop;
 use super::handles::{about_entry, open_file, stat_regular};
 use super::pipeline::Task;
 use super::walker::Candidate;
+use crate::cancel::CancelFlag;
 
 /// Files up to this size are read whole and searched at once, larger ones while
 /// they are read.
@@ -46,7 +46,7 @@ impl Task for GrepTask {
         &self,
         worker: &mut Contents<'_>,
         file: Candidate,
-        stop: &Stop,
+        stop: &CancelFlag,
     ) -> Result<Option<Self::Found>> {
         let searched = match open_file(&file.directory, file.name()) {
             Ok(handle) => worker.search(&file.path, &handle, stop),
@@ -97,7 +97,7 @@ impl<'g> Contents<'g> {
         &mut self,
         path: &VPath,
         file: &OwnedFd,
-        stop: &Stop,
+        stop: &CancelFlag,
     ) -> Result<FileMatches, SkipReason> {
         let unreadable = |error: Errno| SkipReason::Unreadable(error.into());
         let stat = stat_regular(file).map_err(unreadable)?;
@@ -171,7 +171,7 @@ impl Pace {
 /// Reads a file. The file appears to end when `stop` is set.
 struct Reading<'a> {
     file: BorrowedFd<'a>,
-    stop: &'a Stop,
+    stop: &'a CancelFlag,
     pace: &'a mut Pace,
 }
 

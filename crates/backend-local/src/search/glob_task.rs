@@ -8,10 +8,10 @@ use backend_core::search::GlobCollector;
 use rustix::fs::{AtFlags, FileType, statat};
 use rustix::io::Errno;
 
-use super::Stop;
 use super::handles::about_entry;
 use super::pipeline::Task;
 use super::walker::Candidate;
+use crate::cancel::CancelFlag;
 use crate::fs::entry;
 
 /// Fills in an [`Entry`].
@@ -25,7 +25,7 @@ impl Task for GlobTask {
 
     fn worker(&self) {}
 
-    fn examine(&self, (): &mut (), file: Candidate, _: &Stop) -> Result<Option<Entry>> {
+    fn examine(&self, (): &mut (), file: Candidate, _: &CancelFlag) -> Result<Option<Entry>> {
         match statat(&*file.directory, file.name(), AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
                 Ok(Some(entry(file.path, &stat)))

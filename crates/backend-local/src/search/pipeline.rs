@@ -23,8 +23,8 @@ use std::time::{Duration, Instant};
 use backend_core::ops::Skipped;
 use backend_core::{Error, ErrorKind, Result};
 
-use super::Stop;
 use super::walker::{Candidate, Walker};
+use crate::cancel::CancelFlag;
 use crate::engine;
 
 /// The number of threads for one search, and of helper threads for all searches
@@ -58,7 +58,7 @@ pub(super) trait Task: Send + Sync + 'static {
         &self,
         worker: &mut Self::Worker<'_>,
         file: Candidate,
-        stop: &Stop,
+        stop: &CancelFlag,
     ) -> Result<Option<Self::Found>>;
 
     /// Returns the approximate size of a result in bytes.
@@ -74,7 +74,7 @@ pub(super) fn run<T: Task>(
     task: T,
     collector: T::Collector,
     walker: Walker,
-    stop: Stop,
+    stop: CancelFlag,
 ) -> Result<(T::Collector, Skipped)> {
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
     run_on(threads.min(THREADS), task, collector, walker, stop)
@@ -85,7 +85,7 @@ fn run_on<T: Task>(
     task: T,
     collector: T::Collector,
     walker: Walker,
-    stop: Stop,
+    stop: CancelFlag,
 ) -> Result<(T::Collector, Skipped)> {
     let pipeline = Arc::new(Pipeline {
         task,
@@ -126,7 +126,7 @@ struct Pipeline<T: Task> {
     merge: Mutex<Merge<T>>,
     /// Notified whenever a batch was collected or a thread left.
     moved: Condvar,
-    stop: Stop,
+    stop: CancelFlag,
 }
 
 /// The results of a batch, each with the entries skipped by then.
@@ -152,7 +152,7 @@ struct Merge<T: Task> {
 }
 
 impl<T: Task> Merge<T> {
-    fn collect(&mut self, findings: Findings<T>, stop: &Stop) {
+    fn collect(&mut self, findings: Findings<T>, stop: &CancelFlag) {
         let Some(collector) = self.collector.as_mut().filter(|_| self.full.is_none()) else {
             return;
         };
@@ -169,7 +169,7 @@ impl<T: Task> Merge<T> {
         self.waiting.remove(&self.next)
     }
 
-    fn fail(&mut self, error: Error, stop: &Stop) {
+    fn fail(&mut self, error: Error, stop: &CancelFlag) {
         self.error.get_or_insert(error);
         stop.set();
     }

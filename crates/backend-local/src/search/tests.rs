@@ -393,7 +393,7 @@ fn swapped_directory_does_not_lead_outside() {
     }
     let (real, link) = (root.path().join("a"), root.path().join("b"));
     symlink(outside.path(), &link).unwrap();
-    let stop = Stop::default();
+    let stop = CancelFlag::default();
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !stop.is_set() {

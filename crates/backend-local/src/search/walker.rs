@@ -12,8 +12,9 @@ use backend_core::{Result, VPath};
 use rustix::fs::{AtFlags, FileType, RawDir, statat};
 use rustix::io::Errno;
 
+use super::ReadAbove;
 use super::handles::{about_entry, failed, open_directory, open_file, read_full, stat_regular};
-use super::{ReadAbove, Stop};
+use crate::cancel::CancelFlag;
 
 /// Bytes of directory entries read at once.
 const LISTING_BYTES: usize = 32 * 1024;
@@ -82,7 +83,7 @@ impl Walker {
 
     /// Returns the next files, at most `most`. Returns `None` at the end, or if
     /// `stop` is set.
-    pub(super) fn next_batch(&mut self, most: usize, stop: &Stop) -> Result<Option<Batch>> {
+    pub(super) fn next_batch(&mut self, most: usize, stop: &CancelFlag) -> Result<Option<Batch>> {
         let mut files: Vec<(Skipped, Candidate)> = Vec::with_capacity(most);
         let mut directories = 0;
         while files.len() < most && directories < BATCH_DIRECTORIES {
@@ -132,7 +133,11 @@ impl Walker {
 
     /// Handles the walk's request to enter a directory. This is the start if
     /// `opened` is `None`.
-    fn enter(&mut self, opened: Option<rustix::io::Result<OwnedFd>>, stop: &Stop) -> Result<()> {
+    fn enter(
+        &mut self,
+        opened: Option<rustix::io::Result<OwnedFd>>,
+        stop: &CancelFlag,
+    ) -> Result<()> {
         let is_start = opened.is_none();
         let start = || self.start.take().ok_or(Errno::BADF);
         let listed = opened.unwrap_or_else(start).and_then(|directory| {
@@ -161,7 +166,7 @@ impl Walker {
 fn list(
     directory: &OwnedFd,
     buffer: &mut [MaybeUninit<u8>],
-    stop: &Stop,
+    stop: &CancelFlag,
 ) -> rustix::io::Result<(Vec<Child<()>>, u64)> {
     let mut children = Vec::new();
     let mut not_utf8 = 0;

@@ -32,7 +32,7 @@ fn walker(root: &TempDir) -> Walker {
 /// Calls the closure with the number of each file.
 struct Script<F>(F);
 
-impl<F: Fn(usize, &Stop) -> Result<()> + Send + Sync + 'static> Task for Script<F> {
+impl<F: Fn(usize, &CancelFlag) -> Result<()> + Send + Sync + 'static> Task for Script<F> {
     const BATCH: usize = 4;
     type Worker<'a> = ();
     type Found = usize;
@@ -40,7 +40,7 @@ impl<F: Fn(usize, &Stop) -> Result<()> + Send + Sync + 'static> Task for Script<
 
     fn worker(&self) {}
 
-    fn examine(&self, (): &mut (), file: Candidate, stop: &Stop) -> Result<Option<usize>> {
+    fn examine(&self, (): &mut (), file: Candidate, stop: &CancelFlag) -> Result<Option<usize>> {
         let number = |(directory, name): (&str, &str)| {
             4 * directory.parse::<usize>().unwrap() + name.parse::<usize>().unwrap()
         };
@@ -64,7 +64,7 @@ impl<F: Fn(usize, &Stop) -> Result<()> + Send + Sync + 'static> Task for Script<
 
 fn run_script(
     most: usize,
-    script: impl Fn(usize, &Stop) -> Result<()> + Send + Sync + 'static,
+    script: impl Fn(usize, &CancelFlag) -> Result<()> + Send + Sync + 'static,
 ) -> Result<Vec<usize>> {
     let root = many_files();
     let walker = walker(&root);
@@ -74,7 +74,7 @@ fn run_script(
             Script(script),
             (most, Vec::new()),
             walker,
-            Stop::default(),
+            CancelFlag::default(),
         )
     }));
     found.map(|((_, found), _)| found)
@@ -173,13 +173,20 @@ fn few_handles_are_open() {
     let beneath = root.path().to_owned();
     let most = Arc::new(AtomicUsize::new(0));
     let seen = Arc::clone(&most);
-    let script = Script(move |number, _: &Stop| {
+    let script = Script(move |number, _: &CancelFlag| {
         if number % 64 == 0 {
             seen.fetch_max(open_beneath(&beneath), Ordering::Relaxed);
         }
         Ok(())
     });
-    let ((_, found), _) = run_on(4, script, (5_000, Vec::new()), walker, Stop::default()).unwrap();
+    let ((_, found), _) = run_on(
+        4,
+        script,
+        (5_000, Vec::new()),
+        walker,
+        CancelFlag::default(),
+    )
+    .unwrap();
     assert_eq!(found.len(), 1_000);
     let most = most.load(Ordering::Relaxed);
     // Four threads with the directories of one batch each, and the path down.

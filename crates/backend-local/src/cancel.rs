@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use backend_core::{Error, ErrorKind, Result};
 
-/// The cancellation state of the call that started an operation.
+/// The cancellation state of the call that started an operation. Clones share
+/// it.
 ///
 /// A read checks between blocks whether the call has been dropped, because a
 /// file may claim to have 2^63 bytes. A change checks while it holds the lock
@@ -17,12 +18,22 @@ pub(crate) struct CancelFlag(Arc<AtomicBool>);
 
 /// Held by the call. Dropping it cancels the operation.
 #[derive(Debug)]
-pub(crate) struct CancelOnDrop(Arc<AtomicBool>);
+pub(crate) struct CancelOnDrop(CancelFlag);
 
 impl CancelFlag {
     /// Returns the guard that the call must hold.
     pub(crate) fn guard(&self) -> CancelOnDrop {
-        CancelOnDrop(Arc::clone(&self.0))
+        CancelOnDrop(self.clone())
+    }
+
+    /// Cancels the operation.
+    pub(crate) fn set(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether the operation is to stop.
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
     }
 
     /// Stops the operation if its call was dropped.
@@ -31,7 +42,7 @@ impl CancelFlag {
     ///
     /// `Cancelled`. No caller is left to see it.
     pub(crate) fn check(&self) -> Result<()> {
-        if self.0.load(Ordering::SeqCst) {
+        if self.is_set() {
             Err(Error::new(ErrorKind::Cancelled, "the call was dropped"))
         } else {
             Ok(())
@@ -41,6 +52,6 @@ impl CancelFlag {
 
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
-        self.0.store(true, Ordering::SeqCst);
+        self.0.set();
     }
 }
