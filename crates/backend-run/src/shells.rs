@@ -243,3 +243,6 @@ impl Starting {
         *shell.stdin.lock().await = None;
     }
 }
+
+#[cfg(test)]
+mod tests;
