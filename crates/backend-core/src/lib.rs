@@ -11,6 +11,7 @@ pub mod ops;
 mod path;
 mod sandbox;
 pub mod search;
+mod setters;
 pub mod shells;
 pub mod text;
 

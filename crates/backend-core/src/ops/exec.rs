@@ -9,6 +9,7 @@ use bytes::Bytes;
 use crate::error::{Error, Result};
 use crate::limits::{COMMAND_BYTES, OUTPUT_BYTES, OUTPUT_HARD_BYTES};
 use crate::path::VPath;
+use crate::setters::setters;
 
 /// The way the two output streams of a command are collected.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -89,32 +90,15 @@ impl Command {
         self
     }
 
-    /// Sets how the output is collected.
-    #[must_use]
-    pub fn streams(mut self, streams: Streams) -> Self {
-        self.streams = streams;
-        self
-    }
-
-    /// Sets how many bytes of each stream are kept.
-    #[must_use]
-    pub fn output_bytes(mut self, output_bytes: usize) -> Self {
-        self.output_bytes = output_bytes;
-        self
-    }
-
-    /// Sets the output at which the command is killed.
-    #[must_use]
-    pub fn hard_output_bytes(mut self, hard_output_bytes: u64) -> Self {
-        self.hard_output_bytes = hard_output_bytes;
-        self
-    }
-
-    /// Sets whether processes that the command leaves running are kept.
-    #[must_use]
-    pub fn keep_leftovers(mut self, keep_leftovers: bool) -> Self {
-        self.keep_leftovers = keep_leftovers;
-        self
+    setters! {
+        /// Sets how the output is collected.
+        streams: Streams,
+        /// Sets how many bytes of each stream are kept.
+        output_bytes: usize,
+        /// Sets the output at which the command is killed.
+        hard_output_bytes: u64,
+        /// Sets whether processes that the command leaves running are kept.
+        keep_leftovers: bool,
     }
 
     /// Validates the command without running it. Every sandbox calls this first.

@@ -10,6 +10,7 @@ use crate::limits::LIST_ENTRIES;
 use crate::ops::links::Links;
 use crate::path::VPath;
 use crate::search::exclude::Exclude;
+use crate::setters::setters;
 
 /// The kind of a file system entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -164,25 +165,13 @@ impl Default for LsOptions {
 }
 
 impl LsOptions {
-    /// Sets how to treat symbolic links.
-    #[must_use]
-    pub fn links(mut self, links: Links) -> Self {
-        self.links = links;
-        self
-    }
-
-    /// Sets the most entries to return.
-    #[must_use]
-    pub fn limit(mut self, limit: usize) -> Self {
-        self.limit = limit;
-        self
-    }
-
-    /// Sets the entries to leave out.
-    #[must_use]
-    pub fn exclude(mut self, exclude: Exclude) -> Self {
-        self.exclude = exclude;
-        self
+    setters! {
+        /// Sets how to treat symbolic links.
+        links: Links,
+        /// Sets the most entries to return.
+        limit: usize,
+        /// Sets the entries to leave out.
+        exclude: Exclude,
     }
 
     /// Builds the listing from all entries of a directory, given in any order.

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use crate::error::{Error, Result};
 use crate::limits::{LINE_BYTES, READ_BYTES, WINDOW_BYTES, WINDOW_LINES};
 use crate::ops::links::Links;
+use crate::setters::setters;
 use crate::text::WindowRequest;
 
 /// Options of `resolve`. There are none yet.
@@ -195,46 +196,19 @@ impl Default for TextOptions {
 }
 
 impl TextOptions {
-    /// Sets how to treat symbolic links.
-    #[must_use]
-    pub fn links(mut self, links: Links) -> Self {
-        self.links = links;
-        self
-    }
-
-    /// Sets the first line, counted from 0.
-    #[must_use]
-    pub fn offset(mut self, offset: u64) -> Self {
-        self.offset = offset;
-        self
-    }
-
-    /// Sets the most lines to return.
-    #[must_use]
-    pub fn limit(mut self, limit: usize) -> Self {
-        self.limit = limit;
-        self
-    }
-
-    /// Sets the width in bytes at which a line is cut.
-    #[must_use]
-    pub fn max_line_bytes(mut self, max_line_bytes: usize) -> Self {
-        self.max_line_bytes = max_line_bytes;
-        self
-    }
-
-    /// Sets the most bytes of text to return.
-    #[must_use]
-    pub fn max_bytes(mut self, max_bytes: usize) -> Self {
-        self.max_bytes = max_bytes;
-        self
-    }
-
-    /// Sets whether to count the lines of the whole file.
-    #[must_use]
-    pub fn count_total(mut self, count_total: bool) -> Self {
-        self.count_total = count_total;
-        self
+    setters! {
+        /// Sets how to treat symbolic links.
+        links: Links,
+        /// Sets the first line, counted from 0.
+        offset: u64,
+        /// Sets the most lines to return.
+        limit: usize,
+        /// Sets the width in bytes at which a line is cut.
+        max_line_bytes: usize,
+        /// Sets the most bytes of text to return.
+        max_bytes: usize,
+        /// Sets whether to count the lines of the whole file.
+        count_total: bool,
     }
 
     /// Returns the request for [`WindowScanner`](crate::text::WindowScanner).

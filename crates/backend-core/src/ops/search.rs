@@ -5,6 +5,7 @@ use crate::ops::links::Links;
 use crate::ops::list::{Entry, Skipped};
 use crate::path::VPath;
 use crate::search::exclude::Exclude;
+use crate::setters::setters;
 
 /// The order of the files that `glob` returns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -67,53 +68,21 @@ impl GlobQuery {
         }
     }
 
-    /// Sets the order of the result.
-    #[must_use]
-    pub fn order(mut self, order: GlobOrder) -> Self {
-        self.order = order;
-        self
-    }
-
-    /// Sets the most files to return.
-    #[must_use]
-    pub fn limit(mut self, limit: usize) -> Self {
-        self.limit = limit;
-        self
-    }
-
-    /// Sets whether to find hidden files too.
-    #[must_use]
-    pub fn hidden(mut self, hidden: bool) -> Self {
-        self.hidden = hidden;
-        self
-    }
-
-    /// Sets whether to find ignored files and files in generated directories too.
-    #[must_use]
-    pub fn ignored(mut self, ignored: bool) -> Self {
-        self.ignored = ignored;
-        self
-    }
-
-    /// Sets whether to find files in generated directories too.
-    #[must_use]
-    pub fn generated(mut self, generated: bool) -> Self {
-        self.generated = generated;
-        self
-    }
-
-    /// Sets how to treat symbolic links.
-    #[must_use]
-    pub fn links(mut self, links: Links) -> Self {
-        self.links = links;
-        self
-    }
-
-    /// Sets the entries to leave out.
-    #[must_use]
-    pub fn exclude(mut self, exclude: Exclude) -> Self {
-        self.exclude = exclude;
-        self
+    setters! {
+        /// Sets the order of the result.
+        order: GlobOrder,
+        /// Sets the most files to return.
+        limit: usize,
+        /// Sets whether to find hidden files too.
+        hidden: bool,
+        /// Sets whether to find ignored files and files in generated directories too.
+        ignored: bool,
+        /// Sets whether to find files in generated directories too.
+        generated: bool,
+        /// Sets how to treat symbolic links.
+        links: Links,
+        /// Sets the entries to leave out.
+        exclude: Exclude,
     }
 }
 
@@ -216,25 +185,13 @@ impl GrepQuery {
         }
     }
 
-    /// Sets the case sensitivity.
-    #[must_use]
-    pub fn case(mut self, case: Case) -> Self {
-        self.case = case;
-        self
-    }
-
-    /// Sets whether the pattern is plain text.
-    #[must_use]
-    pub fn literal(mut self, literal: bool) -> Self {
-        self.literal = literal;
-        self
-    }
-
-    /// Sets whether a match may span lines.
-    #[must_use]
-    pub fn multi_line(mut self, multi_line: bool) -> Self {
-        self.multi_line = multi_line;
-        self
+    setters! {
+        /// Sets the case sensitivity.
+        case: Case,
+        /// Sets whether the pattern is plain text.
+        literal: bool,
+        /// Sets whether a match may span lines.
+        multi_line: bool,
     }
 
     /// Sets the lines of context before and after each match.
@@ -252,59 +209,22 @@ impl GrepQuery {
         self
     }
 
-    /// Sets the most matching lines to return.
-    #[must_use]
-    pub fn max_matches(mut self, max_matches: usize) -> Self {
-        self.max_matches = max_matches;
-        self
-    }
-
-    /// Sets the most bytes of lines to return.
-    #[must_use]
-    pub fn max_bytes(mut self, max_bytes: usize) -> Self {
-        self.max_bytes = max_bytes;
-        self
-    }
-
-    /// Sets the width in bytes at which a line is cut.
-    #[must_use]
-    pub fn max_line_bytes(mut self, max_line_bytes: usize) -> Self {
-        self.max_line_bytes = max_line_bytes;
-        self
-    }
-
-    /// Sets whether to search hidden files too.
-    #[must_use]
-    pub fn hidden(mut self, hidden: bool) -> Self {
-        self.hidden = hidden;
-        self
-    }
-
-    /// Sets whether to search ignored files and files in generated directories too.
-    #[must_use]
-    pub fn ignored(mut self, ignored: bool) -> Self {
-        self.ignored = ignored;
-        self
-    }
-
-    /// Sets whether to search files in generated directories too.
-    #[must_use]
-    pub fn generated(mut self, generated: bool) -> Self {
-        self.generated = generated;
-        self
-    }
-
-    /// Sets how to treat symbolic links.
-    #[must_use]
-    pub fn links(mut self, links: Links) -> Self {
-        self.links = links;
-        self
-    }
-
-    /// Sets the entries to leave out.
-    #[must_use]
-    pub fn exclude(mut self, exclude: Exclude) -> Self {
-        self.exclude = exclude;
-        self
+    setters! {
+        /// Sets the most matching lines to return.
+        max_matches: usize,
+        /// Sets the most bytes of lines to return.
+        max_bytes: usize,
+        /// Sets the width in bytes at which a line is cut.
+        max_line_bytes: usize,
+        /// Sets whether to search hidden files too.
+        hidden: bool,
+        /// Sets whether to search ignored files and files in generated directories too.
+        ignored: bool,
+        /// Sets whether to search files in generated directories too.
+        generated: bool,
+        /// Sets how to treat symbolic links.
+        links: Links,
+        /// Sets the entries to leave out.
+        exclude: Exclude,
     }
 }

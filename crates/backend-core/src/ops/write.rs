@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::error::{Error, Result};
 use crate::ops::links::Links;
+use crate::setters::setters;
 
 /// The content of a file to write: bytes in memory, or a stream of them.
 pub enum Content {
@@ -236,25 +237,13 @@ pub struct WriteOptions {
 }
 
 impl WriteOptions {
-    /// Sets how to treat symbolic links.
-    #[must_use]
-    pub fn links(mut self, links: Links) -> Self {
-        self.links = links;
-        self
-    }
-
-    /// Sets the condition for the write.
-    #[must_use]
-    pub fn mode(mut self, mode: WriteMode) -> Self {
-        self.mode = mode;
-        self
-    }
-
-    /// Sets whether to wait for the disk.
-    #[must_use]
-    pub fn durable(mut self, durable: bool) -> Self {
-        self.durable = durable;
-        self
+    setters! {
+        /// Sets how to treat symbolic links.
+        links: Links,
+        /// Sets the condition for the write.
+        mode: WriteMode,
+        /// Sets whether to wait for the disk.
+        durable: bool,
     }
 }
 
@@ -371,18 +360,11 @@ pub struct DeleteOptions {
 }
 
 impl DeleteOptions {
-    /// Sets how to treat symbolic links above the path.
-    #[must_use]
-    pub fn links(mut self, links: Links) -> Self {
-        self.links = links;
-        self
-    }
-
-    /// Sets whether a directory may be deleted, with its contents.
-    #[must_use]
-    pub fn recursive(mut self, recursive: bool) -> Self {
-        self.recursive = recursive;
-        self
+    setters! {
+        /// Sets how to treat symbolic links above the path.
+        links: Links,
+        /// Sets whether a directory may be deleted, with its contents.
+        recursive: bool,
     }
 }
 
@@ -398,18 +380,11 @@ pub struct RenameOptions {
 }
 
 impl RenameOptions {
-    /// Sets how to treat symbolic links above either path.
-    #[must_use]
-    pub fn links(mut self, links: Links) -> Self {
-        self.links = links;
-        self
-    }
-
-    /// Sets whether a file at the destination may be replaced.
-    #[must_use]
-    pub fn overwrite(mut self, overwrite: bool) -> Self {
-        self.overwrite = overwrite;
-        self
+    setters! {
+        /// Sets how to treat symbolic links above either path.
+        links: Links,
+        /// Sets whether a file at the destination may be replaced.
+        overwrite: bool,
     }
 }
 
@@ -427,25 +402,13 @@ pub struct CopyOptions {
 }
 
 impl CopyOptions {
-    /// Sets how to treat symbolic links above either path.
-    #[must_use]
-    pub fn links(mut self, links: Links) -> Self {
-        self.links = links;
-        self
-    }
-
-    /// Sets whether a file at the destination may be replaced.
-    #[must_use]
-    pub fn overwrite(mut self, overwrite: bool) -> Self {
-        self.overwrite = overwrite;
-        self
-    }
-
-    /// Sets whether a directory may be copied, with its contents.
-    #[must_use]
-    pub fn recursive(mut self, recursive: bool) -> Self {
-        self.recursive = recursive;
-        self
+    setters! {
+        /// Sets how to treat symbolic links above either path.
+        links: Links,
+        /// Sets whether a file at the destination may be replaced.
+        overwrite: bool,
+        /// Sets whether a directory may be copied, with its contents.
+        recursive: bool,
     }
 }
 

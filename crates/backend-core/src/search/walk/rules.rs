@@ -7,6 +7,7 @@ use crate::search::exclude::{Exclude, ExcludeState};
 use crate::search::generated::{is_generated, leads_through_generated};
 use crate::search::glob::Glob;
 use crate::search::ignore_rules::IgnoreRules;
+use crate::setters::setters;
 
 /// Options of a [`Walk`](super::Walk). By default it finds every file that is
 /// neither hidden nor ignored nor in a generated directory.
@@ -27,32 +28,15 @@ pub struct WalkOptions {
 }
 
 impl WalkOptions {
-    /// Sets whether to find hidden files too.
-    #[must_use]
-    pub fn hidden(mut self, hidden: bool) -> Self {
-        self.hidden = hidden;
-        self
-    }
-
-    /// Sets whether to find ignored files and files in generated directories too.
-    #[must_use]
-    pub fn ignored(mut self, ignored: bool) -> Self {
-        self.ignored = ignored;
-        self
-    }
-
-    /// Sets whether to find files in generated directories too.
-    #[must_use]
-    pub fn generated(mut self, generated: bool) -> Self {
-        self.generated = generated;
-        self
-    }
-
-    /// Sets the entries to leave out.
-    #[must_use]
-    pub fn exclude(mut self, exclude: Exclude) -> Self {
-        self.exclude = exclude;
-        self
+    setters! {
+        /// Sets whether to find hidden files too.
+        hidden: bool,
+        /// Sets whether to find ignored files and files in generated directories too.
+        ignored: bool,
+        /// Sets whether to find files in generated directories too.
+        generated: bool,
+        /// Sets the entries to leave out.
+        exclude: Exclude,
     }
 
     /// Sets a glob that a file must match to be found.
