@@ -11,7 +11,7 @@ use backend_core::ops::{
 use backend_core::text::TextWindow;
 use backend_core::{Backend, BackendInfo, Edit, Operation, Result, VPath};
 
-use crate::calls::Calls;
+use crate::calls::{Calls, blocking_calls};
 use crate::cancel::Cancel;
 use crate::engine::Engine;
 
@@ -130,162 +130,46 @@ impl SyncBackend {
         self.backend.working_dir()
     }
 
-    /// Follows every symbolic link in `path`.
-    ///
-    /// # Errors
-    ///
-    /// See [`Backend::resolve`].
-    pub fn resolve(&self, path: &VPath, options: ResolveOptions) -> Result<VPath> {
-        let path = path.clone();
-        self.call(Operation::Resolve, |backend| async move {
-            backend.resolve(&path, options).await
-        })
-    }
+    blocking_calls! {
+        Backend, |backend| backend;
 
-    /// Describes the entry at `path`.
-    ///
-    /// # Errors
-    ///
-    /// See [`Backend::stat`].
-    pub fn stat(&self, path: &VPath, options: StatOptions) -> Result<Entry> {
-        let path = path.clone();
-        self.call(Operation::Stat, |backend| async move {
-            backend.stat(&path, options).await
-        })
-    }
+        /// Follows every symbolic link in `path`.
+        Resolve: resolve(path: &VPath; options: ResolveOptions) -> VPath;
 
-    /// Lists a directory.
-    ///
-    /// # Errors
-    ///
-    /// See [`Backend::ls`].
-    pub fn ls(&self, path: &VPath, options: LsOptions) -> Result<Listing> {
-        let path = path.clone();
-        self.call(Operation::Ls, |backend| async move {
-            backend.ls(&path, options).await
-        })
-    }
+        /// Describes the entry at `path`.
+        Stat: stat(path: &VPath; options: StatOptions) -> Entry;
 
-    /// Reads bytes.
-    ///
-    /// # Errors
-    ///
-    /// See [`Backend::read`].
-    pub fn read(&self, path: &VPath, options: ReadOptions) -> Result<FileBytes> {
-        let path = path.clone();
-        self.call(Operation::Read, |backend| async move {
-            backend.read(&path, options).await
-        })
-    }
+        /// Lists a directory.
+        Ls: ls(path: &VPath; options: LsOptions) -> Listing;
 
-    /// Reads a window of lines.
-    ///
-    /// # Errors
-    ///
-    /// See [`Backend::read_text`].
-    pub fn read_text(&self, path: &VPath, options: TextOptions) -> Result<TextWindow> {
-        let path = path.clone();
-        self.call(Operation::ReadText, |backend| async move {
-            backend.read_text(&path, options).await
-        })
-    }
+        /// Reads bytes.
+        Read: read(path: &VPath; options: ReadOptions) -> FileBytes;
 
-    /// Writes a whole file.
-    ///
-    /// # Errors
-    ///
-    /// See [`Backend::write`].
-    pub fn write(
-        &self,
-        path: &VPath,
-        content: Content,
-        options: WriteOptions,
-    ) -> Result<WriteOutcome> {
-        let path = path.clone();
-        self.call(Operation::Write, |backend| async move {
-            backend.write(&path, content, options).await
-        })
-    }
+        /// Reads a window of lines.
+        ReadText: read_text(path: &VPath; options: TextOptions) -> TextWindow;
 
-    /// Replaces exact pieces of text. Either all edits are applied or none.
-    ///
-    /// # Errors
-    ///
-    /// See [`Backend::edit`].
-    pub fn edit(&self, path: &VPath, edits: &[Edit], options: EditOptions) -> Result<EditOutcome> {
-        let (path, edits) = (path.clone(), edits.to_vec());
-        self.call(Operation::Edit, |backend| async move {
-            backend.edit(&path, &edits, options).await
-        })
-    }
+        /// Writes a whole file.
+        Write: write(path: &VPath; content: Content, options: WriteOptions) -> WriteOutcome;
 
-    /// Creates a directory and its missing parents.
-    ///
-    /// # Errors
-    ///
-    /// See [`Backend::create_dir`].
-    pub fn create_dir(&self, path: &VPath, options: CreateDirOptions) -> Result<()> {
-        let path = path.clone();
-        self.call(Operation::CreateDir, |backend| async move {
-            backend.create_dir(&path, options).await
-        })
-    }
+        /// Replaces exact pieces of text. Either all edits are applied or none.
+        Edit: edit(path: &VPath, edits: &[Edit]; options: EditOptions) -> EditOutcome;
 
-    /// Deletes a file, a link, or with `recursive` a directory and its contents.
-    ///
-    /// # Errors
-    ///
-    /// See [`Backend::delete`].
-    pub fn delete(&self, path: &VPath, options: DeleteOptions) -> Result<()> {
-        let path = path.clone();
-        self.call(Operation::Delete, |backend| async move {
-            backend.delete(&path, options).await
-        })
-    }
+        /// Creates a directory and its missing parents.
+        CreateDir: create_dir(path: &VPath; options: CreateDirOptions) -> ();
 
-    /// Moves a file or a directory.
-    ///
-    /// # Errors
-    ///
-    /// See [`Backend::rename`].
-    pub fn rename(&self, from: &VPath, to: &VPath, options: RenameOptions) -> Result<()> {
-        let (from, to) = (from.clone(), to.clone());
-        self.call(Operation::Rename, |backend| async move {
-            backend.rename(&from, &to, options).await
-        })
-    }
+        /// Deletes a file, a link, or with `recursive` a directory and its contents.
+        Delete: delete(path: &VPath; options: DeleteOptions) -> ();
 
-    /// Copies a file, or with `recursive` a directory and its contents.
-    ///
-    /// # Errors
-    ///
-    /// See [`Backend::copy`].
-    pub fn copy(&self, from: &VPath, to: &VPath, options: CopyOptions) -> Result<()> {
-        let (from, to) = (from.clone(), to.clone());
-        self.call(Operation::Copy, |backend| async move {
-            backend.copy(&from, &to, options).await
-        })
-    }
+        /// Moves a file or a directory.
+        Rename: rename(from: &VPath, to: &VPath; options: RenameOptions) -> ();
 
-    /// Finds files by name.
-    ///
-    /// # Errors
-    ///
-    /// See [`Backend::glob`].
-    pub fn glob(&self, query: GlobQuery) -> Result<GlobResult> {
-        self.call(Operation::Glob, |backend| async move {
-            backend.glob(query).await
-        })
-    }
+        /// Copies a file, or with `recursive` a directory and its contents.
+        Copy: copy(from: &VPath, to: &VPath; options: CopyOptions) -> ();
 
-    /// Finds lines by content.
-    ///
-    /// # Errors
-    ///
-    /// See [`Backend::grep`].
-    pub fn grep(&self, query: GrepQuery) -> Result<GrepResult> {
-        self.call(Operation::Grep, |backend| async move {
-            backend.grep(query).await
-        })
+        /// Finds files by name.
+        Glob: glob(; query: GlobQuery) -> GlobResult;
+
+        /// Finds lines by content.
+        Grep: grep(; query: GrepQuery) -> GrepResult;
     }
 }

@@ -1,4 +1,4 @@
-//! [`Calls`]: the engine and cancellation of a handle.
+//! [`Calls`]: the engine and cancellation of a handle, and the methods that make calls.
 
 use backend_core::{Operation, Result};
 
@@ -35,3 +35,28 @@ impl Calls {
         result.flatten()
     }
 }
+
+/// Writes, in an impl block, blocking calls of a trait's methods. `;` stands between the
+/// arguments that are references, which are cloned, and the others.
+macro_rules! blocking_calls {
+    ($trait:ident, |$backend:ident| $target:expr; $(
+        $(#[$doc:meta])+
+        $operation:ident: $method:ident(
+            $($name:ident: &$referred:ty),*; $($value:ident: $type:ty),*
+        ) -> $output:ty;
+    )+) => {$(
+        $(#[$doc])+
+        ///
+        /// # Errors
+        ///
+        #[doc = concat!("See [`", stringify!($trait), "::", stringify!($method), "`].")]
+        pub fn $method(&self, $($name: &$referred,)* $($value: $type),*) -> Result<$output> {
+            $(let $name = $name.to_owned();)*
+            self.call(Operation::$operation, move |$backend| async move {
+                $target.$method($(&$name,)* $($value),*).await
+            })
+        }
+    )+};
+}
+
+pub(crate) use blocking_calls;

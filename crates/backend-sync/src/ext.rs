@@ -9,6 +9,33 @@ use bytes::Bytes;
 
 use crate::backend::SyncBackend;
 
+/// Writes, in an impl block, blocking calls of the methods of `BackendExt`. `;` stands
+/// between paths and other arguments.
+macro_rules! convenience_calls {
+    ($(
+        $(#[$doc:meta])+
+        $method:ident($($path:ident),*; $($value:ident: $type:ty),*) -> $output:ty;
+    )+) => {$(
+        $(#[$doc])+
+        ///
+        /// # Errors
+        ///
+        #[doc = concat!(
+            "See [`BackendExt::", stringify!($method), "`](backend_core::BackendExt::",
+            stringify!($method), ")."
+        )]
+        pub fn $method(
+            &self,
+            $($path: impl AsRef<str>,)*
+            $($value: impl Into<$type>),*
+        ) -> Result<$output> {
+            $(let $path = $path.as_ref().to_owned();)*
+            $(let $value: $type = $value.into();)*
+            self.with(|backend| async move { backend.$method($(&$path,)* $($value),*).await })
+        }
+    )+};
+}
+
 impl SyncBackend {
     /// Normalizes a path relative to the working directory. No I/O.
     ///
@@ -19,189 +46,56 @@ impl SyncBackend {
         self.backend.path(path)
     }
 
-    /// Whether anything exists at `path`.
-    ///
-    /// # Errors
-    ///
-    /// See [`BackendExt::exists`](backend_core::BackendExt::exists).
-    pub fn exists(&self, path: impl AsRef<str>) -> Result<bool> {
-        let path = path.as_ref().to_owned();
-        self.with(|backend| async move { backend.exists(&path).await })
-    }
+    convenience_calls! {
+        /// Whether anything exists at `path`.
+        exists(path;) -> bool;
 
-    /// Whether there is a regular file at `path`.
-    ///
-    /// # Errors
-    ///
-    /// See [`BackendExt::is_file`](backend_core::BackendExt::is_file).
-    pub fn is_file(&self, path: impl AsRef<str>) -> Result<bool> {
-        let path = path.as_ref().to_owned();
-        self.with(|backend| async move { backend.is_file(&path).await })
-    }
+        /// Whether there is a regular file at `path`.
+        is_file(path;) -> bool;
 
-    /// Whether there is a directory at `path`.
-    ///
-    /// # Errors
-    ///
-    /// See [`BackendExt::is_dir`](backend_core::BackendExt::is_dir).
-    pub fn is_dir(&self, path: impl AsRef<str>) -> Result<bool> {
-        let path = path.as_ref().to_owned();
-        self.with(|backend| async move { backend.is_dir(&path).await })
-    }
+        /// Whether there is a directory at `path`.
+        is_dir(path;) -> bool;
 
-    /// Describes the entry at `path`.
-    ///
-    /// # Errors
-    ///
-    /// See [`BackendExt::metadata`](backend_core::BackendExt::metadata).
-    pub fn metadata(&self, path: impl AsRef<str>) -> Result<Entry> {
-        let path = path.as_ref().to_owned();
-        self.with(|backend| async move { backend.metadata(&path).await })
-    }
+        /// Describes the entry at `path`.
+        metadata(path;) -> Entry;
 
-    /// Reads a whole file.
-    ///
-    /// # Errors
-    ///
-    /// See [`BackendExt::read_bytes`](backend_core::BackendExt::read_bytes).
-    pub fn read_bytes(&self, path: impl AsRef<str>) -> Result<Bytes> {
-        let path = path.as_ref().to_owned();
-        self.with(|backend| async move { backend.read_bytes(&path).await })
-    }
+        /// Reads a whole file.
+        read_bytes(path;) -> Bytes;
 
-    /// Reads a whole file that must be UTF-8.
-    ///
-    /// # Errors
-    ///
-    /// See [`BackendExt::read_to_string`](backend_core::BackendExt::read_to_string).
-    pub fn read_to_string(&self, path: impl AsRef<str>) -> Result<String> {
-        let path = path.as_ref().to_owned();
-        self.with(|backend| async move { backend.read_to_string(&path).await })
-    }
+        /// Reads a whole file that must be UTF-8.
+        read_to_string(path;) -> String;
 
-    /// Writes a file, replacing an existing one.
-    ///
-    /// # Errors
-    ///
-    /// See [`BackendExt::write_file`](backend_core::BackendExt::write_file).
-    pub fn write_file(
-        &self,
-        path: impl AsRef<str>,
-        content: impl Into<Content>,
-    ) -> Result<WriteOutcome> {
-        let content: Content = content.into();
-        let path = path.as_ref().to_owned();
-        self.with(|backend| async move { backend.write_file(&path, content).await })
-    }
+        /// Writes a file, replacing an existing one.
+        write_file(path; content: Content) -> WriteOutcome;
 
-    /// Writes a file that must not exist yet.
-    ///
-    /// # Errors
-    ///
-    /// See [`BackendExt::write_new_file`](backend_core::BackendExt::write_new_file).
-    pub fn write_new_file(
-        &self,
-        path: impl AsRef<str>,
-        content: impl Into<Content>,
-    ) -> Result<WriteOutcome> {
-        let content: Content = content.into();
-        let path = path.as_ref().to_owned();
-        self.with(|backend| async move { backend.write_new_file(&path, content).await })
-    }
+        /// Writes a file that must not exist yet.
+        write_new_file(path; content: Content) -> WriteOutcome;
 
-    /// Replaces the only occurrence of `old`.
-    ///
-    /// # Errors
-    ///
-    /// See [`BackendExt::replace_text`](backend_core::BackendExt::replace_text).
-    pub fn replace_text(
-        &self,
-        path: impl AsRef<str>,
-        old: impl Into<String>,
-        new: impl Into<String>,
-    ) -> Result<EditOutcome> {
-        let (path, old, new): (_, String, String) =
-            (path.as_ref().to_owned(), old.into(), new.into());
-        self.with(|backend| async move { backend.replace_text(&path, old, new).await })
-    }
+        /// Replaces the only occurrence of `old`.
+        replace_text(path; old: String, new: String) -> EditOutcome;
 
-    /// Lists a directory.
-    ///
-    /// # Errors
-    ///
-    /// See [`BackendExt::list_dir`](backend_core::BackendExt::list_dir).
-    pub fn list_dir(&self, path: impl AsRef<str>) -> Result<Listing> {
-        let path = path.as_ref().to_owned();
-        self.with(|backend| async move { backend.list_dir(&path).await })
-    }
+        /// Lists a directory.
+        list_dir(path;) -> Listing;
 
-    /// Creates a directory and its missing parents.
-    ///
-    /// # Errors
-    ///
-    /// See [`BackendExt::create_dir_all`](backend_core::BackendExt::create_dir_all).
-    pub fn create_dir_all(&self, path: impl AsRef<str>) -> Result<()> {
-        let path = path.as_ref().to_owned();
-        self.with(|backend| async move { backend.create_dir_all(&path).await })
-    }
+        /// Creates a directory and its missing parents.
+        create_dir_all(path;) -> ();
 
-    /// Finds files below the working directory.
-    ///
-    /// # Errors
-    ///
-    /// See [`BackendExt::find_files`](backend_core::BackendExt::find_files).
-    pub fn find_files(&self, pattern: impl Into<String>) -> Result<GlobResult> {
-        let pattern: String = pattern.into();
-        self.with(|backend| async move { backend.find_files(pattern).await })
-    }
+        /// Finds files below the working directory.
+        find_files(; pattern: String) -> GlobResult;
 
-    /// Finds lines in the files below the working directory.
-    ///
-    /// # Errors
-    ///
-    /// See [`BackendExt::search_text`](backend_core::BackendExt::search_text).
-    pub fn search_text(&self, pattern: impl Into<String>) -> Result<GrepResult> {
-        let pattern: String = pattern.into();
-        self.with(|backend| async move { backend.search_text(pattern).await })
-    }
+        /// Finds lines in the files below the working directory.
+        search_text(; pattern: String) -> GrepResult;
 
-    /// Deletes a file.
-    ///
-    /// # Errors
-    ///
-    /// See [`BackendExt::delete_file`](backend_core::BackendExt::delete_file).
-    pub fn delete_file(&self, path: impl AsRef<str>) -> Result<()> {
-        let path = path.as_ref().to_owned();
-        self.with(|backend| async move { backend.delete_file(&path).await })
-    }
+        /// Deletes a file.
+        delete_file(path;) -> ();
 
-    /// Deletes a directory and its contents.
-    ///
-    /// # Errors
-    ///
-    /// See [`BackendExt::delete_tree`](backend_core::BackendExt::delete_tree).
-    pub fn delete_tree(&self, path: impl AsRef<str>) -> Result<()> {
-        let path = path.as_ref().to_owned();
-        self.with(|backend| async move { backend.delete_tree(&path).await })
-    }
+        /// Deletes a directory and its contents.
+        delete_tree(path;) -> ();
 
-    /// Moves a file or directory to a path that must not exist.
-    ///
-    /// # Errors
-    ///
-    /// See [`BackendExt::move_to`](backend_core::BackendExt::move_to).
-    pub fn move_to(&self, from: impl AsRef<str>, to: impl AsRef<str>) -> Result<()> {
-        let (from, to) = (from.as_ref().to_owned(), to.as_ref().to_owned());
-        self.with(|backend| async move { backend.move_to(&from, &to).await })
-    }
+        /// Moves a file or directory to a path that must not exist.
+        move_to(from, to;) -> ();
 
-    /// Copies a file to a path that must not exist.
-    ///
-    /// # Errors
-    ///
-    /// See [`BackendExt::copy_to`](backend_core::BackendExt::copy_to).
-    pub fn copy_to(&self, from: impl AsRef<str>, to: impl AsRef<str>) -> Result<()> {
-        let (from, to) = (from.as_ref().to_owned(), to.as_ref().to_owned());
-        self.with(|backend| async move { backend.copy_to(&from, &to).await })
+        /// Copies a file to a path that must not exist.
+        copy_to(from, to;) -> ();
     }
 }

@@ -11,6 +11,7 @@ use backend_core::{Backend, CommandPaths, Error, Operation, Result, Sandbox, Tra
 use bytes::Bytes;
 
 use crate::backend::SyncBackend;
+use crate::calls::blocking_calls;
 use crate::cancel::Cancel;
 use crate::engine::Engine;
 use crate::stream::SyncStream;
@@ -99,62 +100,6 @@ impl SyncSandbox {
         )
     }
 
-    /// Resolves paths as seen by a command that runs in `directory`.
-    ///
-    /// # Errors
-    ///
-    /// See [`Sandbox::trace`].
-    pub fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<TracedPath>> {
-        let (directory, paths) = (directory.clone(), paths.to_vec());
-        self.call(Operation::Execute, move |backend| async move {
-            sandbox(&backend)?.trace(&directory, &paths).await
-        })
-    }
-
-    /// Makes the sandbox ready.
-    ///
-    /// # Errors
-    ///
-    /// See [`Sandbox::start`].
-    pub fn start(&self) -> Result<()> {
-        self.call(Operation::Start, |backend| async move {
-            sandbox(&backend)?.start().await
-        })
-    }
-
-    /// Ends every command and stops the sandbox.
-    ///
-    /// # Errors
-    ///
-    /// See [`Sandbox::stop`].
-    pub fn stop(&self, mode: StopMode) -> Result<()> {
-        self.call(Operation::Stop, move |backend| async move {
-            sandbox(&backend)?.stop(mode).await
-        })
-    }
-
-    /// Whether the sandbox is running.
-    ///
-    /// # Errors
-    ///
-    /// See [`Sandbox::is_alive`].
-    pub fn is_alive(&self) -> Result<bool> {
-        self.call(Operation::Start, |backend| async move {
-            sandbox(&backend)?.is_alive().await
-        })
-    }
-
-    /// Runs a command to completion.
-    ///
-    /// # Errors
-    ///
-    /// See [`Sandbox::execute`].
-    pub fn execute(&self, command: Command) -> Result<ExecuteOutcome> {
-        self.call(Operation::Execute, |backend| async move {
-            sandbox(&backend)?.execute(command).await
-        })
-    }
-
     /// Runs a command and returns its output as it is printed. Dropping the iterator
     /// ends the command.
     ///
@@ -168,61 +113,37 @@ impl SyncSandbox {
         Ok(SyncStream::new(self.calls.clone(), stream))
     }
 
-    /// Starts a background command with standard input open.
-    ///
-    /// # Errors
-    ///
-    /// See [`Sandbox::shell_start`].
-    pub fn shell_start(&self, command: Command) -> Result<ShellInfo> {
-        self.call(Operation::Shell, |backend| async move {
-            sandbox(&backend)?.shell_start(command).await
-        })
-    }
+    blocking_calls! {
+        Sandbox, |backend| sandbox(&backend)?;
 
-    /// Takes the output of a shell since the last read, waiting up to `wait`.
-    ///
-    /// # Errors
-    ///
-    /// See [`Sandbox::shell_read`].
-    pub fn shell_read(&self, id: &ShellId, wait: Duration) -> Result<ShellOutput> {
-        let id = id.clone();
-        self.call(Operation::Shell, move |backend| async move {
-            sandbox(&backend)?.shell_read(&id, wait).await
-        })
-    }
+        /// Resolves paths as seen by a command that runs in `directory`.
+        Execute: trace(directory: &VPath, paths: &[String];) -> Vec<TracedPath>;
 
-    /// Writes to a shell's standard input; `None` closes it.
-    ///
-    /// # Errors
-    ///
-    /// See [`Sandbox::shell_write`].
-    pub fn shell_write(&self, id: &ShellId, input: Option<Bytes>) -> Result<()> {
-        let id = id.clone();
-        self.call(Operation::Shell, |backend| async move {
-            sandbox(&backend)?.shell_write(&id, input).await
-        })
-    }
+        /// Makes the sandbox ready.
+        Start: start(;) -> ();
 
-    /// Ends a shell and everything it started. Returns whether it was still running.
-    ///
-    /// # Errors
-    ///
-    /// See [`Sandbox::shell_kill`].
-    pub fn shell_kill(&self, id: &ShellId) -> Result<bool> {
-        let id = id.clone();
-        self.call(Operation::Shell, |backend| async move {
-            sandbox(&backend)?.shell_kill(&id).await
-        })
-    }
+        /// Ends every command and stops the sandbox.
+        Stop: stop(; mode: StopMode) -> ();
 
-    /// Lists the shells, in the order they were started.
-    ///
-    /// # Errors
-    ///
-    /// See [`Sandbox::shell_list`].
-    pub fn shell_list(&self) -> Result<Vec<ShellInfo>> {
-        self.call(Operation::Shell, |backend| async move {
-            sandbox(&backend)?.shell_list().await
-        })
+        /// Whether the sandbox is running.
+        Start: is_alive(;) -> bool;
+
+        /// Runs a command to completion.
+        Execute: execute(; command: Command) -> ExecuteOutcome;
+
+        /// Starts a background command with standard input open.
+        Shell: shell_start(; command: Command) -> ShellInfo;
+
+        /// Takes the output of a shell since the last read, waiting up to `wait`.
+        Shell: shell_read(id: &ShellId; wait: Duration) -> ShellOutput;
+
+        /// Writes to a shell's standard input; `None` closes it.
+        Shell: shell_write(id: &ShellId; input: Option<Bytes>) -> ();
+
+        /// Ends a shell and everything it started. Returns whether it was still running.
+        Shell: shell_kill(id: &ShellId;) -> bool;
+
+        /// Lists the shells, in the order they were started.
+        Shell: shell_list(;) -> Vec<ShellInfo>;
     }
 }

@@ -17,30 +17,32 @@ use crate::backend::SyncBackend;
 use crate::cancel::Cancel;
 use crate::sandbox::SyncSandbox;
 
-impl BlockingBackend for SyncBackend {
-    fn info(&self) -> BackendInfo {
-        self.info()
-    }
+/// Writes, in an impl block, methods that call those of the same name of `$target`.
+macro_rules! forward {
+    (|$self:ident| $target:expr; $(
+        $method:ident($($arg:ident: $type:ty),*) -> $output:ty;
+    )+) => {$(
+        fn $method(&$self, $($arg: $type),*) -> $output {
+            $target.$method($($arg),*)
+        }
+    )+};
+}
 
-    fn working_dir(&self) -> VPath {
-        self.working_dir()
+impl BlockingBackend for SyncBackend {
+    forward! {
+        |self| self;
+        info() -> BackendInfo;
+        working_dir() -> VPath;
+        stat(path: &VPath, options: StatOptions) -> Result<Entry>;
+        ls(path: &VPath, options: LsOptions) -> Result<Listing>;
+        read(path: &VPath, options: ReadOptions) -> Result<FileBytes>;
+        create_dir(path: &VPath, options: CreateDirOptions) -> Result<()>;
+        delete(path: &VPath, options: DeleteOptions) -> Result<()>;
     }
 
     fn as_sandbox(&self) -> Option<&dyn BlockingSandbox> {
         let sandbox = self.inner().as_sandbox();
         sandbox.map(|_| self as &dyn BlockingSandbox)
-    }
-
-    fn stat(&self, path: &VPath, options: StatOptions) -> Result<Entry> {
-        self.stat(path, options)
-    }
-
-    fn ls(&self, path: &VPath, options: LsOptions) -> Result<Listing> {
-        self.ls(path, options)
-    }
-
-    fn read(&self, path: &VPath, options: ReadOptions) -> Result<FileBytes> {
-        self.read(path, options)
     }
 
     fn write(
@@ -52,46 +54,21 @@ impl BlockingBackend for SyncBackend {
         self.write(path, content.into(), options)
     }
 
-    fn create_dir(&self, path: &VPath, options: CreateDirOptions) -> Result<()> {
-        self.create_dir(path, options)
-    }
-
-    fn delete(&self, path: &VPath, options: DeleteOptions) -> Result<()> {
-        self.delete(path, options)
-    }
-
     fn native(&self) -> Option<&dyn BlockingNative> {
         Some(self)
     }
 }
 
 impl BlockingNative for SyncBackend {
-    fn resolve(&self, path: &VPath, options: ResolveOptions) -> Result<VPath> {
-        self.resolve(path, options)
-    }
-
-    fn read_text(&self, path: &VPath, options: TextOptions) -> Result<TextWindow> {
-        self.read_text(path, options)
-    }
-
-    fn edit(&self, path: &VPath, edits: &[Edit], options: EditOptions) -> Result<EditOutcome> {
-        self.edit(path, edits, options)
-    }
-
-    fn rename(&self, from: &VPath, to: &VPath, options: RenameOptions) -> Result<()> {
-        self.rename(from, to, options)
-    }
-
-    fn copy(&self, from: &VPath, to: &VPath, options: CopyOptions) -> Result<()> {
-        self.copy(from, to, options)
-    }
-
-    fn glob(&self, query: GlobQuery) -> Result<GlobResult> {
-        self.glob(query)
-    }
-
-    fn grep(&self, query: GrepQuery) -> Result<GrepResult> {
-        self.grep(query)
+    forward! {
+        |self| self;
+        resolve(path: &VPath, options: ResolveOptions) -> Result<VPath>;
+        read_text(path: &VPath, options: TextOptions) -> Result<TextWindow>;
+        edit(path: &VPath, edits: &[Edit], options: EditOptions) -> Result<EditOutcome>;
+        rename(from: &VPath, to: &VPath, options: RenameOptions) -> Result<()>;
+        copy(from: &VPath, to: &VPath, options: CopyOptions) -> Result<()>;
+        glob(query: GlobQuery) -> Result<GlobResult>;
+        grep(query: GrepQuery) -> Result<GrepResult>;
     }
 }
 
@@ -102,20 +79,20 @@ fn sandbox(backend: &SyncBackend) -> Result<SyncSandbox> {
 }
 
 impl BlockingSandbox for SyncBackend {
+    forward! {
+        |self| sandbox(self)?;
+        start() -> Result<()>;
+        stop(mode: StopMode) -> Result<()>;
+        is_alive() -> Result<bool>;
+        trace(directory: &VPath, paths: &[String]) -> Result<Vec<TracedPath>>;
+        shell_start(command: Command) -> Result<ShellInfo>;
+        shell_write(id: &ShellId, input: Option<Bytes>) -> Result<()>;
+        shell_kill(id: &ShellId) -> Result<bool>;
+        shell_list() -> Result<Vec<ShellInfo>>;
+    }
+
     fn id(&self) -> String {
         sandbox(self).map_or_else(|_| String::new(), |sandbox| sandbox.id())
-    }
-
-    fn start(&self) -> Result<()> {
-        sandbox(self)?.start()
-    }
-
-    fn stop(&self, mode: StopMode) -> Result<()> {
-        sandbox(self)?.stop(mode)
-    }
-
-    fn is_alive(&self) -> Result<bool> {
-        sandbox(self)?.is_alive()
     }
 
     fn last_activity(&self) -> SystemTime {
@@ -131,10 +108,6 @@ impl BlockingSandbox for SyncBackend {
         )
     }
 
-    fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<TracedPath>> {
-        sandbox(self)?.trace(directory, paths)
-    }
-
     fn execute(&self, command: Command, cancel: &Cancel) -> Result<ExecuteOutcome> {
         sandbox(self)?.cancelled_by(cancel).execute(command)
     }
@@ -144,23 +117,7 @@ impl BlockingSandbox for SyncBackend {
         Ok(Box::new(events))
     }
 
-    fn shell_start(&self, command: Command) -> Result<ShellInfo> {
-        sandbox(self)?.shell_start(command)
-    }
-
     fn shell_read(&self, id: &ShellId, wait: Duration, cancel: &Cancel) -> Result<ShellOutput> {
         sandbox(self)?.cancelled_by(cancel).shell_read(id, wait)
-    }
-
-    fn shell_write(&self, id: &ShellId, input: Option<Bytes>) -> Result<()> {
-        sandbox(self)?.shell_write(id, input)
-    }
-
-    fn shell_kill(&self, id: &ShellId) -> Result<bool> {
-        sandbox(self)?.shell_kill(id)
-    }
-
-    fn shell_list(&self) -> Result<Vec<ShellInfo>> {
-        sandbox(self)?.shell_list()
     }
 }
