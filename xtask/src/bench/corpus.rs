@@ -70,9 +70,8 @@ impl Corpus {
         }
         println!("filling {}", path.display());
         scratch::empty(&path)?;
-        let extent = fill(&path)?;
-        fs::write(&note, serde_json::to_string(&extent)?)
-            .with_context(|| cannot("write", &note))?;
+        let extent = fill(&path).with_context(|| format!("cannot fill {}", path.display()))?;
+        fs::write(&note, serde_json::to_string(&extent)?)?;
         Ok(Self { path, extent })
     }
 }
@@ -87,11 +86,12 @@ impl BigFile {
     /// Creates 2 GB of lines of 100 bytes, with 200 needles.
     pub(super) fn create(dir: &Path) -> Result<Self> {
         Self::with_blocks(dir, 200, 100_000)
+            .with_context(|| format!("cannot write 2 GB into {}", dir.display()))
     }
 
     /// Creates a file in which every block has a needle in its first line.
     fn with_blocks(dir: &Path, n_blocks: usize, lines_per_block: usize) -> Result<Self> {
-        fs::create_dir_all(dir).with_context(|| cannot("create", dir))?;
+        fs::create_dir_all(dir)?;
         let path = dir.join("lines.txt");
         println!("writing {}", path.display());
         let line = |number| {
@@ -100,11 +100,9 @@ impl BigFile {
         };
         let block: String = (0..lines_per_block).map(line).collect();
         let file = Self { path };
-        let mut writer = File::create(&file.path).with_context(|| cannot("create", &file.path))?;
+        let mut writer = File::create(&file.path)?;
         for _ in 0..n_blocks {
-            writer
-                .write_all(block.as_bytes())
-                .with_context(|| cannot("write", &file.path))?;
+            writer.write_all(block.as_bytes())?;
         }
         Ok(file)
     }
@@ -116,10 +114,6 @@ impl Drop for BigFile {
             eprintln!("warning: cannot remove {}: {error}", self.path.display());
         }
     }
-}
-
-fn cannot(verb: &str, path: &Path) -> String {
-    format!("cannot {verb} {}", path.display())
 }
 
 fn fill_tree(path: &Path, registry: &Path, min_sources: u64) -> Result<Extent> {
@@ -151,7 +145,7 @@ fn crates_in(registry: &Path) -> Result<Vec<PathBuf>> {
     for index in fs::read_dir(registry).into_iter().flatten() {
         let index = index?.path();
         if index.is_dir() {
-            for krate in fs::read_dir(&index).with_context(|| cannot("list", &index))? {
+            for krate in fs::read_dir(index)? {
                 crates.push(krate?.path());
             }
         }
@@ -163,15 +157,16 @@ fn crates_in(registry: &Path) -> Result<Vec<PathBuf>> {
 
 /// Copies directories and regular files, nothing else.
 fn copy_dir(from: &Path, to: &Path, extent: &mut Extent) -> Result<()> {
-    fs::create_dir_all(to).with_context(|| cannot("create", to))?;
-    for entry in fs::read_dir(from).with_context(|| cannot("list", from))? {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
         let entry = entry?;
         let (kind, path) = (entry.file_type()?, entry.path());
         let target = to.join(entry.file_name());
         if kind.is_dir() {
             copy_dir(&path, &target, extent)?;
         } else if kind.is_file() {
-            let bytes = fs::copy(&path, &target).with_context(|| cannot("copy", &path))?;
+            let bytes = fs::copy(&path, &target)
+                .with_context(|| format!("cannot copy {}", path.display()))?;
             let extension = path.extension().unwrap_or_default();
             extent.add(&extension.to_string_lossy(), bytes);
         }
@@ -204,12 +199,12 @@ fn fill_many(path: &Path, n_dirs: u64, files_per_dir: u64) -> Result<Extent> {
     let mut extent = Extent::default();
     for dir in 0..n_dirs {
         let dir_path = path.join(format!("d{dir:04}"));
-        fs::create_dir(&dir_path).with_context(|| cannot("create", &dir_path))?;
+        fs::create_dir(&dir_path)?;
         for file in 0..files_per_dir {
             let file_path = dir_path.join(format!("f{file:03}.txt"));
             let word = if file % 100 == 0 { NEEDLE } else { "straw" };
             let text = format!("directory {dir}\nfile {file}\n{word}\n");
-            fs::write(&file_path, &text).with_context(|| cannot("write", &file_path))?;
+            fs::write(&file_path, &text)?;
             extent.add("txt", text.len() as u64);
         }
     }
