@@ -39,17 +39,9 @@ impl Composite {
             Plan::Walk => return glob_by_walk(&this, query).await,
             Plan::Parts(parts) => parts,
         };
-        let asked = parts
-            .iter()
-            .map(|part| this.glob_part(part, &query).boxed());
-        let asked: Vec<_> = asked.collect();
-        let mut answers = Vec::with_capacity(parts.len());
-        for (part, answer) in parts.iter().zip(run_concurrently(asked).await) {
-            match answer {
-                Ok(found) => answers.push(found),
-                Err(error) => this.skip_part(part, parts.len(), error)?,
-            }
-        }
+        let asked = parts.iter();
+        let asked = asked.map(|part| this.glob_part(part, &query).boxed());
+        let answers = this.answers(&parts, asked.collect()).await?;
         Ok(merge_globs(answers, &query))
     }
 
@@ -78,17 +70,9 @@ impl Composite {
             Plan::Walk => return this.grep_files(table, query).await,
             Plan::Parts(parts) => parts,
         };
-        let asked = parts
-            .iter()
-            .map(|part| this.grep_part(table, part, &query).boxed());
-        let asked: Vec<_> = asked.collect();
-        let mut answers = Vec::with_capacity(parts.len());
-        for (part, answer) in parts.iter().zip(run_concurrently(asked).await) {
-            match answer {
-                Ok(found) => answers.push(found),
-                Err(error) => this.skip_part(part, parts.len(), error)?,
-            }
-        }
+        let asked = parts.iter();
+        let asked = asked.map(|part| this.grep_part(table, part, &query).boxed());
+        let answers = this.answers(&parts, asked.collect()).await?;
         // A child that stopped at the maximum of bytes does not tell where its next
         // line would be among the lines of the others.
         let stopped = |found: &GrepResult| found.truncated && found.matches < query.max_matches;
@@ -142,6 +126,24 @@ impl Composite {
         }
     }
 
+    /// Asks a few parts at a time and returns their answers in order, without those of
+    /// parts that failed if this call continues after failures.
+    async fn answers<T>(
+        &self,
+        parts: &[Part],
+        asked: Vec<BoxFuture<'_, Result<T>>>,
+    ) -> Result<Vec<T>> {
+        let answers: Vec<_> = stream::iter(asked).buffered(AT_ONCE).collect().await;
+        let mut found = Vec::with_capacity(parts.len());
+        for (part, answer) in parts.iter().zip(answers) {
+            match answer {
+                Ok(answer) => found.push(answer),
+                Err(error) => self.skip_part(part, parts.len(), error)?,
+            }
+        }
+        Ok(found)
+    }
+
     /// Continues without a part that failed, if this call does that.
     fn skip_part(&self, part: &Part, parts: usize, error: Error) -> Result<()> {
         let error = match parts {
@@ -152,11 +154,6 @@ impl Composite {
         };
         self.record_failure(&part.route, error)
     }
-}
-
-/// Runs a few futures at a time; the results are in the order of the futures.
-async fn run_concurrently<T>(asked: Vec<BoxFuture<'_, T>>) -> Vec<T> {
-    stream::iter(asked).buffered(AT_ONCE).collect().await
 }
 
 impl Part {

@@ -115,7 +115,7 @@ impl Entry {
     }
 
     /// Compares entries for a listing: directories first, then by name in byte order.
-    pub fn listing_order(&self, other: &Self) -> std::cmp::Ordering {
+    fn listing_order(&self, other: &Self) -> std::cmp::Ordering {
         other
             .is_dir()
             .cmp(&self.is_dir())
