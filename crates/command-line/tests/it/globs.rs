@@ -73,8 +73,8 @@ fn what_a_shell_expands_a_bracket_to_is_named() {
         };
         assert_eq!(lines.len(), patterns.len(), "{shell}");
         for (pattern, line) in patterns.iter().zip(lines) {
-            let line = format!("cat {pattern}");
-            let findings = analyze(CommandContext::new(&line, &working_dir));
+            let command = format!("cat {pattern}");
+            let findings = analyze(CommandContext::new(&command, &working_dir));
             for name in line
                 .split(' ')
                 .filter(|name| name.ends_with('v') && name.len() == 4)
