@@ -1,6 +1,6 @@
 //! Tests of narrower scopes made with `derive`.
 use backend_core::ErrorKind;
-use backend_mounts::{DERIVE_DEPTH, DERIVE_ENTRIES, Derive, DeriveError, Mode, Mount, Scope};
+use backend_mounts::{DERIVE_DEPTH, DERIVE_ENTRIES, Derive, DeriveError, Mode, Scope};
 use backend_testkit::path;
 use permissions::{Action, Kind, Layer, Op, Reason, Refusal};
 

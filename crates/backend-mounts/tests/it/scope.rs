@@ -2,7 +2,7 @@
 use std::path::Path;
 
 use backend_core::ErrorKind;
-use backend_mounts::{Derive, Mode, Mount, Scope};
+use backend_mounts::{Derive, Mode, Scope};
 use backend_testkit::path;
 use permissions::{Action, Kind, Layer, Op, Reason, Refusal};
 
