@@ -17,6 +17,7 @@ mod dist;
 mod flags;
 mod markdown;
 mod metadata;
+mod packages;
 mod process;
 mod provision;
 mod scratch;

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
 
 use crate::bench::suite::{NPM_PACKAGE, PYTHON_PACKAGE, Peer, Row, Suite};
 use crate::workspace::Workspace;
-use crate::{process, provision};
+use crate::{packages, process, provision};
 
 /// The packages for the Python peer, its console tools and its containers, in the
 /// measured versions.
@@ -18,6 +17,9 @@ const PYTHON_PACKAGES: [(&str, &str); 3] = [
     ("docker", "7.1.0"),
     ("pydantic-ai-slim", "2.66.0"),
 ];
+
+/// The directory of the Python peer in the cache.
+const ENVIRONMENT: &str = "bench-venv";
 
 /// Times the Python peer with its script. Returns medians in nanoseconds by row id.
 pub(super) fn times(
@@ -73,7 +75,7 @@ pub(super) fn interpreter(workspace: &Workspace) -> Result<String> {
 }
 
 fn python(workspace: &Workspace) -> PathBuf {
-    workspace.cache("bench-venv/bin/python")
+    workspace.cache(ENVIRONMENT).join("bin/python")
 }
 
 fn script(workspace: &Workspace, suite: &Suite) -> PathBuf {
@@ -81,58 +83,22 @@ fn script(workspace: &Workspace, suite: &Suite) -> PathBuf {
 }
 
 fn install_python(workspace: &Workspace) -> Result<()> {
-    let mut probed = workspace.command(python(workspace))?;
-    if process::succeeds(probed.args(["-c", &probe(&PYTHON_PACKAGES)])) {
-        return Ok(());
-    }
-    let install = || {
-        let mut venv = workspace.command("python3")?;
-        venv.args(["-m", "venv", "--clear"]);
-        process::run(venv.arg(workspace.cache("bench-venv")))?;
-        let mut pip = workspace.command(python(workspace))?;
-        pip.args(["-m", "pip", "install", "--quiet"]);
-        let packages = PYTHON_PACKAGES.map(|(name, version)| format!("{name}=={version}"));
-        process::run(pip.args(packages))
-    };
-    install().with_context(|| format!("cannot install {}", Peer::Python.describe()))
-}
-
-/// Returns a Python program that succeeds if the packages are installed in those
-/// versions.
-fn probe(packages: &[(&str, &str)]) -> String {
-    let is_there =
-        |(package, version): &(&str, &str)| format!("m.version({package:?}) == {version:?}");
-    let all: Vec<_> = packages.iter().map(is_there).collect();
-    format!(
-        "import importlib.metadata as m; assert {}",
-        all.join(" and ")
-    )
+    let packages = PYTHON_PACKAGES.map(|(name, version)| format!("{name}=={version}\n"));
+    packages::venv(workspace, ENVIRONMENT, &packages.concat())?;
+    Ok(())
 }
 
 /// Returns the server's script, after installing it into the cache if it is missing.
 fn install_npm(workspace: &Workspace) -> Result<PathBuf> {
     let (package, version) = NPM_PACKAGE;
-    let directory = workspace.cache(&format!("bench-npm-{version}"));
-    let modules = directory.join("node_modules");
-    let script = modules.join(package).join("dist/index.js");
-    if !script.is_file() {
+    let directory = workspace.cache("bench-npm");
+    let wanted = format!("{package}@{version}");
+    packages::install_once(&directory, &wanted, || {
         provision::run(workspace, &["node", "npm"])?;
-        fs::create_dir_all(&directory)?;
         let mut install = workspace.command("npm")?;
         install.args(["install", "--no-audit", "--no-fund", "--prefix"]);
-        install.arg(&directory).arg(format!("{package}@{version}"));
-        process::run(&mut install)?;
-    }
-    Ok(script)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn probe_is_python() {
-        let expected = r#"import importlib.metadata as m; assert m.version("p") == "1.2" and m.version("q") == "3""#;
-        assert_eq!(probe(&[("p", "1.2"), ("q", "3")]), expected);
-    }
+        process::run(install.arg(&directory).arg(&wanted))
+    })?;
+    let modules = directory.join("node_modules");
+    Ok(modules.join(package).join("dist/index.js"))
 }

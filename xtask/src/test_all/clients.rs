@@ -12,8 +12,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
+use crate::packages::{install_once, venv};
 use crate::process;
-use crate::scratch::{self, Scratch};
+use crate::scratch::Scratch;
 use crate::test_all::cargo::cargo;
 use crate::test_all::stage::{Ctx, Outcome};
 
@@ -111,7 +112,8 @@ impl<'c> Clients<'c> {
     fn prepare(ctx: &'c Ctx) -> Result<Self> {
         let workspace = &ctx.workspace;
         let scripts = workspace.root().join("crates/console-mcp/tests/clients");
-        let venv = venv(ctx, "clients-venv", &scripts.join("requirements.txt"))?;
+        let requirements = fs::read_to_string(scripts.join("requirements.txt"))?;
+        let venv = venv(&ctx.workspace, "clients-venv", &requirements)?;
         let npm = npm(ctx, &scripts.join("package.json"))?;
         // Alone, as a new user builds it: without the features that other packages
         // enable.
@@ -199,7 +201,12 @@ impl<'c> Clients<'c> {
     /// different versions of the same libraries.
     fn framework(&self, name: &str) -> Result<PathBuf> {
         let requirements = self.script("agentbox", &format!("{name}.txt"));
-        let venv = venv(self.ctx, &format!("clients-{name}"), &requirements)?;
+        let requirements = fs::read_to_string(requirements)?;
+        let venv = venv(
+            &self.ctx.workspace,
+            &format!("clients-{name}"),
+            &requirements,
+        )?;
         Ok(venv.join("bin/python"))
     }
 
@@ -269,20 +276,6 @@ impl<'c> Clients<'c> {
     }
 }
 
-/// Creates a Python environment with the packages in `requirements`, once.
-fn venv(ctx: &Ctx, name: &str, requirements: &Path) -> Result<PathBuf> {
-    let wanted = fs::read_to_string(requirements)?;
-    let directory = ctx.workspace.cache(name);
-    install_once(&directory, &wanted, || {
-        let mut venv = ctx.workspace.command("python3")?;
-        process::run(venv.args(["-m", "venv", "--clear"]).arg(&directory))?;
-        let mut pip = ctx.workspace.command(directory.join("bin/python"))?;
-        pip.args(["-m", "pip", "install", "--quiet", "--requirement"]);
-        process::run(pip.arg(requirements))
-    })?;
-    Ok(directory)
-}
-
 /// Creates a directory with the packages in `package` and the conformance suite, once.
 fn npm(ctx: &Ctx, package: &Path) -> Result<PathBuf> {
     let wanted = format!(
@@ -292,7 +285,6 @@ fn npm(ctx: &Ctx, package: &Path) -> Result<PathBuf> {
     );
     let directory = ctx.workspace.cache("clients-npm");
     install_once(&directory, &wanted, || {
-        scratch::empty(&directory)?;
         fs::copy(package, directory.join("package.json"))?;
         let mut install = ctx.workspace.command("npm")?;
         install.current_dir(&directory);
@@ -300,21 +292,6 @@ fn npm(ctx: &Ctx, package: &Path) -> Result<PathBuf> {
         process::run(install.args(CONFORMANCE))
     })?;
     Ok(directory)
-}
-
-/// Runs `install` unless a file in `directory` says that `wanted` is installed.
-fn install_once(
-    directory: &Path,
-    wanted: &str,
-    install: impl FnOnce() -> Result<()>,
-) -> Result<()> {
-    let note = directory.join("installed.txt");
-    if fs::read_to_string(&note).is_ok_and(|there| there == wanted) {
-        return Ok(());
-    }
-    install().with_context(|| format!("cannot fill {}", directory.display()))?;
-    fs::write(note, wanted)?;
-    Ok(())
 }
 
 /// A server that prints its address. It is killed on drop.
@@ -350,27 +327,5 @@ impl Drop for Listening {
         // It may already have ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_there_is_not_installed_again() {
-        let scratch = Scratch::temporary("once").unwrap();
-        let mut times = 0;
-        for wanted in ["a", "a", "b"] {
-            let install = || {
-                times += 1;
-                Ok(())
-            };
-            install_once(&scratch, wanted, install).unwrap();
-        }
-        assert_eq!(times, 2);
-        let failed = install_once(&scratch, "c", || bail!("no network"));
-        assert!(failed.is_err());
-        install_once(&scratch, "b", || bail!("it is there")).unwrap();
     }
 }
