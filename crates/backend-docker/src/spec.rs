@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use backend_core::VPath;
 use backend_core::ops::ContentHash;
 use bollard::models::{ContainerCreateBody, HealthConfig, HostConfig, Mount, MountType};
+use sandbox_runtime::SYSTEM_DIRECTORIES;
 
 use crate::environment::{self, EnvironmentSources};
 use crate::labels::{self, Process};
@@ -25,30 +26,8 @@ const HOME: &str = "/home/agent";
 /// The user in an image that does not name one.
 const UNPRIVILEGED: (u32, u32) = (1000, 1000);
 
-/// Directories whose owner is never changed.
-const STANDARD: [&str; 21] = [
-    "/",
-    "/bin",
-    "/boot",
-    "/etc",
-    "/home",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/media",
-    "/mnt",
-    "/opt",
-    "/root",
-    "/run",
-    "/sbin",
-    "/srv",
-    "/tmp",
-    "/usr",
-    "/usr/bin",
-    "/usr/lib",
-    "/usr/local",
-    "/var",
-];
+/// Further directories whose owner is never changed.
+const MORE_SYSTEM_DIRECTORIES: [&str; 3] = ["/lib32", "/usr/bin", "/usr/lib"];
 
 /// Facts about an image.
 #[derive(Debug, Clone, Default)]
@@ -364,7 +343,9 @@ impl Plan<'_> {
         let arranged = self.facts.user.is_some()
             && settings.user.is_none()
             && self.facts.working_dir.trim_end_matches('/') == work;
-        if !arranged && !self.is_mounted(work) && !STANDARD.contains(&work) {
+        let is_system =
+            SYSTEM_DIRECTORIES.contains(&work) || MORE_SYSTEM_DIRECTORIES.contains(&work);
+        if !arranged && !self.is_mounted(work) && !is_system {
             add(work, 0o755);
         }
         for volume in &settings.volumes {

@@ -10,3 +10,4 @@ mod validate;
 
 pub use registry::Runtimes;
 pub use runtime::{PackageManager, Packages, Runtime, WORK_DIR};
+pub use validate::SYSTEM_DIRECTORIES;

@@ -80,7 +80,7 @@ const MOST_VARIABLES: usize = 128;
 const LARGEST_UID: u32 = i32::MAX as u32;
 
 /// Directories that belong to the system and not to an unprivileged user.
-const SYSTEM_DIRECTORIES: [&str; 18] = [
+pub const SYSTEM_DIRECTORIES: [&str; 18] = [
     "/",
     "/bin",
     "/boot",
