@@ -6,6 +6,7 @@ pub mod approval;
 pub mod audit;
 pub mod command;
 pub mod guarded;
+pub mod line_diff;
 mod policy;
 mod refusal;
 pub mod rules;

@@ -4,10 +4,8 @@
 //! diff is never longer than the caller allows, whatever the texts are.
 
 use std::fmt::Write as _;
-use std::ops::Range;
 
-use similar::algorithms::{Capture, Compact, Replace, myers};
-use similar::{DiffOp, group_diff_ops};
+use permissions::line_diff::{Effort, hunks};
 
 use crate::counted::counted;
 
@@ -25,111 +23,51 @@ const LINE_BYTES: usize = 300;
 /// lines that begin with a space, `-` or `+`. It has at most `max_bytes`, plus a note if
 /// it was truncated.
 pub(super) fn diff(old: &str, new: &str, max_bytes: usize) -> String {
-    let old: Vec<&str> = old.split_inclusive('\n').collect();
-    let new: Vec<&str> = new.split_inclusive('\n').collect();
-    let mut out = Hunks {
-        old: &old,
-        new: &new,
+    let mut out = Writer {
         text: String::new(),
         max_bytes,
         left_out: 0,
     };
-    for hunk in group_diff_ops(compare(&old, &new), CONTEXT) {
-        out.hunk(&hunk);
+    for hunk in hunks(old, new, CONTEXT, Effort::Lines(COMPARED_LINES)) {
+        if out.left_out == 0 {
+            let _ = writeln!(out.text, "{}", hunk.header(0));
+        }
+        for (sign, line) in hunk.lines {
+            out.line(sign, line);
+        }
     }
     out.finish()
 }
 
-/// Computes the changes, comparing only from the first to the last differing line.
-fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
-    let same = |(old, new): &(&&str, &&str)| old == new;
-    let before = old.iter().zip(new).take_while(same).count();
-    let rest = old.iter().skip(before).rev();
-    let after = rest
-        .zip(new.iter().skip(before).rev())
-        .take_while(same)
-        .count();
-    let old_end = old.len() - after;
-    let new_end = new.len() - after;
-    let equal = |old_index, new_index, len| DiffOp::Equal {
-        old_index,
-        new_index,
-        len,
-    };
-    let mut ops = vec![equal(0, 0, before)];
-    if old_end + new_end - 2 * before <= COMPARED_LINES {
-        let (old_middle, new_middle) = (before..old_end, before..new_end);
-        // The algorithm itself: the crate's general function brings all algorithms into the program.
-        let mut changes = Compact::new(Replace::new(Capture::new()), old, new);
-        let Ok(()) = myers::diff(&mut changes, old, old_middle, new, new_middle);
-        ops.extend(changes.into_inner().into_inner().into_ops());
-    } else {
-        ops.push(DiffOp::Replace {
-            old_index: before,
-            old_len: old_end - before,
-            new_index: before,
-            new_len: new_end - before,
-        });
-    }
-    ops.push(equal(old_end, new_end, after));
-    ops.retain(|op| !op.old_range().is_empty() || !op.new_range().is_empty());
-    ops
-}
-
-/// Writes hunks up to the size limit.
-struct Hunks<'a> {
-    old: &'a [&'a str],
-    new: &'a [&'a str],
+/// Writes lines up to the size limit.
+struct Writer {
     text: String,
     max_bytes: usize,
     /// Number of lines that did not fit.
     left_out: usize,
 }
 
-impl Hunks<'_> {
-    fn hunk(&mut self, ops: &[DiffOp]) {
-        let (Some(first), Some(last)) = (ops.first(), ops.last()) else {
+impl Writer {
+    fn line(&mut self, sign: char, line: &str) {
+        if self.text.len() >= self.max_bytes {
+            self.left_out += 1;
             return;
-        };
-        if self.left_out == 0 {
-            let old = first.old_range().start..last.old_range().end;
-            let new = first.new_range().start..last.new_range().end;
-            let _ = writeln!(self.text, "@@ -{} +{} @@", range(&old), range(&new));
         }
-        for op in ops {
-            let (old, new) = (self.old, self.new);
-            if let DiffOp::Equal { .. } = op {
-                self.lines(' ', old, op.old_range());
-            } else {
-                self.lines('-', old, op.old_range());
-                self.lines('+', new, op.new_range());
-            }
+        let body = line.strip_suffix('\n').unwrap_or(line);
+        let shown = &body[..body.floor_char_boundary(LINE_BYTES)];
+        self.text.push(sign);
+        self.text
+            .push_str(shown.strip_suffix('\r').unwrap_or(shown));
+        if shown.len() < body.len() {
+            let _ = write!(
+                self.text,
+                " [... {}]",
+                counted((body.len() - shown.len()) as u64, "more byte")
+            );
         }
-    }
-
-    fn lines(&mut self, sign: char, lines: &[&str], range: Range<usize>) {
-        let lines = lines.get(range).unwrap_or_default();
-        for (at, line) in lines.iter().enumerate() {
-            if self.text.len() >= self.max_bytes {
-                self.left_out += lines.len() - at;
-                return;
-            }
-            let body = line.strip_suffix('\n').unwrap_or(line);
-            let shown = &body[..body.floor_char_boundary(LINE_BYTES)];
-            self.text.push(sign);
-            self.text
-                .push_str(shown.strip_suffix('\r').unwrap_or(shown));
-            if shown.len() < body.len() {
-                let _ = write!(
-                    self.text,
-                    " [... {}]",
-                    counted((body.len() - shown.len()) as u64, "more byte")
-                );
-            }
-            self.text.push('\n');
-            if body.len() == line.len() {
-                self.text.push_str("\\ No newline at end of file\n");
-            }
+        self.text.push('\n');
+        if body.len() == line.len() {
+            self.text.push_str("\\ No newline at end of file\n");
         }
     }
 
@@ -143,16 +81,6 @@ impl Hunks<'_> {
         }
         self.text.truncate(self.text.trim_end_matches('\n').len());
         self.text
-    }
-}
-
-/// Formats a range of lines for a hunk header. An empty range begins at the line before
-/// it.
-fn range(lines: &Range<usize>) -> String {
-    match lines.len() {
-        0 => format!("{},0", lines.start),
-        1 => format!("{}", lines.start + 1),
-        len => format!("{},{len}", lines.start + 1),
     }
 }
 

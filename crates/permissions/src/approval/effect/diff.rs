@@ -5,13 +5,12 @@ use std::ops::Range;
 use std::time::Instant;
 
 use backend_core::ops::ContentHash;
-use similar::algorithms::{Capture, Compact, Replace, myers};
-use similar::{DiffOp, group_diff_ops};
 
 use super::Amount;
 use crate::approval::limits::{DIFF_BYTES, DIFF_TIME, EFFECT_BYTES, LINE_BYTES};
 use crate::approval::text;
 use crate::approval::unseen::Unseen;
+use crate::line_diff::{Effort, hunks};
 
 /// Number of context lines on either side of a change.
 const CONTEXT: usize = 3;
@@ -143,52 +142,16 @@ fn line_end(bytes: &[u8], at: usize, lines: usize) -> usize {
 }
 
 fn write_hunks(to: &mut String, old: &str, new: &str, lines_before: usize) {
-    let old: Vec<&str> = old.split_inclusive('\n').collect();
-    let new: Vec<&str> = new.split_inclusive('\n').collect();
-    for group in group_diff_ops(compare(&old, &new), CONTEXT) {
-        let (Some(first), Some(last)) = (group.first(), group.last()) else {
-            continue;
-        };
-        let old_range = range(lines_before, first.old_range().start..last.old_range().end);
-        let new_range = range(lines_before, first.new_range().start..last.new_range().end);
+    let effort = Effort::Until(Instant::now() + DIFF_TIME);
+    for hunk in hunks(old, new, CONTEXT, effort) {
         // Writing to a string cannot fail.
-        let _ = writeln!(to, "@@ -{old_range} +{new_range} @@");
-        for op in &group {
-            if let DiffOp::Equal { .. } = op {
-                write_lines(to, ' ', &old[op.old_range()]);
-            } else {
-                write_lines(to, '-', &old[op.old_range()]);
-                write_lines(to, '+', &new[op.new_range()]);
+        let _ = writeln!(to, "{}", hunk.header(lines_before));
+        for (sign, line) in hunk.lines {
+            to.push(sign);
+            to.push_str(line);
+            if !line.ends_with('\n') {
+                to.push_str("\n\\ No newline at end of file\n");
             }
         }
-    }
-}
-
-/// Compares line by line. Calls the algorithm itself: the crate's text interface brings
-/// all of its algorithms into the program.
-fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
-    let mut ops = Compact::new(Replace::new(Capture::new()), old, new);
-    let (old_range, new_range) = (0..old.len(), 0..new.len());
-    let deadline = Some(Instant::now() + DIFF_TIME);
-    let Ok(()) = myers::diff_deadline(&mut ops, old, old_range, new, new_range, deadline);
-    ops.into_inner().into_inner().into_ops()
-}
-
-fn write_lines(to: &mut String, sign: char, lines: &[&str]) {
-    for line in lines {
-        to.push(sign);
-        to.push_str(line);
-        if !line.ends_with('\n') {
-            to.push_str("\n\\ No newline at end of file\n");
-        }
-    }
-}
-
-/// Formats a range of lines for a hunk header.
-fn range(before: usize, lines: Range<usize>) -> String {
-    match lines.len() {
-        0 => format!("{},0", before + lines.start),
-        1 => format!("{}", before + lines.start + 1),
-        len => format!("{},{len}", before + lines.start + 1),
     }
 }
