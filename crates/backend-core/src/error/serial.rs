@@ -6,7 +6,6 @@
 //! control characters in it are replaced.
 
 use std::error::Error as StdError;
-use std::fmt;
 
 use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Serialize, Serializer};
@@ -76,20 +75,9 @@ fn printable(text: &str) -> String {
 }
 
 /// A received source, of which only the text is known.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{text}")]
 struct RemoteError {
     text: String,
     source: Option<Box<Self>>,
-}
-
-impl fmt::Display for RemoteError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-impl StdError for RemoteError {
-    fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.source.as_deref().map(|source| source as _)
-    }
 }

@@ -285,3 +285,6 @@ fn is_cut(line: &str) -> bool {
 fn cut(text: &str, width: usize) -> &str {
     text.split_at(text.floor_char_boundary(width)).0
 }
+
+#[cfg(test)]
+mod tests;
