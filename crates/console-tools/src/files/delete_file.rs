@@ -7,7 +7,7 @@ use permissions::Op;
 
 use super::model_path::ModelPath;
 use super::output::DeleteOutput;
-use crate::args::{files, filesystem};
+use crate::args::{console, filesystem};
 use crate::context::Context;
 use crate::reply::{Reply, ToolError, ToolResult};
 use crate::tool::{Annotations, Builtin};
@@ -18,7 +18,7 @@ pub(crate) struct Console;
 
 #[async_trait]
 impl Builtin for Console {
-    type Args = files::DeleteFileArgs;
+    type Args = console::DeleteFileArgs;
     type Output = DeleteOutput;
     const NAME: &'static str = "delete_file";
     const ANNOTATIONS: Annotations = Annotations::of(&[Op::Delete]).idempotent();

@@ -18,7 +18,7 @@ use super::model_path::ModelPath;
 use super::output::EditOutput;
 use super::python_repr::preview;
 use super::read_before_edit;
-use crate::args::{files, filesystem};
+use crate::args::{console, filesystem};
 use crate::context::Context;
 use crate::reply::{Reply, ToolError, ToolResult};
 use crate::tool::{Annotations, Builtin, Preview, UpFront};
@@ -29,7 +29,7 @@ pub(crate) struct Console;
 
 #[async_trait]
 impl Builtin for Console {
-    type Args = files::EditFileArgs;
+    type Args = console::EditFileArgs;
     type Output = EditOutput;
     const NAME: &'static str = "edit_file";
     const ANNOTATIONS: Annotations = Annotations::of(&[Op::Edit]);
@@ -74,7 +74,7 @@ impl Builtin for Console {
 }
 
 /// Returns the requested edits, and whether they were given as a list.
-fn replacements(args: files::EditFileArgs) -> Result<(Vec<Edit>, bool), ToolError> {
+fn replacements(args: console::EditFileArgs) -> Result<(Vec<Edit>, bool), ToolError> {
     let edit = |old, new, replace_all| Edit {
         replace_all,
         ..Edit::new(old, new)

@@ -9,7 +9,7 @@ use hashline::{
 };
 
 use super::numbered_lines::{Budget, ShownLines};
-use crate::args::files::LineEdit;
+use crate::args::console::LineEdit;
 use crate::bounds::at_least;
 use crate::counted::counted;
 use crate::tracker::count_lines;

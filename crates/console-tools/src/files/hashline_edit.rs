@@ -12,7 +12,7 @@ use super::diff::diff;
 use super::model_path::ModelPath;
 use super::output::{DIFF_BYTES, EditOutput};
 use super::{hashline_adapter, read_before_edit};
-use crate::args::files::{HashlineEditArgs, LineEdit};
+use crate::args::console::{HashlineEditArgs, LineEdit};
 use crate::context::Context;
 use crate::reply::{Reply, ToolError, ToolResult};
 use crate::tool::{Annotations, Builtin, Preview};

@@ -9,7 +9,7 @@ use permissions::{Access, Op};
 
 use super::output::TransferOutput;
 use super::transfer::{FilesystemTransfer, Transfer};
-use crate::args::{files, filesystem};
+use crate::args::{console, filesystem};
 use crate::context::Context;
 use crate::reply::{ToolError, ToolResult};
 use crate::tool::{Annotations, Builtin, Preview};
@@ -20,7 +20,7 @@ pub(crate) struct Console;
 
 #[async_trait]
 impl Builtin for Console {
-    type Args = files::MoveFileArgs;
+    type Args = console::MoveFileArgs;
     type Output = TransferOutput;
     const NAME: &'static str = "move_file";
     const ANNOTATIONS: Annotations = Annotations::of(&[Op::Move]);

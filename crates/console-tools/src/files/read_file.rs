@@ -12,7 +12,7 @@ use permissions::{Access, Op};
 
 use super::model_path::ModelPath;
 use super::output::ReadOutput;
-use crate::args::{files, filesystem};
+use crate::args::{console, filesystem};
 use crate::context::Context;
 use crate::reply::{ToolError, ToolResult};
 use crate::tool::{Annotations, Builtin, Preview, UpFront};
@@ -23,7 +23,7 @@ pub(crate) struct Console;
 
 #[async_trait]
 impl Builtin for Console {
-    type Args = files::ReadFileArgs;
+    type Args = console::ReadFileArgs;
     type Output = ReadOutput;
     const NAME: &'static str = "read_file";
     const ANNOTATIONS: Annotations = Annotations::of(&[Op::Read]);

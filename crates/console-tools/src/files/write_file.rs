@@ -9,7 +9,7 @@ use permissions::Op;
 use super::model_path::ModelPath;
 use super::output::WriteOutput;
 use super::read_before_edit;
-use crate::args::{files, filesystem};
+use crate::args::{console, filesystem};
 use crate::context::Context;
 use crate::counted::counted;
 use crate::reply::{Reply, ToolError, ToolResult};
@@ -22,7 +22,7 @@ pub(crate) struct Console;
 
 #[async_trait]
 impl Builtin for Console {
-    type Args = files::WriteFileArgs;
+    type Args = console::WriteFileArgs;
     type Output = WriteOutput;
     const NAME: &'static str = "write_file";
     const ANNOTATIONS: Annotations = Annotations::of(&[Op::Write]).idempotent();

@@ -8,7 +8,7 @@ use backend_core::text::{SNIFF_BYTES, WindowError, WindowRequest, window};
 use backend_core::{Error, ErrorKind};
 use bytes::Bytes;
 
-use crate::args::files::ReadFileArgs;
+use crate::args::console::ReadFileArgs;
 use crate::bounds::at_least;
 use crate::context::Context;
 use crate::files::hashline_adapter;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Bench, EditFileTool, ReadFileTool, WriteFileTool};
-use crate::args::files as args;
+use crate::args::console as args;
 use crate::options::{Limits, Options};
 
 const PROGRAM: &str = "fn main() {\n\tlet x = 1;\n\tlet y = 1;\n\tprintln!(\"{x}\");\n}\n";

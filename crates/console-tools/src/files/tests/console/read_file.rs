@@ -4,7 +4,7 @@ use backend_core::BackendExt as _;
 use serde_json::{Value, json};
 
 use super::{Bench, ReadFileTool, call, context};
-use crate::args::files as args;
+use crate::args::console as args;
 use crate::options::{EditFormat, Limits, Options};
 use crate::reply::{Block, FailureClass};
 use crate::tool::Builtin as _;

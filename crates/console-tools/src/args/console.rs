@@ -1,4 +1,4 @@
-//! The arguments of the tools that read and change files.
+//! The arguments of the console tools that read and change files.
 //!
 //! Numbers in braces are placeholders for the options. A description does not repeat a
 //! default that the schema already gives. Numbers are signed, so a negative one gets
