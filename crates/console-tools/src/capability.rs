@@ -13,11 +13,11 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::definition::Definitions;
 use crate::options::Options;
 use crate::prompt;
 use crate::resolver::{Caller, Resolver};
 use crate::tables_only::tables_only;
-use crate::tool::Definition;
 use crate::toolset::{BuildError, Toolset, ToolsetBuilder};
 
 /// A toolset as part of an agent's specification: its tools, permissions and approver.
@@ -138,16 +138,6 @@ impl<'de> Deserialize<'de> for Permissions {
 #[error("invalid capability: {0}")]
 pub struct CapabilityError(String);
 
-/// An available tool.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct OfferedTool {
-    /// Its name.
-    pub name: String,
-    /// Whether every call needs approval, as in [`Definition::asks`].
-    pub asks: bool,
-}
-
 impl Capability {
     /// Parses TOML.
     ///
@@ -230,19 +220,15 @@ impl Capability {
         }
     }
 
-    /// Lists the tools available on a backend, in the order in which the model sees
-    /// them.
+    /// Returns the definitions of the tools that are offered on a backend.
     ///
     /// # Errors
     ///
     /// Returns a [`BuildError`] that says what to change.
-    pub fn tools_for(&self, backend: &dyn Backend) -> Result<Vec<OfferedTool>, BuildError> {
-        let offers = |definition: &Definition| OfferedTool {
-            name: definition.name.clone(),
-            asks: definition.asks,
-        };
-        let definitions = self.without_backend()?.definitions_for(backend);
-        Ok(definitions.iter().map(offers).collect())
+    pub fn definitions_for(&self, backend: &dyn Backend) -> Result<Definitions, BuildError> {
+        // This toolset is never called.
+        let toolset = self.toolset_resolving(Arc::new(NoBackend), None)?;
+        Ok(toolset.definitions_for(backend))
     }
 
     /// Returns text for a system prompt for a backend.
@@ -251,13 +237,8 @@ impl Capability {
     ///
     /// Returns a [`BuildError`] that says what to change.
     pub fn prompt(&self, backend: &dyn Backend) -> Result<String, BuildError> {
-        let definitions = self.without_backend()?.definitions_for(backend);
+        let definitions = self.definitions_for(backend)?;
         Ok(prompt::fragment(&self.options, &definitions))
-    }
-
-    /// Builds a toolset that is never called, to read its definitions.
-    fn without_backend(&self) -> Result<Toolset, BuildError> {
-        self.toolset_resolving(Arc::new(NoBackend), None)
     }
 }
 

@@ -30,7 +30,7 @@ mod toolset;
 mod tracker;
 
 pub use arguments::Arguments;
-pub use capability::{Capability, CapabilityError, OfferedTool, Permissions};
+pub use capability::{Capability, CapabilityError, Permissions};
 pub use context::Context;
 pub use conversation::Conversation;
 pub use custom::CustomTool;

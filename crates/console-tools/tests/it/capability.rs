@@ -123,7 +123,7 @@ fn nothing_that_is_not_understood_is_passed_over() {
 async fn it_says_which_tools_there_are() {
     let backend: Arc<dyn Backend> = Arc::new(store().await);
     let capability = full();
-    let offers = capability.tools_for(backend.as_ref());
+    let offers = capability.definitions_for(backend.as_ref());
     // There are settings for a tool that does not exist yet.
     assert!(offers.unwrap_err().to_string().contains("swap"));
 
@@ -147,7 +147,7 @@ async fn it_says_which_tools_there_are() {
     assert!(!prompt.contains("grep"), "{prompt}");
 
     let none = Capability::from_json(r#"{"permissions": "readonly"}"#).unwrap();
-    for offer in none.tools_for(backend.as_ref()).unwrap() {
+    for offer in none.definitions_for(backend.as_ref()).unwrap().iter() {
         assert!(!offer.asks, "{offer:?}");
         assert!(!["write_file", "edit_file", "execute"].contains(&&*offer.name));
     }
@@ -180,7 +180,7 @@ async fn what_asks_is_flagged_and_denied_tools_are_not_there() {
     let backend: Arc<dyn Backend> = Arc::new(store().await);
     let offers = |json: serde_json::Value| {
         let capability = Capability::from_json(&json.to_string()).unwrap();
-        let offers = capability.tools_for(backend.as_ref()).unwrap();
+        let offers = capability.definitions_for(backend.as_ref()).unwrap();
         let flag = |asks: bool| if asks { "?" } else { "" };
         let offers = offers.iter();
         let shown: Vec<String> = offers
@@ -221,7 +221,7 @@ async fn mounts_confine_the_tools() {
         .await
         .unwrap();
     let backend: Arc<dyn Backend> = Arc::new(backend);
-    let offers = capability.tools_for(backend.as_ref()).unwrap();
+    let offers = capability.definitions_for(backend.as_ref()).unwrap();
     let names: Vec<_> = offers.iter().map(|offer| offer.name.as_str()).collect();
     assert_eq!(names, ["read_file", "list_files"], "nothing can be written");
     let chat = capability.toolset(backend, None).unwrap().conversation("c");
