@@ -25,4 +25,4 @@ pub use list::CASES;
 pub use run::{Outcome, Report, block_on, run_all, run_case};
 #[doc(hidden)]
 pub use run::{test_case, test_skipped};
-pub use shorthand::{kind, path};
+pub use shorthand::{fails, path};

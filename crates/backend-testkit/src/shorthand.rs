@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use backend_core::{ErrorKind, Result, VPath};
+use backend_core::{Error, ErrorKind, Result, VPath};
 
 /// Returns a path.
 ///
@@ -15,13 +15,15 @@ pub fn path(text: &str) -> VPath {
     VPath::parse(text).expect("a valid path")
 }
 
-/// Returns the kind of error that a call failed with.
+/// Checks that a call failed with this kind of error, and returns the error.
 ///
 /// # Panics
 ///
-/// If it succeeded.
+/// If it succeeded or failed with another kind.
 #[track_caller]
 #[expect(clippy::unwrap_used, reason = "a call that should fail has succeeded")]
-pub fn kind<T: fmt::Debug>(result: Result<T>) -> ErrorKind {
-    result.unwrap_err().kind()
+pub fn fails<T: fmt::Debug>(kind: ErrorKind, result: Result<T>) -> Error {
+    let error = result.unwrap_err();
+    assert_eq!(error.kind(), kind, "{error}");
+    error
 }

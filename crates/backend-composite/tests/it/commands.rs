@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backend_composite::{Composite, Route};
+use backend_core::ErrorKind::{self, InvalidInput, NotFound, Unsupported};
 use backend_core::ops::{Command, Event, ShellId, ShellState, StopMode};
-use backend_core::{Backend, BackendExt as _, Containment, ErrorKind, Sandbox, TracedPath, VPath};
+use backend_core::{Backend, BackendExt as _, Containment, Sandbox, TracedPath, VPath};
 use backend_local::{Commands, LocalBackend, Supervisor};
 use backend_state::StateBackend;
-use backend_testkit::{kind, path};
+use backend_testkit::{fails, path};
 use futures::StreamExt as _;
 
 fn local(directory: &Path) -> Arc<dyn Backend> {
@@ -61,8 +62,7 @@ async fn a_command_runs_where_its_directory_is() {
     let events: Vec<_> = composite.stream(deep).await.unwrap().collect().await;
     assert!(matches!(&events[0], Ok(Event::Stdout(text)) if text == "deep"));
     let missing = Command::new("true").directory(path("/one/missing"));
-    let error = composite.execute(missing).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::NotFound);
+    let error = fails(NotFound, composite.execute(missing).await);
     assert_eq!(error.path(), Some(&path("/one/missing")));
 }
 
@@ -74,21 +74,14 @@ async fn where_no_commands_run_is_unsupported() {
         Command::new("true"),
         Command::new("true").directory(path("/elsewhere")),
     ] {
-        let error = composite.execute(command.clone()).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        let error = fails(Unsupported, composite.execute(command.clone()).await);
         assert!(error.message().contains("route '/' (state)"), "{error}");
-        assert_eq!(
-            kind(composite.shell_start(command.clone()).await),
-            ErrorKind::Unsupported
-        );
+        fails(Unsupported, composite.shell_start(command.clone()).await);
         let streamed = composite.stream(command).await;
         assert_eq!(streamed.err().unwrap().kind(), ErrorKind::Unsupported);
     }
     let nonsense = Command::new("true").timeout(Duration::ZERO);
-    assert_eq!(
-        kind(composite.execute(nonsense).await),
-        ErrorKind::InvalidInput
-    );
+    fails(InvalidInput, composite.execute(nonsense).await);
 }
 
 #[tokio::test]
@@ -102,14 +95,8 @@ async fn a_route_can_be_named() {
         .await;
     assert_eq!(ran.unwrap().stdout.text(), "two");
     let composite = &places.composite;
-    assert_eq!(
-        kind(composite.sandbox_of(&VPath::root())),
-        ErrorKind::Unsupported
-    );
-    assert_eq!(
-        kind(composite.sandbox_of(&path("/nowhere"))),
-        ErrorKind::NotFound
-    );
+    fails(Unsupported, composite.sandbox_of(&VPath::root()));
+    fails(NotFound, composite.sandbox_of(&path("/nowhere")));
 }
 
 #[tokio::test]
@@ -140,11 +127,7 @@ async fn shells_carry_their_route() {
     assert!(composite.shell_kill(&one.id).await.unwrap());
     for unknown in ["bg_1", "/one:none", "/nowhere:bg_1", "/in:two:bg_1", ""] {
         let unknown = ShellId::new(unknown);
-        assert_eq!(
-            kind(composite.shell_kill(&unknown).await),
-            ErrorKind::NotFound,
-            "{unknown}"
-        );
+        fails(NotFound, composite.shell_kill(&unknown).await);
     }
     composite.stop(StopMode::Keep).await.unwrap();
 }

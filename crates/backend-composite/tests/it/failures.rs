@@ -14,7 +14,7 @@ use backend_core::{
 };
 use backend_state::StateBackend;
 use backend_testkit::fake::Intercepted;
-use backend_testkit::{kind, path};
+use backend_testkit::{fails, path};
 use tokio::sync::Barrier;
 
 fn state() -> Arc<StateBackend> {
@@ -54,8 +54,10 @@ async fn errors_speak_the_composites_names() {
         "{text}"
     );
 
-    let error = composite.read_bytes("/gone/f").await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    let error = fails(
+        ErrorKind::Unavailable,
+        composite.read_bytes("/gone/f").await,
+    );
     assert_eq!(error.operation(), Some(Operation::Read));
     let text = error.to_string();
     assert_eq!(
@@ -69,8 +71,7 @@ async fn errors_speak_the_composites_names() {
         composite.list_dir("/gone").await.map(drop),
         composite.move_to("/gone/f", "/f").await,
     ] {
-        let error = failed.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        let error = fails(ErrorKind::Unavailable, failed);
         let named = error.message().matches("route '/gone'").count();
         assert_eq!(named, 1, "{error}");
     }
@@ -150,11 +151,11 @@ async fn partial_results_come_with_the_failures() {
     assert_eq!((listed.total, failures.len()), (2, 0));
     // An error of the call itself still fails it.
     let missing = composite.ls_partial(&path("/a/missing"), options).await;
-    assert_eq!(kind(missing.map(|_| ())), ErrorKind::NotFound);
+    fails(ErrorKind::NotFound, missing.map(|_| ()));
     let bad = composite
         .glob_partial(GlobQuery::new("[", VPath::root()))
         .await;
-    assert_eq!(kind(bad.map(|_| ())), ErrorKind::InvalidInput);
+    fails(ErrorKind::InvalidInput, bad.map(|_| ()));
 }
 
 /// A child may list its files and be gone when they are searched.
@@ -179,8 +180,7 @@ async fn the_shared_walk_goes_on_after_a_child_that_fails_in_it() {
         composite.write_file(file, content).await.unwrap();
     }
     let query = GrepQuery::new("needle", path("/a"));
-    let error = composite.grep(query.clone()).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    let error = fails(ErrorKind::Unavailable, composite.grep(query.clone()).await);
     assert!(error.message().contains("route '/a/b'"), "{error}");
     let (found, failures) = composite.grep_partial(query).await.unwrap();
     let files: Vec<_> = found.files.iter().map(|file| file.path.as_str()).collect();
@@ -195,7 +195,7 @@ async fn a_failing_default_leaves_the_routes() {
     let composite = Composite::new(gone());
     composite.add_route(route("/a", &state())).unwrap();
     composite.write_file("/a/f", "needle").await.unwrap();
-    assert_eq!(kind(composite.list_dir("/").await), ErrorKind::Unavailable);
+    fails(ErrorKind::Unavailable, composite.list_dir("/").await);
     let (listed, failures) = composite
         .ls_partial(&VPath::root(), LsOptions::default())
         .await

@@ -4,11 +4,14 @@
 use std::sync::Arc;
 
 use backend_composite::{Composite, Route};
+use backend_core::ErrorKind::{
+    self, AlreadyExists, InvalidInput, IsADirectory, NotFound, PermissionDenied,
+};
 use backend_core::ops::{Content, GlobQuery, GrepQuery, Links, ReadOptions, ResolveOptions};
-use backend_core::{Backend, BackendExt as _, Capabilities, Containment, ErrorKind, VPath};
+use backend_core::{Backend, BackendExt as _, Capabilities, Containment, VPath};
 use backend_local::LocalBackend;
 use backend_state::StateBackend;
-use backend_testkit::{kind, path};
+use backend_testkit::{fails, path};
 use bytes::Bytes;
 use futures::StreamExt as _;
 use tokio::sync::mpsc;
@@ -82,10 +85,7 @@ async fn routes_show_and_hide() {
     assert_eq!(names(&composite, "/x/y").await, ["z"]);
     assert_eq!(found(&composite, "**").await, ["/a/beside", "/z"]);
     assert_eq!(composite.search_text("needle").await.unwrap().matches, 2);
-    assert_eq!(
-        kind(composite.read_bytes("/a/b/hidden").await),
-        ErrorKind::NotFound
-    );
+    fails(NotFound, composite.read_bytes("/a/b/hidden").await);
 }
 
 #[tokio::test]
@@ -97,29 +97,16 @@ async fn what_lies_above_a_route_is_a_directory() {
         assert!(composite.exists(fixed).await.unwrap());
         let at = path(fixed);
         composite.create_dir(&at, Default::default()).await.unwrap();
-        assert_eq!(
-            kind(composite.write_file(fixed, "x").await),
-            ErrorKind::IsADirectory
-        );
-        assert_eq!(
-            kind(composite.write_new_file(fixed, "x").await),
-            ErrorKind::AlreadyExists
-        );
-        assert_eq!(
-            kind(composite.read_bytes(fixed).await),
-            ErrorKind::IsADirectory
-        );
-        assert_eq!(
-            kind(composite.replace_text(fixed, "a", "b").await),
-            ErrorKind::IsADirectory
-        );
+        fails(IsADirectory, composite.write_file(fixed, "x").await);
+        fails(AlreadyExists, composite.write_new_file(fixed, "x").await);
+        fails(IsADirectory, composite.read_bytes(fixed).await);
+        fails(IsADirectory, composite.replace_text(fixed, "a", "b").await);
         for refused in [
             composite.delete_tree(fixed).await,
             composite.delete_file(fixed).await,
             composite.move_to(fixed, "/elsewhere").await,
         ] {
-            let error = refused.unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::InvalidInput);
+            let error = fails(InvalidInput, refused);
             assert!(error.message().contains("remove the route"), "{error}");
             assert_eq!(error.path(), Some(&at));
         }
@@ -157,8 +144,7 @@ async fn routes_come_and_go() {
     composite.write_file("/a/f", "default").await.unwrap();
     let added = state();
     composite.add_route(route("/a/", &added)).unwrap();
-    let again = composite.add_route(route("/a", &added)).unwrap_err();
-    assert_eq!(again.kind(), ErrorKind::AlreadyExists);
+    fails(AlreadyExists, composite.add_route(route("/a", &added)));
     composite.write_file("/a/f", "route").await.unwrap();
     let prefixes: Vec<_> = composite
         .routes()
@@ -173,16 +159,10 @@ async fn routes_come_and_go() {
         "route"
     );
     assert_eq!(composite.read_to_string("/a/f").await.unwrap(), "default");
-    assert_eq!(
-        kind(composite.remove_route(&path("/a"))),
-        ErrorKind::NotFound
-    );
+    fails(NotFound, composite.remove_route(&path("/a")));
     // The default is the route at the root.
     composite.remove_route(&VPath::root()).unwrap();
-    assert_eq!(
-        kind(composite.read_bytes("/a/f").await),
-        ErrorKind::NotFound
-    );
+    fails(NotFound, composite.read_bytes("/a/f").await);
     composite.add_route(route("/", &added)).unwrap();
     assert_eq!(composite.read_to_string("/f").await.unwrap(), "route");
 }
@@ -222,10 +202,7 @@ async fn without_a_default_only_routes_are_there() {
     assert_eq!(names(&composite, "/").await, ["in", "out"]);
     assert_eq!(names(&composite, "/in").await, ["put"]);
     assert_eq!(found(&composite, "**").await, ["/out/f"]);
-    assert_eq!(
-        kind(composite.read_bytes("/other").await),
-        ErrorKind::NotFound
-    );
+    fails(NotFound, composite.read_bytes("/other").await);
     for denied in [
         composite.write_file("/other", "x").await.map(drop),
         composite.copy_to("/out/f", "/in/f").await,
@@ -233,8 +210,7 @@ async fn without_a_default_only_routes_are_there() {
             .create_dir(&path("/in/new"), Default::default())
             .await,
     ] {
-        let error = denied.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+        let error = fails(PermissionDenied, denied);
         assert!(
             error.message().contains("no route has this path"),
             "{error}"
@@ -301,10 +277,7 @@ async fn links_lead_to_names_of_the_composite() {
         path("/l/real/new/deeper")
     );
     // The link leads to a path that the route hides, so the target has no path here.
-    assert_eq!(
-        kind(resolve("/l/shadowed").await),
-        ErrorKind::PermissionDenied
-    );
+    fails(PermissionDenied, resolve("/l/shadowed").await);
     let refuse = ReadOptions::default().links(Links::Refuse);
     let refused = composite
         .read(&path("/l/link/f"), refuse)
@@ -320,10 +293,7 @@ async fn links_lead_to_names_of_the_composite() {
     std::os::unix::fs::symlink("..", root.join("real/up")).unwrap();
     composite.add_route(below).unwrap();
     assert_eq!(resolve("/below/out/f").await.unwrap(), path("/below/f"));
-    assert_eq!(
-        kind(resolve("/below/up").await),
-        ErrorKind::PermissionDenied
-    );
+    fails(PermissionDenied, resolve("/below/up").await);
 }
 
 #[tokio::test]
@@ -338,10 +308,7 @@ async fn the_working_directory_may_be_anywhere() {
     composite.write_file("g", "needle").await.unwrap();
     assert_eq!(names(&composite, ".").await, ["b", "g"]);
     assert_eq!(found(&composite, "*").await, ["/a/b/f", "/a/g"]);
-    assert_eq!(
-        kind(composite.delete_tree("/a").await),
-        ErrorKind::InvalidInput
-    );
+    fails(InvalidInput, composite.delete_tree("/a").await);
 }
 
 #[tokio::test]

@@ -7,18 +7,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use backend_composite::{Composite, Route};
+use backend_core::ErrorKind::{
+    AlreadyExists, Conflict, InvalidInput, InvalidPath, IsALink, PermissionDenied, Unavailable,
+    Unsupported,
+};
 use backend_core::ops::{
     Content, CopyOptions, CreateDirOptions, DeleteOptions, Entry, FileBytes, Links, Listing,
     LsOptions, ReadOptions, RenameOptions, StatOptions, WriteOptions, WriteOutcome,
 };
 use backend_core::{
-    Backend, BackendExt as _, BackendInfo, Error, ErrorKind, Operation, Result, VPath,
-    derived_backend,
+    Backend, BackendExt as _, BackendInfo, Error, Operation, Result, VPath, derived_backend,
 };
 use backend_local::LocalBackend;
 use backend_state::StateBackend;
 use backend_testkit::fake::{Call, Intercepted};
-use backend_testkit::{kind, path};
+use backend_testkit::{fails, path};
 
 /// Creates a composite with `one` at `/one` and `two` at `/two`.
 fn compose(one: impl Backend, two: impl Backend) -> Composite {
@@ -141,17 +144,11 @@ async fn nothing_is_replaced_unless_told() {
     composite.write_file("/one/f", "new").await.unwrap();
     composite.write_file("/two/f", "old").await.unwrap();
     composite.write_file("/two/d/x", "old").await.unwrap();
-    assert_eq!(
-        kind(composite.move_to("/one/f", "/two/f").await),
-        ErrorKind::AlreadyExists
-    );
-    assert_eq!(
-        kind(composite.copy_to("/one/f", "/two/f").await),
-        ErrorKind::AlreadyExists
-    );
-    assert_eq!(
-        kind(move_over(&composite, "/one/f", "/two/d").await),
-        ErrorKind::AlreadyExists
+    fails(AlreadyExists, composite.move_to("/one/f", "/two/f").await);
+    fails(AlreadyExists, composite.copy_to("/one/f", "/two/f").await);
+    fails(
+        AlreadyExists,
+        move_over(&composite, "/one/f", "/two/d").await,
     );
     assert_eq!(composite.read_to_string("/two/f").await.unwrap(), "old");
     move_over(&composite, "/one/f", "/two/f").await.unwrap();
@@ -180,11 +177,10 @@ async fn a_source_that_fails_half_way_leaves_no_half_file() {
         failing(store.clone(), Operation::Read, 3),
         StateBackend::new(),
     );
-    let error = composite
-        .move_to("/one/large", "/two/large")
-        .await
-        .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    let error = fails(
+        Unavailable,
+        composite.move_to("/one/large", "/two/large").await,
+    );
     assert_eq!(error.operation(), Some(Operation::Rename));
     assert!(error.message().contains("route '/one'"), "{error}");
     assert!(error.message().contains("pulled the plug"), "{error}");
@@ -203,8 +199,7 @@ async fn a_destination_that_fails_leaves_the_source() {
         composite.write_file(file, "x").await.unwrap();
     }
     let before = tree(&composite, "/one").await;
-    let error = composite.move_to("/one/t", "/two/t").await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    let error = fails(Unavailable, composite.move_to("/one/t", "/two/t").await);
     assert!(error.message().contains("route '/two'"), "{error}");
     assert_eq!(tree(&composite, "/one").await, before);
 }
@@ -217,10 +212,7 @@ async fn a_source_that_stays_takes_its_copy_back() {
         failing(store.clone(), Operation::Delete, 0),
         StateBackend::new(),
     );
-    assert_eq!(
-        kind(composite.move_to("/one/f", "/two/f").await),
-        ErrorKind::Unavailable
-    );
+    fails(Unavailable, composite.move_to("/one/f", "/two/f").await);
     assert!(store.exists("/f").await.unwrap());
     assert!(tree(&composite, "/two").await.is_empty());
 }
@@ -240,8 +232,7 @@ async fn a_source_that_changes_meanwhile_stays() {
         });
         let composite = compose(store.clone(), two);
         let from = format!("/one{source}");
-        let error = composite.move_to(&from, "/two/x").await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+        fails(Conflict, composite.move_to(&from, "/two/x").await);
         assert_eq!(store.read_to_string(changed).await.unwrap(), "after");
     }
 }
@@ -252,15 +243,9 @@ async fn one_place_under_two_names_loses_nothing() {
     let store = StateBackend::new();
     let composite = compose(store.clone(), store.clone());
     composite.write_file("/one/f", "kept").await.unwrap();
-    assert_eq!(
-        kind(move_over(&composite, "/one/f", "/two/f").await),
-        ErrorKind::Conflict
-    );
+    fails(Conflict, move_over(&composite, "/one/f", "/two/f").await);
     assert_eq!(store.read_to_string("/f").await.unwrap(), "kept");
-    assert_eq!(
-        kind(composite.move_to("/one/f", "/two/f").await),
-        ErrorKind::AlreadyExists
-    );
+    fails(AlreadyExists, composite.move_to("/one/f", "/two/f").await);
 
     // It recognizes the same backend, and leaves the move to it.
     let shared = Arc::new(StateBackend::new());
@@ -269,13 +254,13 @@ async fn one_place_under_two_names_loses_nothing() {
         .add_route(Route::new(path("/again"), shared))
         .unwrap();
     composite.write_file("/t/f", "kept").await.unwrap();
-    assert_eq!(
-        kind(move_over(&composite, "/t/f", "/again/t/f").await),
-        ErrorKind::InvalidInput
+    fails(
+        InvalidInput,
+        move_over(&composite, "/t/f", "/again/t/f").await,
     );
-    assert_eq!(
-        kind(copy_all(&composite, "/t", "/again/t/in").await),
-        ErrorKind::InvalidInput
+    fails(
+        InvalidInput,
+        copy_all(&composite, "/t", "/again/t/in").await,
     );
     composite.move_to("/again/t/f", "/g").await.unwrap();
     assert_eq!(composite.read_to_string("/again/g").await.unwrap(), "kept");
@@ -291,9 +276,9 @@ async fn what_cannot_leave_is_not_copied_first() {
         .unwrap();
     let (two, calls) = Intercepted::recording(StateBackend::new());
     let composite = compose(read_only, two);
-    assert_eq!(
-        kind(composite.move_to("/one/f", "/two/f").await),
-        ErrorKind::PermissionDenied
+    fails(
+        PermissionDenied,
+        composite.move_to("/one/f", "/two/f").await,
     );
     assert!(
         calls
@@ -303,9 +288,9 @@ async fn what_cannot_leave_is_not_copied_first() {
     );
     composite.copy_to("/one/f", "/two/f").await.unwrap();
     assert_eq!(composite.read_to_string("/two/f").await.unwrap(), "x");
-    assert_eq!(
-        kind(composite.move_to("/two/f", "/one/g").await),
-        ErrorKind::PermissionDenied
+    fails(
+        PermissionDenied,
+        composite.move_to("/two/f", "/one/g").await,
     );
     assert!(composite.exists("/two/f").await.unwrap());
 }
@@ -321,34 +306,24 @@ async fn links_and_special_files_do_not_go_along() {
     let (two, calls) = Intercepted::recording(StateBackend::new());
     let composite = compose(local(root), two);
     for from in ["/one/t", "/one/t/link", "/one/dangling"] {
-        let error = copy_all(&composite, from, "/two/t").await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+        let error = fails(Unsupported, copy_all(&composite, from, "/two/t").await);
         assert!(error.message().contains("symbolic link"), "{error}");
-        assert_eq!(
-            kind(composite.move_to(from, "/two/t").await),
-            ErrorKind::Unsupported
-        );
+        fails(Unsupported, composite.move_to(from, "/two/t").await);
     }
     std::fs::remove_file(root.join("t/link")).unwrap();
     let fifo = std::process::Command::new("mkfifo")
         .arg(root.join("t/pipe"))
         .status();
     assert!(fifo.unwrap().success());
-    assert_eq!(
-        kind(copy_all(&composite, "/one/t", "/two/t").await),
-        ErrorKind::InvalidInput
-    );
-    assert_eq!(
-        kind(copy_all(&composite, "/one/t/pipe", "/two/t").await),
-        ErrorKind::InvalidInput
+    fails(InvalidInput, copy_all(&composite, "/one/t", "/two/t").await);
+    fails(
+        InvalidInput,
+        copy_all(&composite, "/one/t/pipe", "/two/t").await,
     );
     std::fs::remove_file(root.join("t/pipe")).unwrap();
     let raw = std::ffi::OsStr::from_bytes(b"raw\xff");
     std::fs::write(root.join("t/inner").join(raw), "").unwrap();
-    assert_eq!(
-        kind(composite.move_to("/one/t", "/two/t").await),
-        ErrorKind::InvalidInput
-    );
+    fails(InvalidInput, composite.move_to("/one/t", "/two/t").await);
     let changes = [Operation::Write, Operation::CreateDir];
     assert!(
         calls
@@ -372,13 +347,13 @@ async fn links_above_are_followed_or_refused() {
     let refuse = RenameOptions::default().links(Links::Refuse);
     for (from, to) in [("/one/way/f", "/two/f"), ("/two/g", "/one/way/g")] {
         let moved = composite.rename(&path(from), &path(to), refuse).await;
-        assert_eq!(kind(moved), ErrorKind::IsALink);
+        fails(IsALink, moved);
         composite.move_to(from, to).await.unwrap();
     }
     assert_eq!(composite.read_to_string("/two/f").await.unwrap(), "x");
     assert_eq!(std::fs::read_to_string(root.join("real/g")).unwrap(), "y");
     let taken = move_over(&composite, "/two/f", "/one/in-the-way").await;
-    assert_eq!(kind(taken), ErrorKind::AlreadyExists);
+    fails(AlreadyExists, taken);
 }
 
 /// A store that records whether writes were durable.
@@ -447,14 +422,8 @@ async fn nothing_inside_loses_its_path() {
     let deep = format!("/one/{}f", "d/".repeat(150));
     composite.write_file(&deep, "x").await.unwrap();
     let to = format!("/two/{}e", "e/".repeat(120));
-    assert_eq!(
-        kind(composite.move_to("/one/d", &to).await),
-        ErrorKind::InvalidPath
-    );
-    assert_eq!(
-        kind(copy_all(&composite, "/one/d", &to).await),
-        ErrorKind::InvalidPath
-    );
+    fails(InvalidPath, composite.move_to("/one/d", &to).await);
+    fails(InvalidPath, copy_all(&composite, "/one/d", &to).await);
     assert!(tree(&composite, "/two").await.is_empty());
     assert_eq!(composite.read_to_string(&deep).await.unwrap(), "x");
 }

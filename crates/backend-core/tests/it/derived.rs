@@ -14,7 +14,7 @@ use backend_core::search::Exclude;
 use backend_core::{Backend, BackendExt as _, Edit, Error, ErrorKind, Operation, VPath};
 use backend_state::StateBackend;
 use backend_testkit::fake::Intercepted;
-use backend_testkit::{block_on, kind, path};
+use backend_testkit::{block_on, fails, path};
 
 async fn store(files: &[(&str, &str)]) -> StateBackend {
     let backend = StateBackend::new();
@@ -77,14 +77,13 @@ fn a_search_ends_when_the_backend_is_gone() {
             let gone = ErrorKind::Unavailable;
             let backend = failing(store(&files).await, operation, at, gone);
             let error = glob_by_walk(&backend, GlobQuery::new("**", VPath::root())).await;
-            let error = error.unwrap_err();
-            assert_eq!(error.kind(), gone);
+            let error = fails(gone, error);
             assert_eq!(error.operation(), Some(Operation::Glob));
         }
         let gone = ErrorKind::Unavailable;
         let backend = failing(store(&files).await, Operation::Read, "/b/x", gone);
         let found = grep_by_read(&backend, GrepQuery::new("n", VPath::root())).await;
-        assert_eq!(kind(found), gone);
+        fails(gone, found);
     });
 }
 
@@ -129,8 +128,7 @@ fn an_edit_starts_over_a_few_times_and_then_conflicts() {
         });
         let edits = [Edit::new("a", "b")];
         let edited = edit_by_write(&conflicting, &path("/f"), &edits, EditOptions::default()).await;
-        let error = edited.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Conflict);
+        let error = fails(ErrorKind::Conflict, edited);
         assert_eq!(error.operation(), Some(Operation::Edit));
         assert_eq!(writes.load(Ordering::Relaxed), EDIT_ATTEMPTS);
 
@@ -145,17 +143,11 @@ fn an_edit_starts_over_a_few_times_and_then_conflicts() {
 fn an_edit_has_limits() {
     let options = EditOptions::default();
     let many = vec![Edit::new("a", "b"); EDITS + 1];
-    assert_eq!(kind(edit_bytes(b"a", &many, &options)), ErrorKind::TooLarge);
+    fails(ErrorKind::TooLarge, edit_bytes(b"a", &many, &options));
     let large = vec![b'a'; EDIT_BYTES as usize + 1];
     let one = [Edit::new("a", "b")];
-    assert_eq!(
-        kind(edit_bytes(&large, &one, &options)),
-        ErrorKind::TooLarge
-    );
-    assert_eq!(
-        kind(edit_bytes(b"\xff", &one, &options)),
-        ErrorKind::NotText
-    );
+    fails(ErrorKind::TooLarge, edit_bytes(&large, &one, &options));
+    fails(ErrorKind::NotText, edit_bytes(b"\xff", &one, &options));
 }
 
 #[test]
@@ -169,14 +161,14 @@ fn what_fails_on_the_way_fails_the_copy() {
         let error = copy_by_read(&backend, &from, &to, all).await.unwrap_err();
         assert_eq!((error.kind(), error.path()), (gone, Some(&from)));
         let moved = rename_by_copy(&backend, &from, &path("/g"), RenameOptions::default()).await;
-        assert_eq!(kind(moved), gone);
+        fails(gone, moved);
         assert!(
             backend.inner().exists("/d/a").await.unwrap(),
             "the source is gone"
         );
         let backend = failing(store(&files).await, Operation::Stat, "/e", gone);
-        assert_eq!(kind(copy_by_read(&backend, &from, &to, all).await), gone);
-        assert_eq!(kind(resolve_without_links(&backend, &to).await), gone);
+        fails(gone, copy_by_read(&backend, &from, &to, all).await);
+        fails(gone, resolve_without_links(&backend, &to).await);
         let backend = failing(store(&files).await, Operation::Read, "/d/a", gone);
         let window = text_by_read(&backend, &path("/d/a"), TextOptions::default()).await;
         assert_eq!(window.unwrap_err().operation(), Some(Operation::ReadText));
@@ -191,7 +183,7 @@ fn exists_tells_denied_from_gone() {
         assert!(!backend.exists("/a").await.unwrap());
         let gone = ErrorKind::Unavailable;
         let backend = failing(store(&[("/a", "x")]).await, Operation::Stat, "/a", gone);
-        assert_eq!(kind(backend.exists("/a").await), gone);
+        fails(gone, backend.exists("/a").await);
     });
 }
 
@@ -202,7 +194,7 @@ fn conveniences_do_what_they_say() {
         assert!(backend.as_sandbox().is_none());
         assert_eq!(backend.metadata("d/a").await.unwrap().size, Some(7));
         let new = backend.write_new_file("d/a", "x").await;
-        assert_eq!(kind(new), ErrorKind::AlreadyExists);
+        fails(ErrorKind::AlreadyExists, new);
         assert!(
             backend
                 .write_new_file("d/b", b"\xff")
@@ -224,6 +216,6 @@ fn conveniences_do_what_they_say() {
         backend.delete_file("c").await.unwrap();
         let left = backend.list_dir("").await.unwrap();
         assert_eq!((left.total, left.entries[0].name()), (1, "e"));
-        assert_eq!(kind(backend.path("~/x")), ErrorKind::InvalidPath);
+        fails(ErrorKind::InvalidPath, backend.path("~/x"));
     });
 }

@@ -3,6 +3,7 @@
 use backend_core::ops::StopMode;
 use backend_core::{Backend as _, BackendExt as _, ErrorKind, Sandbox as _};
 use backend_docker::{Attach, ContainerState, DockerSandbox, Mode};
+use backend_testkit::fails;
 
 use crate::support::docker;
 use crate::support::docker::{builder, busybox, daemon, exists, purge, run};
@@ -30,8 +31,7 @@ async fn in_every_state_and_by_name_or_id() {
     assert_eq!(stopped.read_to_string("a.txt").await.unwrap(), "one\n");
     stopped.pause().await.unwrap();
     let paused = attach(&name).open().await.unwrap();
-    let error = paused.read_to_string("a.txt").await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    let error = fails(ErrorKind::Unavailable, paused.read_to_string("a.txt").await);
     assert!(error.to_string().contains("paused"), "{error}");
     paused.start().await.unwrap();
     assert_eq!(paused.read_to_string("a.txt").await.unwrap(), "one\n");
@@ -41,8 +41,7 @@ async fn in_every_state_and_by_name_or_id() {
         "an attached one is left alone"
     );
     purge(&first).await;
-    let error = attach(&name).open().await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
+    fails(ErrorKind::NotFound, attach(&name).open().await);
 }
 
 #[tokio::test]
@@ -56,8 +55,10 @@ async fn one_that_was_never_started() {
     sandbox.write_file("a.txt", "one\n").await.unwrap();
     assert_eq!(run(&sandbox, "pwd; cat a.txt").await, "/srv/work\none");
     sandbox.stop(StopMode::Purge).await.unwrap();
-    let error = sandbox.read_to_string("a.txt").await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    fails(
+        ErrorKind::Unavailable,
+        sandbox.read_to_string("a.txt").await,
+    );
     let error = sandbox.start().await.unwrap_err();
     assert_eq!(
         error.kind(),
@@ -79,8 +80,7 @@ async fn containers_of_others_only_when_allowed() {
         "sleep",
         "infinity",
     ]);
-    let error = attach(&id).open().await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+    fails(ErrorKind::PermissionDenied, attach(&id).open().await);
     let sandbox = attach(&id).allow_foreign(true).open().await.unwrap();
     assert_eq!(run(&sandbox, "pwd").await, "/workspace");
     drop(sandbox);
@@ -102,12 +102,10 @@ async fn a_name_is_used_again_if_nothing_has_changed() {
     let third = named().build().unwrap();
     assert_eq!(third.read_to_string("a.txt").await.unwrap(), "one\n");
     let other = named().env("A", "b").build().unwrap();
-    let error = other.start().await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+    fails(ErrorKind::Conflict, other.start().await);
     purge(&third).await;
     docker::docker(&["create", "--name", &name, &busybox(), "true"]);
-    let error = named().build().unwrap().start().await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+    fails(ErrorKind::Conflict, named().build().unwrap().start().await);
     docker::docker(&["rm", &name]);
 }
 

@@ -1,8 +1,9 @@
 use std::io::Read;
 
-use backend_core::ErrorKind;
+use backend_core::ErrorKind::{Unavailable, Unsupported};
 use backend_docker::image::{self, BuildEvent, BuildOptions, Builder, CaBundle};
 use backend_docker::{Daemon, Runtime};
+use backend_testkit::fails;
 use bollard::models::HostConfig;
 use bollard::query_parameters::ListContainersOptionsBuilder;
 use futures::StreamExt;
@@ -83,7 +84,7 @@ async fn the_classic_builder_makes_the_same() {
     let pem = "-----BEGIN CERTIFICATE-----\nMAo=\n-----END CERTIFICATE-----\n";
     let trusting = classic.with_ca_bundle(CaBundle::from_pem(pem).unwrap());
     let refused = image::ensure(&daemon(), &small(&fresh("no")), &trusting).await;
-    assert_eq!(refused.unwrap_err().kind(), ErrorKind::Unsupported);
+    fails(Unsupported, refused);
     remove_images(&runtime.name).await;
 }
 
@@ -168,8 +169,7 @@ async fn a_failing_build_shows_the_end_of_its_log() {
         let runtime = small(&fresh("failing"))
             .with_setup_command("seq 1 1000 >&2; printf 'the \\033[2Jreason\\n' >&2; exit 7");
         let ended = image::ensure(&daemon(), &runtime, &options().with_builder(builder)).await;
-        let error = ended.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        let error = fails(Unavailable, ended);
         let text = error.to_string();
         assert!(text.contains(&runtime.image_name().unwrap()), "{text}");
         assert!(
@@ -297,10 +297,10 @@ async fn an_image_that_cannot_be_had_says_what_to_do() {
         Runtime::from_image("a", "127.0.0.1:1/nowhere:1"),
         Runtime::on_base("a", "127.0.0.1:1/nowhere:1"),
     ] {
-        let error = image::ensure(&daemon(), &runtime, &options())
-            .await
-            .unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+        let error = fails(
+            Unavailable,
+            image::ensure(&daemon(), &runtime, &options()).await,
+        );
         let text = error.to_string();
         assert!(
             text.contains("'127.0.0.1:1/nowhere:1' is not there"),
@@ -319,13 +319,11 @@ async fn an_image_that_cannot_be_had_says_what_to_do() {
 async fn a_daemon_that_is_not_there_is_unavailable() {
     let nobody = Daemon::at("tcp://127.0.0.1:1").unwrap();
     let runtime = Runtime::from_image("a", "x");
-    let error = image::ensure(&nobody, &runtime, &options())
-        .await
-        .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    fails(
+        Unavailable,
+        image::ensure(&nobody, &runtime, &options()).await,
+    );
     let base = Runtime::on_base("a", "x").with_cache_image(false);
-    let error = image::ensure(&nobody, &base, &options()).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
-    let error = image::prune(&nobody, &runtime).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    fails(Unavailable, image::ensure(&nobody, &base, &options()).await);
+    fails(Unavailable, image::prune(&nobody, &runtime).await);
 }

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use backend_core::{BackendExt as _, ErrorKind, Sandbox as _};
 use backend_docker::{Daemon, DockerSandbox, Mode};
+use backend_testkit::fails;
 
 use crate::support::docker;
 use crate::support::docker::until;
@@ -158,10 +159,9 @@ async fn a_killed_daemon_is_told_and_everything_goes_on_when_it_is_back() {
         let error = last.expect("nothing answers without a daemon");
         assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
         assert!(error.to_string().contains("dockerd"), "{}", error.chain());
-        let alive = sandbox.is_alive().await.unwrap_err();
-        assert_eq!(alive.kind(), ErrorKind::Unavailable, "{alive}");
+        fails(ErrorKind::Unavailable, sandbox.is_alive().await);
         let stopped = sandbox.stop(backend_core::ops::StopMode::Keep).await;
-        assert_eq!(stopped.unwrap_err().kind(), ErrorKind::Unavailable);
+        fails(ErrorKind::Unavailable, stopped);
     }
     own.child = spawn(own.directory.path());
     own.answers().await;
@@ -179,8 +179,7 @@ async fn a_socket_without_a_daemon_or_without_the_right_to_it() {
     let socket = directory.path().join("docker.sock");
     drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
     let daemon = Daemon::at(&format!("unix://{}", socket.display())).unwrap();
-    let error = daemon.info().await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    let error = fails(ErrorKind::Unavailable, daemon.info().await);
     assert!(
         error.to_string().contains("is not running"),
         "{}",
@@ -189,8 +188,7 @@ async fn a_socket_without_a_daemon_or_without_the_right_to_it() {
     // Root may connect to anything. The message for other users has a unit test.
     std::fs::set_permissions(&socket, std::fs::Permissions::from_mode(0o000)).unwrap();
     std::fs::remove_file(&socket).unwrap();
-    let error = daemon.info().await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    let error = fails(ErrorKind::Unavailable, daemon.info().await);
     assert!(
         error.to_string().contains("start dockerd"),
         "{}",

@@ -5,6 +5,7 @@ use std::process::{Child, Command, Stdio};
 
 use backend_core::{ErrorKind, Sandbox as _};
 use backend_docker::{DockerSandbox, leftovers, reap};
+use backend_testkit::fails;
 
 use crate::support::docker;
 use crate::support::docker::{builder, busybox, daemon, exists, purge, until};
@@ -217,8 +218,10 @@ async fn labels_that_were_copied_are_no_leftovers() {
     copies.check();
     // Nor can one of them be attached to as if it were the sandbox.
     let error = DockerSandbox::attach(&copies.committed).daemon(daemon.clone());
-    let error = error.agent(docker::agent()).open().await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+    fails(
+        ErrorKind::PermissionDenied,
+        error.agent(docker::agent()).open().await,
+    );
     copies.remove();
     docker::docker(&["rm", "-f", stopped, named]);
 }

@@ -5,13 +5,13 @@ use std::time::Duration;
 use backend_core::ops::StopMode;
 use backend_core::{Backend as _, BackendExt as _, ErrorKind, Result, Sandbox as _};
 use backend_docker::{ContainerState, DockerSandbox};
+use backend_testkit::fails;
 
 use crate::support::docker;
 use crate::support::docker::{builder, daemon, exists, outcome, purge, run, until, variable};
 
 fn unavailable<T: std::fmt::Debug>(result: Result<T>, text: &str) {
-    let error = result.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    let error = fails(ErrorKind::Unavailable, result);
     assert!(error.to_string().contains(text), "{}", error.chain());
 }
 

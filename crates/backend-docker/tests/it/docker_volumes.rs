@@ -5,6 +5,7 @@ use std::path::Path;
 
 use backend_core::{BackendExt as _, ErrorKind, Sandbox as _};
 use backend_docker::{Mode, Volume};
+use backend_testkit::fails;
 
 use crate::support::docker;
 use crate::support::docker::{builder, purge, run};
@@ -62,11 +63,10 @@ async fn a_read_only_volume_is() {
         sandbox.read_to_string("/data/a.txt").await.unwrap(),
         "one\n"
     );
-    let error = sandbox
-        .write_file("/data/a.txt", "two\n")
-        .await
-        .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+    fails(
+        ErrorKind::PermissionDenied,
+        sandbox.write_file("/data/a.txt", "two\n").await,
+    );
     purge(&sandbox).await;
 }
 
@@ -76,8 +76,7 @@ async fn a_directory_of_roots_that_could_not_be_written_is_refused() {
     let shared = directory((0, 0));
     let shown = || Volume::host(shared.path(), "/workspace");
     let sandbox = builder().volume(shown()).build().unwrap();
-    let error = sandbox.start().await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+    let error = fails(ErrorKind::Config, sandbox.start().await);
     assert!(error.to_string().contains("root"), "{error}");
     let asked = builder().volume(shown()).user("0").build().unwrap();
     asked.write_file("a.txt", "one\n").await.unwrap();

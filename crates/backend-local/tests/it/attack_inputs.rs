@@ -8,6 +8,7 @@ use std::time::Duration;
 use backend_core::ops::{ContentHash, ReadOptions, TextOptions, WriteMode, WriteOptions};
 use backend_core::{Backend as _, BackendExt as _, ErrorKind};
 use backend_local::LocalBackend;
+use backend_testkit::fails;
 
 use crate::support::place::Place;
 
@@ -32,7 +33,7 @@ async fn carriage_returns_and_encodings_are_kept() {
     let latin = b"caf\xe9 old\r\n";
     fs::write(place.root.join("latin"), latin).unwrap();
     let edit = backend.replace_text("latin", "old", "new").await;
-    assert_eq!(edit.unwrap_err().kind(), ErrorKind::NotText);
+    fails(ErrorKind::NotText, edit);
     assert_eq!(fs::read(place.root.join("latin")).unwrap(), latin);
 }
 
@@ -244,12 +245,12 @@ async fn holes_cost_nothing() {
     let found = tokio::time::timeout(SOON, backend.search_text("last")).await;
     found.expect("searching holes takes for ever").unwrap();
     let read = backend.read(&path, ReadOptions::default()).await;
-    assert_eq!(read.unwrap_err().kind(), ErrorKind::TooLarge);
+    fails(ErrorKind::TooLarge, read);
     let mode = WriteMode::IfUnchanged(ContentHash::of(b""));
     let options = WriteOptions::default().mode(mode);
     let written = tokio::time::timeout(SOON, backend.write(&path, "x".into(), options)).await;
     let written = written.expect("comparing holes takes for ever");
-    assert_eq!(written.unwrap_err().kind(), ErrorKind::TooLarge);
+    fails(ErrorKind::TooLarge, written);
 
     backend.copy_to("large", "copy").await.unwrap();
     let (from, to) = (place.root.join("large"), place.root.join("copy"));

@@ -18,6 +18,7 @@ use backend_core::ops::{
 };
 use backend_core::{Backend as _, BackendExt as _, Error, ErrorKind, Sandbox as _, VPath};
 use backend_local::{Commands, NameSpace, Supervisor};
+use backend_testkit::fails;
 use bytes::Bytes;
 
 use crate::support::canary;
@@ -174,7 +175,7 @@ async fn cve_2025_59532_the_directory_of_a_command_widens_nothing() {
         let ran = backend
             .execute(Command::new("touch x").directory(out))
             .await;
-        assert_eq!(ran.unwrap_err().kind(), ErrorKind::PermissionDenied);
+        fails(ErrorKind::PermissionDenied, ran);
         let inside = backend.path("real").unwrap();
         backend
             .execute(Command::new("true").directory(inside))
@@ -182,7 +183,7 @@ async fn cve_2025_59532_the_directory_of_a_command_widens_nothing() {
             .unwrap();
         // The command has not moved the root.
         let read = backend.read_bytes("out/secret").await;
-        assert_eq!(read.unwrap_err().kind(), ErrorKind::PermissionDenied);
+        fails(ErrorKind::PermissionDenied, read);
         assert!(backend.exists("real/file").await.unwrap());
     }
     place.canary.check();
@@ -208,7 +209,7 @@ async fn cve_2026_25725_names_that_did_not_exist_at_the_start() {
         all_fail(&kind, DENIED, &following(&backend, &path).await);
         all_fail(&kind, DENIED, &acting(&backend, &path, &file).await);
         let written = backend.write_file("dangling-later", "x").await;
-        assert_eq!(written.unwrap_err().kind(), ErrorKind::PermissionDenied);
+        fails(ErrorKind::PermissionDenied, written);
     }
     for name in [".git/hooks/pre-commit", "new", "file"] {
         let path = read_only.path(name).unwrap();
@@ -226,7 +227,7 @@ async fn cve_2026_25725_names_that_did_not_exist_at_the_start() {
     // created.
     let allowed = vec![place.directory.path().join("not-yet")];
     let opened = place.builder().names(NameSpace::Host { allowed }).open();
-    assert_eq!(opened.unwrap_err().kind(), ErrorKind::NotFound);
+    fails(ErrorKind::NotFound, opened);
 }
 
 /// CVE-2026-25724: a rule about a path was bypassed by a link to it.

@@ -2,9 +2,13 @@
 
 use std::time::Duration;
 
+use backend_core::ErrorKind::{
+    self, Config, InvalidInput, NotFound, PermissionDenied, Unavailable, Unsupported,
+};
 use backend_core::ops::{Command, CommandStatus, Event, StopMode, Streams};
-use backend_core::{ErrorKind, Sandbox, VPath};
+use backend_core::{Sandbox, VPath};
 use backend_local::{Commands, Environment, LocalBackend, Supervisor};
+use backend_testkit::fails;
 use futures::StreamExt;
 
 use crate::support::commands::*;
@@ -43,8 +47,7 @@ async fn runs_in_its_directory() {
         let root = place.directory.path().canonicalize().unwrap();
         assert_eq!(outcome.stdout.text().trim(), root.to_str().unwrap());
         let missing = Command::new("true").directory(VPath::parse("/missing").unwrap());
-        let error = place.backend.execute(missing).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::NotFound);
+        fails(NotFound, place.backend.execute(missing).await);
     }
 }
 
@@ -76,8 +79,7 @@ async fn nonsense_is_refused() {
             Command::new("true").env("BIG", "x".repeat(200_000)),
             Command::new("true").env("HUGE", "x".repeat(20_000_000)),
         ] {
-            let error = place.backend.execute(command).await.unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+            fails(InvalidInput, place.backend.execute(command).await);
         }
         assert!(place.run("true").await.status.success());
     }
@@ -387,12 +389,10 @@ const KILL_GRACE_AND_MORE: Duration = Duration::from_millis(600);
 async fn a_missing_shell_is_named() {
     for supervisor in [supervised(), Commands::new().supervisor(Supervisor::None)] {
         let place = with(supervisor.shell("/no/such/shell"));
-        let error = place
-            .backend
-            .execute(Command::new("true"))
-            .await
-            .unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        let error = fails(
+            Unavailable,
+            place.backend.execute(Command::new("true")).await,
+        );
         assert!(error.message().contains("/no/such/shell"), "{error}");
         let error = place
             .backend
@@ -414,25 +414,21 @@ async fn another_shell_may_be_chosen() {
 #[tokio::test]
 async fn a_program_that_is_no_supervisor_is_a_configuration_error() {
     let place = with(Commands::new().supervisor(Supervisor::Program("/bin/true".into())));
-    let error = place
-        .backend
-        .execute(Command::new("true"))
-        .await
-        .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+    fails(Config, place.backend.execute(Command::new("true")).await);
     let directory = tempfile::tempdir().unwrap();
     let missing = Commands::new().supervisor(Supervisor::Program("/no/such".into()));
     let builder = LocalBackend::builder(directory.path()).enable_execute(true);
-    let error = builder.commands(missing).open().unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Config);
+    fails(Config, builder.commands(missing).open());
 }
 
 #[tokio::test]
 async fn commands_that_are_switched_off_are_denied() {
     let directory = tempfile::tempdir().unwrap();
     let backend = LocalBackend::builder(directory.path()).open().unwrap();
-    let error = backend.execute(Command::new("true")).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+    fails(
+        PermissionDenied,
+        backend.execute(Command::new("true")).await,
+    );
     assert!(!backend.is_alive().await.unwrap());
 }
 
@@ -475,10 +471,8 @@ fn what_cannot_be_enforced_is_refused_at_once() {
     let limits = backend_local::Limits::default().processes(10);
     let commands = Commands::new().supervisor(Supervisor::None).limits(limits);
     let builder = LocalBackend::builder(directory.path()).enable_execute(true);
-    let error = builder.commands(commands).open().unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    fails(Unsupported, builder.commands(commands).open());
     let broken = Commands::new().environment(Environment::empty().set("A=B", "c"));
     let builder = LocalBackend::builder(directory.path()).enable_execute(true);
-    let error = builder.commands(broken).open().unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+    fails(Config, builder.commands(broken).open());
 }

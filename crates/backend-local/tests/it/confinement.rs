@@ -16,7 +16,7 @@ use backend_core::ops::{
 };
 use backend_core::{Backend, ErrorKind, Sandbox};
 use backend_local::{Commands, Confinement, Landlock, Limits, LocalBackend, NameSpace, Supervisor};
-use backend_testkit::path;
+use backend_testkit::{fails, path};
 use tempfile::TempDir;
 
 /// The variable with the supervisor's path in a run as another user, who may
@@ -258,7 +258,7 @@ async fn what_confines_nothing_is_refused() {
         .enable_execute(true)
         .commands(commands)
         .open();
-    assert_eq!(opened.unwrap_err().kind(), ErrorKind::Config);
+    fails(ErrorKind::Config, opened);
 }
 
 #[tokio::test]

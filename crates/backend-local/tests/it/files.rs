@@ -11,12 +11,13 @@ use backend_core::limits::{EDIT_BYTES, NAME_BYTES, TEMPORARY_PREFIX};
 use backend_core::ops::*;
 use backend_core::{Backend, BackendExt as _, ErrorKind};
 use backend_local::{LocalBackend, Resolution};
+use backend_testkit::fails;
 use bytes::Bytes;
 use futures::StreamExt as _;
 use futures::future::FutureExt as _;
 use rustix::fs::{CWD, FileType, Mode};
 
-use crate::support::disk::{at, directory, kind, mode, names, open, set_mode};
+use crate::support::disk::{at, directory, mode, names, open, set_mode};
 
 const BOTH: [Resolution; 2] = [Resolution::Auto, Resolution::Components];
 
@@ -46,7 +47,7 @@ async fn a_read_only_backend_changes_nothing() {
         backend.move_to("file", "moved").await,
         backend.copy_to("missing", "missing/copy").await,
     ] {
-        assert_eq!(kind(refused), ErrorKind::PermissionDenied);
+        fails(ErrorKind::PermissionDenied, refused);
     }
     assert_eq!(backend.read_to_string("file").await.unwrap(), "old");
     assert_eq!(backend.list_dir("/").await.unwrap().total, 1);
@@ -196,7 +197,7 @@ async fn a_stream_that_is_dropped_or_fails_leaves_nothing() {
         let write = std::pin::pin!(write);
         match futures::future::select(write, half_way).await {
             futures::future::Either::Left((result, _)) => {
-                assert_eq!(kind(result), ErrorKind::Unavailable);
+                fails(ErrorKind::Unavailable, result);
             }
             futures::future::Either::Right((_, write)) => {
                 let left = names(&root);
@@ -255,16 +256,13 @@ async fn special_files_are_told_and_nobody_waits_for_them() {
                 backend.replace_text(name, "a", "b").await.map(drop),
                 backend.grep(GrepQuery::new("x", at(name))).await.map(drop),
             ] {
-                assert_eq!(kind(refused), ErrorKind::InvalidInput, "{name}");
+                fails(ErrorKind::InvalidInput, refused);
             }
             let new = backend.write_new_file(name, "x").await;
-            assert_eq!(kind(new), ErrorKind::AlreadyExists);
+            fails(ErrorKind::AlreadyExists, new);
         }
         for name in special {
-            assert_eq!(
-                kind(backend.copy_to(name, "copy").await),
-                ErrorKind::InvalidInput
-            );
+            fails(ErrorKind::InvalidInput, backend.copy_to(name, "copy").await);
             fs::create_dir_all(root.join("tree/a")).unwrap();
             fs::write(root.join("tree/a/file"), "x").unwrap();
             backend
@@ -273,7 +271,7 @@ async fn special_files_are_told_and_nobody_waits_for_them() {
                 .unwrap();
             let recursive = CopyOptions::default().recursive(true);
             let copied = backend.copy(&at("tree"), &at("new/copy"), recursive).await;
-            assert_eq!(kind(copied), ErrorKind::InvalidInput);
+            fails(ErrorKind::InvalidInput, copied);
             assert!(!root.join("new").exists(), "something was copied");
             backend.delete_tree("tree").await.unwrap();
         }
@@ -317,7 +315,7 @@ async fn a_size_that_is_not_told_is_found_out() {
     let large = backend
         .read(&at("status"), ReadOptions::default().max_bytes(10))
         .await;
-    assert_eq!(kind(large), ErrorKind::TooLarge);
+    fails(ErrorKind::TooLarge, large);
     let window = backend
         .read_text(&at("status"), TextOptions::default())
         .await
@@ -332,12 +330,14 @@ async fn a_size_that_nobody_can_hold_is_not_believed() {
     file.set_len(1 << 43).unwrap();
     let backend = open(&root);
     let read = backend.read_bytes("sparse").await;
-    assert_eq!(kind(read), ErrorKind::TooLarge);
+    fails(ErrorKind::TooLarge, read);
     let tail = ReadOptions::default().range((1 << 43) - 3..);
     let tail = backend.read(&at("sparse"), tail).await.unwrap();
     assert_eq!((tail.data.len(), tail.size), (3, 1 << 43));
-    let edited = backend.replace_text("sparse", "a", "b").await.unwrap_err();
-    assert_eq!(edited.kind(), ErrorKind::TooLarge);
+    let edited = fails(
+        ErrorKind::TooLarge,
+        backend.replace_text("sparse", "a", "b").await,
+    );
     assert!(edited.message().contains(&EDIT_BYTES.to_string()));
     // No memory is allocated before there are bytes to put into it.
     let whole = ReadOptions::default().max_bytes(u64::MAX);
@@ -376,9 +376,9 @@ async fn a_file_over_the_limit_is_not_written() {
         .unwrap();
     backend.write_file("file", "0123456789").await.unwrap();
     let larger = backend.write_file("file", "0123456789a").await;
-    assert_eq!(larger.unwrap_err().kind(), ErrorKind::TooLarge);
+    fails(ErrorKind::TooLarge, larger);
     let edited = backend.replace_text("file", "9", "90").await;
-    assert_eq!(edited.unwrap_err().kind(), ErrorKind::TooLarge);
+    fails(ErrorKind::TooLarge, edited);
     let pieces = futures::stream::iter(["012345", "67890"].map(|piece| Ok(piece.into())));
     let path = backend.path("new/streamed").unwrap();
     let streamed = backend
@@ -388,7 +388,7 @@ async fn a_file_over_the_limit_is_not_written() {
             WriteOptions::default(),
         )
         .await;
-    assert_eq!(streamed.unwrap_err().kind(), ErrorKind::TooLarge);
+    fails(ErrorKind::TooLarge, streamed);
     assert_eq!(
         fs::read(directory.path().join("file")).unwrap(),
         b"0123456789"
@@ -442,7 +442,7 @@ mod needs_root {
                 .map(drop),
             backend.copy_to("half", "copy").await,
         ] {
-            assert_eq!(kind(refused), ErrorKind::TooLarge);
+            fails(ErrorKind::TooLarge, refused);
         }
         assert_eq!(names(&root), ["file", "half"]);
         assert_eq!(

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use backend_core::ops::*;
 use backend_core::{Backend, BackendExt as _, Edit, Error, ErrorKind, Result, VPath};
 use backend_local::{LocalBackend, NameSpace, Resolution};
+use backend_testkit::fails;
 
 const BOTH: [Resolution; 2] = [Resolution::Auto, Resolution::Components];
 
@@ -28,10 +29,6 @@ fn in_host(root: &Path, allowed: &[PathBuf], resolution: Resolution) -> LocalBac
     };
     let builder = LocalBackend::builder(root).names(names);
     builder.resolution(resolution).open().unwrap()
-}
-
-fn kind<T: std::fmt::Debug>(result: Result<T>) -> ErrorKind {
-    result.unwrap_err().kind()
 }
 
 /// Whether the parent's listing shows a broken link.
@@ -67,20 +64,15 @@ async fn a_sibling_with_the_same_beginning_is_outside() {
         for outside in ["ok-evil/x", "ok../x", "OK/x", "ok-evil", ""] {
             let path = format!("{}/{outside}", text(&top));
             let denied = ErrorKind::PermissionDenied;
-            assert_eq!(kind(backend.read_bytes(&path).await), denied, "{path}");
-            assert_eq!(kind(backend.list_dir(&path).await), denied, "{path}");
-            assert_eq!(kind(backend.write_file(&path, "y").await), denied, "{path}");
-            assert_eq!(
-                kind(backend.delete_tree(&path).await) == denied,
-                !outside.is_empty()
-            );
+            fails(denied, backend.read_bytes(&path).await);
+            fails(denied, backend.list_dir(&path).await);
+            fails(denied, backend.write_file(&path, "y").await);
+            let deleted = backend.delete_tree(&path).await.unwrap_err();
+            assert_eq!(deleted.kind() == denied, !outside.is_empty());
             let query = GrepQuery::new("o", VPath::parse(&path).unwrap());
-            assert_eq!(kind(backend.grep(query).await), denied, "{path}");
+            fails(denied, backend.grep(query).await);
         }
-        assert_eq!(
-            kind(backend.list_dir("/").await),
-            ErrorKind::PermissionDenied
-        );
+        fails(ErrorKind::PermissionDenied, backend.list_dir("/").await);
     }
 }
 
@@ -109,12 +101,12 @@ async fn allowed_directories_and_their_spellings() {
         assert_eq!(backend.read_to_string("sub/f").await.unwrap(), "x");
         let third = format!("{}/third/f", text(&top));
         let denied = backend.write_file(&third, "x").await;
-        assert_eq!(kind(denied), ErrorKind::PermissionDenied);
+        fails(ErrorKind::PermissionDenied, denied);
         // A directory that the backend is made of cannot be deleted.
         let path = VPath::parse(text(&top.join("real"))).unwrap();
         let options = DeleteOptions::default().recursive(true);
         let deleted = backend.delete(&path, options).await;
-        assert_eq!(kind(deleted), ErrorKind::InvalidInput);
+        fails(ErrorKind::InvalidInput, deleted);
         let from = format!("{}/root/sub/f", text(&top));
         let to = format!("{}/real/moved", text(&top));
         backend.move_to(&from, &to).await.unwrap();
@@ -139,15 +131,9 @@ async fn another_spelling_of_a_directory_is_a_link() {
         let resolved = backend.resolve(&alias, ResolveOptions::default()).await;
         assert_eq!(resolved.unwrap(), real);
         let options = || ReadOptions::default().links(Links::Refuse);
-        assert_eq!(
-            kind(backend.read(&alias, options()).await),
-            ErrorKind::IsALink
-        );
+        fails(ErrorKind::IsALink, backend.read(&alias, options()).await);
         let options_of = StatOptions::default().links(Links::Refuse);
-        assert_eq!(
-            kind(backend.stat(&alias, options_of).await),
-            ErrorKind::IsALink
-        );
+        fails(ErrorKind::IsALink, backend.stat(&alias, options_of).await);
         backend.read(&real, options()).await.unwrap();
     }
 }
@@ -172,11 +158,11 @@ async fn the_working_directory_may_lie_in_an_allowed_one() {
         ] {
             let path = format!("{}/{above}", text(&top));
             let deleted = backend.delete_tree(&path).await;
-            assert_eq!(kind(deleted), ErrorKind::InvalidInput, "{above}");
+            fails(ErrorKind::InvalidInput, deleted);
             let moved = backend
                 .move_to(&path, &format!("{}/outer/x", text(&top)))
                 .await;
-            assert_eq!(kind(moved), ErrorKind::InvalidInput, "{above}");
+            fails(ErrorKind::InvalidInput, moved);
         }
         assert_eq!(backend.list_dir(".").await.unwrap().total, 1);
         let other = format!("{}/outer/again/other/dir", text(&top));
@@ -207,7 +193,7 @@ async fn links_between_allowed_directories() {
         assert_eq!(resolved.unwrap(), text(&top.join("b/new")));
         for outside in ["to-c", "relative"] {
             let read = backend.read_bytes(outside).await;
-            assert_eq!(kind(read), ErrorKind::PermissionDenied, "{outside}");
+            fails(ErrorKind::PermissionDenied, read);
         }
     }
 }
@@ -249,7 +235,7 @@ async fn links_that_stay_inside_are_followed() {
             assert_eq!((entry.kind, entry.link), (FileKind::File, true));
             let path = VPath::parse(path).unwrap();
             let refuse = ReadOptions::default().links(Links::Refuse);
-            assert_eq!(kind(backend.read(&path, refuse).await), ErrorKind::IsALink);
+            fails(ErrorKind::IsALink, backend.read(&path, refuse).await);
         }
         // A write replaces the link's target, and the link stays.
         backend.write_file("chain", "new").await.unwrap();
@@ -278,15 +264,15 @@ async fn a_dangling_link_is_written_through() {
         symlink("gone/../file", root.join("broken")).unwrap();
         let backend = in_virtual(&root, resolution);
         assert_eq!(resolve(&backend, "link").await.unwrap(), "/made/here");
-        assert_eq!(kind(backend.read_bytes("link").await), ErrorKind::NotFound);
-        assert_eq!(kind(backend.metadata("link").await), ErrorKind::NotFound);
+        fails(ErrorKind::NotFound, backend.read_bytes("link").await);
+        fails(ErrorKind::NotFound, backend.metadata("link").await);
         assert!(is_listed_as_a_link(&backend, "link").await);
         backend.write_file("link", "x").await.unwrap();
         assert_eq!(fs::read(root.join("made/here")).unwrap(), b"x");
         backend.write_file("directory/file", "y").await.unwrap();
         assert_eq!(fs::read(root.join("other/file")).unwrap(), b"y");
         let written = backend.write_file("broken", "z").await;
-        assert_eq!(kind(written), ErrorKind::NotFound);
+        fails(ErrorKind::NotFound, written);
         assert!(!root.join("file").exists());
     }
 }
@@ -365,8 +351,7 @@ async fn links_that_lead_outside_are_not_followed() {
             for error in follow(&backend, link).await {
                 assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{link}: {error}");
             }
-            let denied = kind(backend.metadata(link).await);
-            assert_eq!(denied, ErrorKind::PermissionDenied, "{link}");
+            fails(ErrorKind::PermissionDenied, backend.metadata(link).await);
             assert!(is_listed_as_a_link(&backend, link).await, "{link}");
         }
         let listing = backend.list_dir("/").await.unwrap();
@@ -395,16 +380,9 @@ async fn circles_and_depths_end() {
         }
         let backend = in_virtual(&root, resolution);
         for path in ["a", "b/x", "self", "chain0"] {
-            assert_eq!(
-                kind(backend.read_bytes(path).await),
-                ErrorKind::InvalidPath,
-                "{path}"
-            );
-            assert_eq!(kind(resolve(&backend, path).await), ErrorKind::InvalidPath);
-            assert_eq!(
-                kind(backend.write_file(path, "x").await),
-                ErrorKind::InvalidPath
-            );
+            fails(ErrorKind::InvalidPath, backend.read_bytes(path).await);
+            fails(ErrorKind::InvalidPath, resolve(&backend, path).await);
+            fails(ErrorKind::InvalidPath, backend.write_file(path, "x").await);
         }
         assert_eq!(backend.list_dir("/").await.unwrap().total, 63);
     }
@@ -446,7 +424,7 @@ async fn a_root_that_is_not_utf8_has_no_path_to_show() {
     let names = NameSpace::Host {
         allowed: Vec::new(),
     };
-    assert_eq!(kind(builder.names(names).open()), ErrorKind::Config);
+    fails(ErrorKind::Config, builder.names(names).open());
 }
 
 #[tokio::test]
@@ -458,9 +436,6 @@ async fn a_link_to_a_name_that_is_not_utf8_is_followed_and_not_shown() {
         symlink(raw, root.join("link")).unwrap();
         let backend = in_virtual(&root, resolution);
         assert_eq!(backend.read_to_string("link").await.unwrap(), "x");
-        assert_eq!(
-            kind(resolve(&backend, "link").await),
-            ErrorKind::InvalidPath
-        );
+        fails(ErrorKind::InvalidPath, resolve(&backend, "link").await);
     }
 }

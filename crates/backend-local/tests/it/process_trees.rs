@@ -10,6 +10,7 @@ use std::time::Duration;
 use backend_core::ops::{Command, CommandStatus, StopMode};
 use backend_core::{ErrorKind, Sandbox};
 use backend_local::Commands;
+use backend_testkit::fails;
 use fastrand::Rng;
 use futures::StreamExt;
 use futures::future::join_all;
@@ -166,8 +167,7 @@ async fn a_dropped_backend_ends_everything() {
         place.backend.shell_read(&shell.id, PATIENCE).await.unwrap();
         drop(place);
         gone(&token);
-        let error = stream.next().await.unwrap().unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        fails(ErrorKind::Unavailable, stream.next().await.unwrap());
     }
 }
 
@@ -185,8 +185,7 @@ async fn a_stop_ends_everything_and_waits() {
         ready(fifo).await;
         place.backend.stop(StopMode::Keep).await.unwrap();
         none(&token);
-        let error = running.await.unwrap().unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        fails(ErrorKind::Unavailable, running.await.unwrap());
         assert!(place.run("true").await.status.success());
     }
 }
@@ -209,8 +208,10 @@ async fn a_command_that_kills_its_supervisor_harms_itself_only() {
     let place = place();
     let token = token();
     let line = format!("(setsid sleep {token} &); kill -9 $PPID; sleep {token}");
-    let error = place.backend.execute(Command::new(line)).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    fails(
+        ErrorKind::Unavailable,
+        place.backend.execute(Command::new(line)).await,
+    );
     none(&token);
     assert!(place.run("true").await.status.success());
 }

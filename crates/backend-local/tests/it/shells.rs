@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use backend_core::ErrorKind::{Conflict, NotFound, TooLarge, Unavailable};
+use backend_core::Sandbox;
 use backend_core::limits::{SHELL_LOG_BYTES, SHELLS};
 use backend_core::ops::{
     Command, CommandStatus, ShellId, ShellInfo, ShellState, StopMode, Streams,
 };
-use backend_core::{ErrorKind, Sandbox};
+use backend_testkit::fails;
 use bytes::Bytes;
 
 use crate::support::commands::*;
@@ -66,12 +68,7 @@ async fn a_shell_answers_what_is_written_to_it() {
         assert_eq!(text, "end\n");
         assert_eq!(state, ShellState::Ended(CommandStatus::Exited(0)));
         for input in [None, Some(Bytes::from("x"))] {
-            let error = place
-                .backend
-                .shell_write(&shell.id, input)
-                .await
-                .unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Conflict);
+            fails(Conflict, place.backend.shell_write(&shell.id, input).await);
         }
         // Reading again returns the same end and no new output, at once.
         let again = place.backend.shell_read(&shell.id, PATIENCE).await.unwrap();
@@ -204,7 +201,7 @@ async fn a_write_that_nobody_reads_waits_and_can_be_given_up() {
             place.backend.shell_write(&shell.id, Some(much)),
             place.backend.shell_kill(&shell.id)
         );
-        assert_eq!(written.unwrap_err().kind(), ErrorKind::Conflict);
+        fails(Conflict, written);
         assert!(killed.unwrap());
         none(&token);
     }
@@ -221,12 +218,7 @@ async fn a_shell_that_closed_its_input_is_a_conflict() {
             .read_until(&shell.id, |text, _| text == "ready\n")
             .await;
         let input = Some(Bytes::from("x"));
-        let error = place
-            .backend
-            .shell_write(&shell.id, input)
-            .await
-            .unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Conflict);
+        fails(Conflict, place.backend.shell_write(&shell.id, input).await);
         place.backend.shell_kill(&shell.id).await.unwrap();
         none(&token);
     }
@@ -250,18 +242,14 @@ async fn ended_shells_make_room_and_running_ones_do_not() {
         list[SHELLS - 1].id,
         ShellId::new(format!("bg_{}", SHELLS + 1))
     );
-    let error = place
-        .backend
-        .shell_start(Command::new("true"))
-        .await
-        .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::TooLarge);
-    let error = place
-        .backend
-        .shell_read(&first.id, Duration::ZERO)
-        .await
-        .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::NotFound);
+    fails(
+        TooLarge,
+        place.backend.shell_start(Command::new("true")).await,
+    );
+    fails(
+        NotFound,
+        place.backend.shell_read(&first.id, Duration::ZERO).await,
+    );
     place.backend.stop(StopMode::Purge).await.unwrap();
     none(&token);
     assert!(place.backend.shell_list().await.unwrap().is_empty());
@@ -271,12 +259,10 @@ async fn ended_shells_make_room_and_running_ones_do_not() {
 async fn a_shell_that_cannot_start_takes_no_room() {
     let place = with(supervised().shell("/no/such/shell"));
     for _ in 0..SHELLS + 1 {
-        let error = place
-            .backend
-            .shell_start(Command::new("true"))
-            .await
-            .unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        fails(
+            Unavailable,
+            place.backend.shell_start(Command::new("true")).await,
+        );
     }
     assert!(place.backend.shell_list().await.unwrap().is_empty());
 }
@@ -292,6 +278,6 @@ async fn an_unknown_shell_is_not_found() {
         backend.shell_kill(&id).await.map(drop),
     ];
     for result in kinds {
-        assert_eq!(result.unwrap_err().kind(), ErrorKind::NotFound);
+        fails(NotFound, result);
     }
 }

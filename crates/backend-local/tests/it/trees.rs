@@ -10,9 +10,10 @@ use backend_core::limits::PATH_DEPTH;
 use backend_core::ops::*;
 use backend_core::{Backend, BackendExt as _, ErrorKind};
 use backend_local::{LocalBackend, NameSpace};
+use backend_testkit::fails;
 use rustix::fs::{Mode, OFlags};
 
-use crate::support::disk::{at, directory, kind, mode, names, open, set_mode};
+use crate::support::disk::{at, directory, mode, names, open, set_mode};
 
 /// Creates nested directories, deeper than a path can express.
 fn nest(root: &Path, name: &str, levels: usize) {
@@ -38,10 +39,10 @@ async fn a_tree_deeper_than_paths_is_deleted_and_not_copied() {
     let backend = open(&root);
     let recursive = CopyOptions::default().recursive(true);
     let copied = backend.copy(&at("deep"), &at("copy"), recursive).await;
-    assert_eq!(kind(copied), ErrorKind::InvalidPath);
-    assert_eq!(
-        kind(backend.move_to("deep", "deeper").await),
-        ErrorKind::InvalidPath
+    fails(ErrorKind::InvalidPath, copied);
+    fails(
+        ErrorKind::InvalidPath,
+        backend.move_to("deep", "deeper").await,
     );
     let deepest = at(&"deep/".repeat(PATH_DEPTH));
     let listing = backend.ls(&deepest, LsOptions::default()).await.unwrap();
@@ -71,11 +72,11 @@ async fn a_tree_is_copied_with_links_and_raw_names() {
     symlink("t", root.join("alias")).unwrap();
     for to in ["alias/new", "alias/t/new/deep"] {
         let copied = backend.copy(&at("t"), &at(to), recursive).await;
-        assert_eq!(kind(copied), ErrorKind::InvalidInput);
+        fails(ErrorKind::InvalidInput, copied);
         let moved = backend
             .rename(&at("t"), &at(to), RenameOptions::default())
             .await;
-        assert_eq!(kind(moved), ErrorKind::InvalidInput);
+        fails(ErrorKind::InvalidInput, moved);
     }
     assert_eq!(names(&root.join("t")), ["f", "link", "t"]);
 }
@@ -92,10 +93,10 @@ async fn one_file_by_two_names() {
     let same = backend
         .rename(&at("d/one"), &at("alias/one"), overwrite)
         .await;
-    assert_eq!(kind(same), ErrorKind::InvalidInput);
+    fails(ErrorKind::InvalidInput, same);
     let copy = CopyOptions::default().overwrite(true);
     let same = backend.copy(&at("d/one"), &at("alias/one"), copy).await;
-    assert_eq!(kind(same), ErrorKind::InvalidInput);
+    fails(ErrorKind::InvalidInput, same);
     backend
         .rename(&at("d/one"), &at("d/two"), overwrite)
         .await
@@ -148,7 +149,7 @@ mod needs_root {
             let refused = backend
                 .read(&at("/a/desk").child(&name).unwrap(), refuse)
                 .await;
-            assert_eq!(kind(refused), ErrorKind::IsALink);
+            fails(ErrorKind::IsALink, refused);
         }
         assert_eq!(
             backend.read_to_string("/a/desk/d/file").await.unwrap(),
@@ -156,10 +157,7 @@ mod needs_root {
         );
         let here = backend.metadata("").await.unwrap();
         assert_eq!(here.kind, FileKind::Directory);
-        assert_eq!(
-            kind(backend.read_to_string("d/none").await),
-            ErrorKind::NotFound
-        );
+        fails(ErrorKind::NotFound, backend.read_to_string("d/none").await);
         fs::rename(root.join("a"), root.join("b")).unwrap();
         mounted.0 = root.join("b/desk");
         fs::create_dir_all(place.join("d")).unwrap();
@@ -205,7 +203,7 @@ mod needs_root {
         assert_eq!(moved.modified, Some(time));
         fs::write(root.join("file"), "z").unwrap();
         let taken = backend.move_to("file", &to("file")).await;
-        assert_eq!(kind(taken), ErrorKind::AlreadyExists);
+        fails(ErrorKind::AlreadyExists, taken);
         assert_eq!(names(&root), ["file"]);
     }
 }

@@ -3,8 +3,10 @@
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use backend_core::{BackendExt as _, Error, ErrorKind};
+use backend_core::ErrorKind::{ApprovalRequired, Config, PermissionDenied};
+use backend_core::{BackendExt as _, Error};
 use backend_mounts::{Mode, Mount, MountConfig, MountTree, Opener};
+use backend_testkit::fails;
 use tempfile::TempDir;
 
 /// Creates a directory that contains the directories `a` and `b` and the file `file`.
@@ -22,8 +24,7 @@ fn open(place: &Path, toml: &str) -> Result<MountTree, Error> {
 
 /// Returns the error message for an invalid configuration.
 fn wrong(place: &Path, toml: &str) -> String {
-    let error = open(place, toml).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+    let error = fails(Config, open(place, toml));
     error.to_string()
 }
 
@@ -134,15 +135,13 @@ fn a_file_of_mounts_is_where_its_paths_start() {
     let host = place.path().canonicalize().unwrap().join("a");
     assert_eq!(tree.config().mounts[0].host_path, host);
     std::fs::write(&file, "[paths.docs]\nrot = 'a'").unwrap();
-    let error = Opener::from_file(&file).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Config);
+    let error = fails(Config, Opener::from_file(&file));
     let text = error.to_string();
     assert!(
         text.contains("mounts.toml") && text.contains("line 2"),
         "{text}"
     );
-    let error = Opener::from_file(place.path().join("none.toml")).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Config);
+    fails(Config, Opener::from_file(place.path().join("none.toml")));
 }
 
 #[tokio::test]
@@ -155,13 +154,11 @@ async fn the_default_is_one_directory_with_the_defaults_of_a_mount() {
         files.read_to_string("/data/file.txt").await.unwrap(),
         "hello\n"
     );
-    let error = files.write_file("/data/new", "x").await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+    fails(PermissionDenied, files.write_file("/data/new", "x").await);
 
     let tree = MountTree::create_default(place.path().join("new"), Mode::Rw).unwrap();
     let files = tree.guard().build();
-    let error = files.write_file("/data/new", "x").await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::ApprovalRequired);
+    fails(ApprovalRequired, files.write_file("/data/new", "x").await);
 }
 
 #[tokio::test]
@@ -169,10 +166,8 @@ async fn what_is_read_only_is_so_without_a_guard_too() {
     let place = place();
     let config = MountConfig::new(vec![Mount::new(place.path().join("a"), "/a").unwrap()]);
     let tree = Opener::new(config).open().unwrap();
-    let error = tree
-        .unguarded()
-        .write_file("/a/new", "x")
-        .await
-        .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+    fails(
+        PermissionDenied,
+        tree.unguarded().write_file("/a/new", "x").await,
+    );
 }

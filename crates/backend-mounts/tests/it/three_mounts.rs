@@ -4,8 +4,10 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use backend_composite::Composite;
-use backend_core::{Backend as _, BackendExt as _, ErrorKind, VPath};
+use backend_core::ErrorKind::{ApprovalRequired, InvalidInput, PermissionDenied, TooLarge};
+use backend_core::{Backend as _, BackendExt as _, VPath};
 use backend_mounts::{Derive, MountTree, Opener};
+use backend_testkit::fails;
 use permissions::approval::ApproverError;
 use permissions::{Answer, Approver, Guarded, Question};
 use tempfile::TempDir;
@@ -84,7 +86,7 @@ async fn input_is_read_and_nothing_else() {
         files.delete_file("/input/data.csv").await,
         files.move_to("/input/data.csv", "/output/data.txt").await,
     ] {
-        assert_eq!(refused.unwrap_err().kind(), ErrorKind::PermissionDenied);
+        fails(PermissionDenied, refused);
     }
     assert!(asked.taken().is_empty());
 }
@@ -106,11 +108,11 @@ async fn output_takes_small_text_files() {
     let large = files
         .write_file("/output/large.txt", "x".repeat(1001))
         .await;
-    assert_eq!(large.unwrap_err().kind(), ErrorKind::TooLarge);
+    fails(TooLarge, large);
     let program = files.write_file("/output/run.sh", "x").await;
-    assert_eq!(program.unwrap_err().kind(), ErrorKind::PermissionDenied);
+    fails(PermissionDenied, program);
     let copied = files.copy_to("/input/data.csv", "/output/data.csv").await;
-    assert_eq!(copied.unwrap_err().kind(), ErrorKind::PermissionDenied);
+    fails(PermissionDenied, copied);
     files
         .copy_to("/input/data.csv", "/output/data.txt")
         .await
@@ -125,8 +127,10 @@ async fn the_configuration_is_read_after_a_yes() {
     let text = files.read_to_string("/config/app.toml").await.unwrap();
     assert_eq!(text, "key = 1\n");
     assert_eq!(asked.taken().len(), 1);
-    let error = files.write_file("/config/app.toml", "x").await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+    fails(
+        PermissionDenied,
+        files.write_file("/config/app.toml", "x").await,
+    );
     assert!(asked.taken().is_empty());
     // There is no approver.
     let error = tree
@@ -134,7 +138,7 @@ async fn the_configuration_is_read_after_a_yes() {
         .build()
         .read_to_string("/config/app.toml")
         .await;
-    assert_eq!(error.unwrap_err().kind(), ErrorKind::ApprovalRequired);
+    fails(ApprovalRequired, error);
 }
 
 #[tokio::test]
@@ -144,9 +148,9 @@ async fn the_three_are_one_tree() {
     assert_eq!(names(&files, "/").await, ["/config", "/input", "/output"]);
     assert!(asked.taken().is_empty(), "a name is not what is in it");
     let outside = files.write_file("/elsewhere/a.txt", "x").await;
-    assert_eq!(outside.unwrap_err().kind(), ErrorKind::PermissionDenied);
+    fails(PermissionDenied, outside);
     let missing = files.read_to_string("/elsewhere/a.txt").await;
-    assert_eq!(missing.unwrap_err().kind(), ErrorKind::PermissionDenied);
+    fails(PermissionDenied, missing);
     let found = files.search_text("1").await.unwrap();
     let found: Vec<_> = found
         .files
@@ -194,12 +198,10 @@ async fn a_part_is_only_less_along_the_whole_chain() {
         Derive::new().read(["/output/mine"]),
         Derive::new().read(["/input"]),
     ] {
-        let error = deep.derive(wider).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+        fails(PermissionDenied, deep.derive(wider).await);
     }
     let file = Derive::new().read(["/output/mine/a.md"]);
-    let error = mine.derive(file).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    fails(InvalidInput, mine.derive(file).await);
     // The original tree is unchanged.
     let (files, _) = guarded(&tree);
     files.write_file("/output/a.md", "x").await.unwrap();
@@ -243,11 +245,10 @@ async fn a_nested_mount_covers_its_part_and_links_lead_into_no_other() {
             .await
             .is_err()
     );
-    let error = files
-        .read_to_string("/data/link/real.txt")
-        .await
-        .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+    let error = fails(
+        PermissionDenied,
+        files.read_to_string("/data/link/real.txt").await,
+    );
     let host = place.path().to_string_lossy().into_owned();
     assert!(!error.to_string().contains(&host), "{error}");
     // A mount is neither deleted nor moved.

@@ -4,6 +4,7 @@ use std::sync::mpsc;
 use backend_core::{Error, ErrorKind, Result};
 use backend_state::StateBackend;
 use backend_sync::{Cancel, Engine, SyncBackend};
+use backend_testkit::fails;
 use backend_testkit::fake::Intercepted;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::LocalSet;
@@ -183,8 +184,7 @@ fn a_task_of_the_borrowed_runtime_is_told() {
         let runtime = multi(2);
         let files = slow().on(&Engine::borrowed(runtime.handle()).unwrap());
         let refused = |result: Result<String>| {
-            let error = result.unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+            let error = fails(ErrorKind::Unsupported, result);
             assert!(error.to_string().contains("spawn_blocking"), "{error}");
         };
         works(&files);
@@ -357,8 +357,7 @@ fn another_thread_cancels() {
             });
             began.recv().unwrap();
             cancel.cancel();
-            let error = caller.join().unwrap().unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Cancelled);
+            fails(ErrorKind::Cancelled, caller.join().unwrap());
             dropped.recv().unwrap();
         }
     });

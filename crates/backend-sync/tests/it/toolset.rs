@@ -4,6 +4,7 @@ use std::sync::Arc;
 use backend_core::{BackendExt as _, ErrorKind};
 use backend_state::StateBackend;
 use backend_sync::{Cancel, Engine, SyncChat, SyncToolset};
+use backend_testkit::fails;
 use console_tools::{Caller, FailureClass, Options, Toolset};
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
@@ -71,7 +72,7 @@ fn a_preview_says_what_would_be_asked() {
     }
     assert!(chat.preview("ls", "{}").unwrap().is_allowed());
     let read = futures::executor::block_on(backend.read_to_string("a"));
-    assert_eq!(read.unwrap_err().kind(), ErrorKind::NotFound);
+    fails(ErrorKind::NotFound, read);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use backend_core::ops::{GlobQuery, GrepQuery, LsOptions, StatOptions};
 use backend_core::{Backend, BackendExt as _, ErrorKind, VPath};
 use backend_state::StateBackend;
-use backend_testkit::ClockFixture;
+use backend_testkit::{ClockFixture, fails};
 use console_tools::{Conversation, OUTPUTS, OutputOverlay};
 
 backend_testkit::conformance! {
@@ -43,7 +43,7 @@ async fn an_empty_directory_is_there_and_shows_nowhere_else() {
     assert_eq!(root.total, 1);
     let above = outputs.parent().unwrap();
     let above = backend.stat(&above, StatOptions::default()).await;
-    assert_eq!(above.unwrap_err().kind(), ErrorKind::NotFound);
+    fails(ErrorKind::NotFound, above);
     let all = GlobQuery::new("**", VPath::root()).hidden(true);
     assert_eq!(backend.glob(all).await.unwrap().files.len(), 1);
     let all = GrepQuery::new("text", VPath::root()).hidden(true);
@@ -72,7 +72,7 @@ async fn nothing_in_the_directory_can_be_changed() {
     }
     let path = VPath::parse(&file).unwrap();
     let created = backend.create_dir(&path, Default::default()).await;
-    assert_eq!(created.unwrap_err().kind(), ErrorKind::PermissionDenied);
+    fails(ErrorKind::PermissionDenied, created);
     assert_eq!(inner.read_to_string("/a.txt").await.unwrap(), "text");
     let root = inner
         .ls(&VPath::root(), LsOptions::default())
@@ -88,7 +88,7 @@ async fn a_file_of_the_backend_beneath_it_is_covered() {
     inner.write_file(&file, "of the backend").await.unwrap();
     let backend = laid_over(&inner);
     let read = backend.read_to_string(&file).await;
-    assert_eq!(read.unwrap_err().kind(), ErrorKind::NotFound);
+    fails(ErrorKind::NotFound, read);
     // A name with only the same prefix belongs to the backend.
     let beside = format!("{OUTPUTS}2/1.txt");
     backend.write_file(&beside, "beside").await.unwrap();

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use backend_core::ops::Command;
 use backend_core::{BackendExt as _, ErrorKind, Sandbox as _, VPath};
+use backend_testkit::fails;
 use futures::future::{join_all, poll_immediate};
 use permissions::command::{CommandContext, MAX_STEPS};
 use permissions::rules::{CommandRule, CommandRules, PathRule, PathRules};
@@ -311,8 +312,7 @@ async fn others_are_served_while_lines_are_judged() {
     waiting.truncate(4);
     results.extend(join_all(waiting).await);
     for result in results {
-        let error = result.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+        let error = fails(ErrorKind::PermissionDenied, result);
         assert_eq!(Refusal::of(&error), Some(&Refusal::TooComplicated));
     }
 }

@@ -2,8 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use backend_core::{Backend, BackendExt as _, ErrorKind};
+use backend_core::ErrorKind::{self, PermissionDenied, Unsupported};
+use backend_core::{Backend, BackendExt as _};
 use backend_state::StateBackend;
+use backend_testkit::fails;
 use backend_testkit::fake::Intercepted;
 use permissions::approval::{ApprovalService, Grants, Question};
 use permissions::audit::{Audit, Outcome};
@@ -169,8 +171,7 @@ async fn a_permit_is_accepted_for_what_was_asked_and_nothing_else() {
     assert_eq!(person.taken().len(), 1, "another path is another question");
     view.delete_file("/d/a.txt").await.unwrap();
     assert_eq!(person.taken().len(), 1, "another operation too");
-    let error = view.write_file("/d/never", "x").await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+    fails(PermissionDenied, view.write_file("/d/never", "x").await);
     guarded.write_file("/d/c", "x").await.unwrap();
     assert_eq!(person.taken().len(), 1, "the view alone holds the permit");
 }
@@ -202,11 +203,9 @@ async fn tool_settings_count() {
     let tool = guarded.with_tool("write_file");
     tool.write_file("/d/a.txt", "x").await.unwrap();
     assert!(person.taken().is_empty(), "approved beforehand");
-    let error = tool.write_file("/d/never", "x").await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+    fails(PermissionDenied, tool.write_file("/d/never", "x").await);
     let nosy = guarded.with_tool("nosy");
-    let error = nosy.read_bytes("/d/a.txt").await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+    fails(PermissionDenied, nosy.read_bytes("/d/a.txt").await);
 }
 
 #[tokio::test]
@@ -257,5 +256,5 @@ async fn a_guard_of_anything_is_a_sandbox_if_that_is_one() {
     let none = Guarded::builder(StateBackend::new()).build();
     assert!(none.as_sandbox().is_none());
     let error = backend_core::Sandbox::execute(&none, backend_core::ops::Command::new("true"));
-    assert_eq!(error.await.unwrap_err().kind(), ErrorKind::Unsupported);
+    fails(Unsupported, error.await);
 }

@@ -3,6 +3,7 @@
 use backend_core::ops::{Command, StopMode};
 use backend_core::{BackendExt as _, ErrorKind, Sandbox as _};
 use backend_state::StateBackend;
+use backend_testkit::fails;
 use bytes::Bytes;
 use permissions::tool::{Tool, ToolSetting, ToolSettings};
 use permissions::{Access, Action, Guarded, Op, Policy};
@@ -45,8 +46,7 @@ async fn what_is_denied_is_never_asked() {
     let person = Person::yes();
     let guarded = guard(StateBackend::new(), policy(ASK), &person);
     let accesses = ["/a", "/deny/b"].map(|at| Access::file(Op::Write, path(at)));
-    let error = guarded.plan(accesses).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+    fails(ErrorKind::PermissionDenied, guarded.plan(accesses).await);
     assert!(person.taken().is_empty());
     let free = [Access::file(Op::Read, path("/a"))];
     let planned = guarded.plan(free).await.unwrap();
@@ -65,8 +65,7 @@ async fn links_are_judged_where_they_lead() {
     let person = Person::yes();
     let guarded = guard(backend, policy(ASK), &person);
     let out = guarded.plan([Access::file(Op::Read, path("/out"))]).await;
-    let error = out.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+    let error = fails(ErrorKind::PermissionDenied, out);
     assert!(!error.to_string().contains("deny/secret"), "{error}");
     // Deleting a link does not touch its target.
     let kept = guarded.plan([Access::file(Op::Delete, path("/out"))]).await;

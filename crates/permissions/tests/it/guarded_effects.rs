@@ -2,12 +2,16 @@
 
 use std::fs;
 
+use backend_core::ErrorKind::{
+    self, AlreadyExists, Conflict, IsADirectory, IsALink, NoMatch, PermissionDenied, TooLarge,
+};
 use backend_core::ops::{
     Command, GrepQuery, GrepResult, Links, ReadOptions, ResolveOptions, ShellId, WriteMode,
     WriteOptions,
 };
-use backend_core::{Backend, BackendExt as _, ErrorKind, Sandbox as _};
+use backend_core::{Backend, BackendExt as _, Sandbox as _};
 use backend_state::StateBackend;
+use backend_testkit::fails;
 use bytes::Bytes;
 use permissions::guarded::TREE_ENTRIES;
 use permissions::tool::{Tool, ToolSetting, ToolSettings};
@@ -77,8 +81,7 @@ async fn a_link_is_judged_where_it_leads_and_nothing_is_told_about_it() {
     }
     assert_eq!(guarded.read_to_string("/fine/file").await.unwrap(), "fine");
     let refuse = ReadOptions::default().links(Links::Refuse);
-    let error = guarded.read(&path("/fine/file"), refuse).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::IsALink);
+    fails(IsALink, guarded.read(&path("/fine/file"), refuse).await);
     // The link itself is not secret.
     guarded.delete_file("/out").await.unwrap();
     assert_eq!(
@@ -158,8 +161,7 @@ async fn what_changed_since_the_question_is_not_overwritten() {
         if path == "/ask/file" {
             backend.write_file(path, "one\n").await.unwrap();
         }
-        let error = guarded.write_file(path, "mine\n").await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+        let error = fails(Conflict, guarded.write_file(path, "mine\n").await);
         assert!(
             error.to_string().contains("changed in the meantime"),
             "{error}"
@@ -167,11 +169,10 @@ async fn what_changed_since_the_question_is_not_overwritten() {
         assert_eq!(backend.read_to_string(path).await.unwrap(), "theirs\n");
     }
     backend.write_file("/ask/file", "one\n").await.unwrap();
-    let error = guarded
-        .replace_text("/ask/file", "one", "mine")
-        .await
-        .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+    fails(
+        Conflict,
+        guarded.replace_text("/ask/file", "one", "mine").await,
+    );
     assert_eq!(
         backend.read_to_string("/ask/file").await.unwrap(),
         "theirs\n"
@@ -186,21 +187,18 @@ async fn nobody_is_asked_about_what_cannot_be_done() {
     let guarded = guard(backend.clone(), policy(RULES), &person);
     let new = WriteOptions::default().mode(WriteMode::CreateNew);
     let error = guarded.write(&path("/ask/file"), "x".into(), new).await;
-    assert_eq!(error.unwrap_err().kind(), ErrorKind::AlreadyExists);
-    let error = guarded.write_file("/ask", "x").await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::IsADirectory);
+    fails(AlreadyExists, error);
+    fails(IsADirectory, guarded.write_file("/ask", "x").await);
     assert!(person.taken().is_empty());
     // The reason why an edit fails reveals the contents of the file, so it needs
     // approval.
     let no = guard(backend, policy(RULES), &Person::no());
-    let error = no.replace_text("/ask/file", "onn", "x").await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+    let error = fails(
+        PermissionDenied,
+        no.replace_text("/ask/file", "onn", "x").await,
+    );
     assert!(!error.to_string().contains("one"), "{error}");
-    let error = guarded
-        .replace_text("/ask/file", "onn", "x")
-        .await
-        .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::NoMatch);
+    fails(NoMatch, guarded.replace_text("/ask/file", "onn", "x").await);
     assert_eq!(person.taken().len(), 1);
 }
 
@@ -228,10 +226,10 @@ async fn a_search_keeps_what_rules_deny_or_ask_about() {
     let error = guarded
         .grep(GrepQuery::new("needle", path("/deny/a")))
         .await;
-    assert_eq!(error.unwrap_err().kind(), ErrorKind::PermissionDenied);
+    fails(PermissionDenied, error);
     let no = guard(backend, policy(RULES), &Person::no());
     let error = no.grep(GrepQuery::new("needle", path("/ask"))).await;
-    assert_eq!(error.unwrap_err().kind(), ErrorKind::PermissionDenied);
+    fails(PermissionDenied, error);
 }
 
 #[tokio::test]
@@ -265,8 +263,7 @@ async fn a_directory_is_as_protected_as_what_it_holds() {
         ),
         (guarded.delete_tree("/locked").await, "/locked/x.lock"),
     ] {
-        let error = error.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+        let error = fails(PermissionDenied, error);
         assert!(error.to_string().contains(named), "{error}");
     }
     assert!(person.taken().is_empty());
@@ -304,8 +301,7 @@ async fn too_large_a_directory_is_taken_apart() {
     }
     let rules = r#"{"default":"allow","write":{"rules":[{"pattern":"**/.env","action":"deny"}]}}"#;
     let guarded = guard(backend.clone(), policy(rules), &Person::yes());
-    let error = guarded.delete_tree("/d").await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::TooLarge);
+    let error = fails(TooLarge, guarded.delete_tree("/d").await);
     assert!(error.to_string().contains("do it in parts"), "{error}");
     assert!(backend.exists("/d/0").await.unwrap());
 }
@@ -361,10 +357,8 @@ async fn what_is_typed_into_a_shell_is_judged() {
     assert_eq!(person.taken().len(), 1, "the tool asks, once");
     let denied = guard(backend.clone(), policy(r#"{"default":"deny"}"#), &person);
     assert_eq!(type_into(&denied, &cat, "x").await, refused);
-    let error = denied.shell_list().await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
-    let error = denied.shell_kill(&cat).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+    fails(PermissionDenied, denied.shell_list().await);
+    fails(PermissionDenied, denied.shell_kill(&cat).await);
     assert!(person.taken().is_empty());
     backend
         .stop(backend_core::ops::StopMode::Keep)

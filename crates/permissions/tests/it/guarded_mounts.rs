@@ -1,9 +1,11 @@
 //! Tests of a guard with mounts: sizes, suffixes, searches, narrower scopes.
 
+use backend_core::ErrorKind::{self, InvalidInput, PermissionDenied, TooLarge, Unsupported};
 use backend_core::ops::{Content, GrepQuery, GrepResult, ReadOptions, WriteOptions};
-use backend_core::{Backend, BackendExt as _, ErrorKind};
+use backend_core::{Backend, BackendExt as _};
 use backend_mounts::{Derive, Mode, Mount, MountConfig, Scope, derive};
 use backend_state::StateBackend;
+use backend_testkit::fails;
 use bytes::Bytes;
 use permissions::{Guarded, Policy, Refusal};
 
@@ -85,8 +87,7 @@ async fn sizes_hold_for_every_way_in_and_out() {
         guarded.copy_to("/user/large.txt", "/big/new.txt").await,
         guarded.move_to("/user/large.txt", "/big/new.txt").await,
     ] {
-        let error = error.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::TooLarge, "{error}");
+        let error = fails(TooLarge, error);
         assert!(matches!(
             Refusal::of(&error),
             Some(Refusal::TooLarge { limit: 10, .. })
@@ -151,8 +152,7 @@ async fn suffixes_hold_for_every_way_in() {
 async fn a_search_shows_only_what_may_be_read() {
     let person = Person::no();
     let (_, guarded) = mounted(&person).await;
-    let error = guarded.search_text("small").await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+    fails(PermissionDenied, guarded.search_text("small").await);
     assert_eq!(person.taken().len(), 1, "a mount that asks is beneath");
     let (_, guarded) = mounted(&Person::yes()).await;
     let names = guarded.list_dir("/").await.unwrap().entries;
@@ -172,7 +172,7 @@ async fn a_search_shows_only_what_may_be_read() {
     let error = guarded
         .grep(GrepQuery::new(".", path("/user/large.txt")))
         .await;
-    assert_eq!(error.unwrap_err().kind(), ErrorKind::TooLarge);
+    fails(TooLarge, error);
 }
 
 #[tokio::test]
@@ -182,22 +182,19 @@ async fn a_derived_view_only_narrows() {
         .await
         .unwrap();
     assert!(child.read_bytes("/docs/guide.txt").await.is_ok());
-    let error = child.read_bytes("/big/small.txt").await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+    let error = fails(PermissionDenied, child.read_bytes("/big/small.txt").await);
     assert!(!error.to_string().contains("/user"), "{error}");
-    let error = derive(&child, Derive::new().read(["/big"]))
-        .await
-        .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+    fails(
+        PermissionDenied,
+        derive(&child, Derive::new().read(["/big"])).await,
+    );
     let error = derive(&guarded, Derive::new().read(["/docs/guide.txt"])).await;
-    let error = error.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    let error = fails(InvalidInput, error);
     assert!(error.to_string().contains("'/docs'"), "{error}");
     let nothing = derive(&guarded, Derive::new()).await.unwrap();
     assert!(nothing.read_bytes("/docs/guide.txt").await.is_err());
     let without = Guarded::builder(StateBackend::new()).build();
-    let error = derive(&without, Derive::new()).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    fails(Unsupported, derive(&without, Derive::new()).await);
 }
 
 #[tokio::test]

@@ -1,11 +1,13 @@
 //! Tests of every preset, from the tool call to its effect, and of mistakes known from
 //! other libraries.
 
+use backend_core::ErrorKind::{self, PermissionDenied};
 use backend_core::ops::{Command, GrepQuery};
-use backend_core::{Backend, BackendExt as _, ErrorKind, Sandbox as _, VPath};
+use backend_core::{Backend, BackendExt as _, Sandbox as _, VPath};
 use backend_local::LocalBackend;
 use backend_mounts::{Mode, Mount, MountConfig, Scope};
 use backend_state::StateBackend;
+use backend_testkit::fails;
 use permissions::access::Intent;
 use permissions::tool::{Tool, Visibility, visible};
 use permissions::{Action, Guarded, Kind, Op, Policy, Preset, Refusal};
@@ -176,8 +178,7 @@ async fn no_command_slips_past_the_rules_in_the_background() {
     let (directory, backend) = local();
     let guarded = guard(backend, preset(Preset::Readonly), &Person::yes());
     let command = || Command::new("touch slipped");
-    let error = guarded.shell_start(command()).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+    fails(PermissionDenied, guarded.shell_start(command()).await);
     assert!(guarded.stream(command()).await.is_err());
     assert!(guarded.execute(command()).await.is_err());
     assert!(!directory.path().join("slipped").exists());
@@ -257,11 +258,10 @@ async fn secret_directories_protect_what_is_in_them() {
         .unwrap();
     backend.write_file("/app/open.txt", "needle").await.unwrap();
     let guarded = guard(backend.clone(), preset(Preset::Permissive), &Person::yes());
-    let error = guarded
-        .read_bytes("/app/secrets/db/login.txt")
-        .await
-        .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+    fails(
+        PermissionDenied,
+        guarded.read_bytes("/app/secrets/db/login.txt").await,
+    );
     let found = guarded.search_text("needle").await.unwrap();
     assert_eq!(found.files.len(), 1);
     let error = guarded.move_to("/app", "/b").await.unwrap_err();
@@ -270,8 +270,7 @@ async fn secret_directories_protect_what_is_in_them() {
         ErrorKind::PermissionDenied,
         "not by moving its parent"
     );
-    let error = guarded.delete_tree("/app").await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+    fails(PermissionDenied, guarded.delete_tree("/app").await);
     let hiding = r#"{"default":"allow","read":{"rules":[
         {"pattern":"**/secrets","action":"deny","hide":true}]}}"#;
     let guarded = guard(backend, policy(hiding), &Person::yes());
@@ -280,11 +279,9 @@ async fn secret_directories_protect_what_is_in_them() {
     assert_eq!(guarded.find_files("**").await.unwrap().files.len(), 1);
     for hidden in ["/app/secrets", "/app/secrets/db/login.txt"] {
         assert!(!guarded.exists(hidden).await.unwrap());
-        let error = guarded.metadata(hidden).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+        fails(PermissionDenied, guarded.metadata(hidden).await);
     }
-    let error = guarded.list_dir("/app/secrets").await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+    fails(PermissionDenied, guarded.list_dir("/app/secrets").await);
     let grep = guarded.grep(GrepQuery::new("needle", path("/"))).await;
     assert_eq!(grep.unwrap().files.len(), 1);
 }

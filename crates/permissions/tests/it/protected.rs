@@ -4,7 +4,7 @@
 use backend_core::{BackendExt as _, ErrorKind, VPath};
 use backend_local::LocalBackend;
 use backend_state::StateBackend;
-use backend_testkit::path;
+use backend_testkit::{fails, path};
 use permissions::{Action, Guarded, Policy, Preset, Refusal};
 
 use crate::support::scene::local;
@@ -67,8 +67,10 @@ async fn a_link_to_such_a_file_does_not_help() {
     std::os::unix::fs::symlink("config.toml", directory.path().join("link")).unwrap();
     let files = LocalBackend::builder(directory.path()).open().unwrap();
     let guarded = Guarded::builder(files).policy(open()).build();
-    let error = guarded.write_file("/link", "y").await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+    fails(
+        ErrorKind::PermissionDenied,
+        guarded.write_file("/link", "y").await,
+    );
     let text = std::fs::read_to_string(directory.path().join("config.toml")).unwrap();
     assert_eq!(text, "x\n");
 }
@@ -292,5 +294,5 @@ async fn ten_thousand_rules_still_start_a_command() {
     let ran = guarded.execute(Command::new("echo started")).await.unwrap();
     assert_eq!(&*ran.stdout.head, b"started\n", "{ran:?}");
     let denied = guarded.execute(Command::new("cat kept-9999/a.key")).await;
-    assert_eq!(denied.unwrap_err().kind(), ErrorKind::PermissionDenied);
+    fails(ErrorKind::PermissionDenied, denied);
 }

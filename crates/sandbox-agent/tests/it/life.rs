@@ -7,6 +7,7 @@ use std::process::{Command as HostCommand, Output, Stdio};
 
 use backend_core::ops::{Command, StopMode};
 use backend_core::{Backend as _, BackendExt as _, ErrorKind, Sandbox as _};
+use backend_testkit::fails;
 use backend_testkit::processes::{PATIENCE, gone, handle, survivors, token};
 use rustix::process::Signal;
 use sandbox_wire::AgentSandbox;
@@ -145,7 +146,7 @@ async fn a_killed_agent_leaves_nothing_and_is_replaced() {
         signal(pid, Signal::KILL);
     };
     let (answer, ()) = tokio::join!(running, killed);
-    assert_eq!(answer.unwrap_err().kind(), ErrorKind::Unavailable);
+    fails(ErrorKind::Unavailable, answer);
     gone(&token);
     let done = sandbox.execute(Command::new("echo again")).await.unwrap();
     assert_eq!(done.stdout.text(), "again\n");
@@ -272,8 +273,10 @@ async fn a_directory_that_cannot_be_made_is_missed_only_by_who_needs_it() {
     std::fs::write(directory.path().join("file"), "content").unwrap();
     let sandbox = HostMachine::new(directory.path(), "/file/beneath").sandbox();
     assert_eq!(sandbox.read_to_string("/file").await.unwrap(), "content");
-    let error = sandbox.execute(Command::new("true")).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::NotADirectory, "{error}");
+    fails(
+        ErrorKind::NotADirectory,
+        sandbox.execute(Command::new("true")).await,
+    );
     assert_eq!(sandbox.info().name, "host");
 }
 

@@ -13,7 +13,7 @@ use backend_core::ops::{
 use backend_core::{Backend, BackendExt as _, Edit, Error, ErrorKind, Result, Sandbox as _, VPath};
 use backend_local::{Commands, LocalBackend, Supervisor};
 use backend_state::StateBackend;
-use backend_testkit::path;
+use backend_testkit::{fails, path};
 use bytes::Bytes;
 use futures::future::{BoxFuture, join_all};
 use futures::{FutureExt as _, StreamExt as _, stream};
@@ -246,8 +246,7 @@ async fn a_stop_is_told_to_calls_and_the_sandbox_can_be_used_again() {
     sandbox.stop(StopMode::Keep).await.unwrap();
     assert!(!sandbox.is_alive().await.unwrap());
     for call in calls {
-        let error = call.await.unwrap().unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        let error = fails(ErrorKind::Unavailable, call.await.unwrap());
         let text = error.to_string();
         assert!(text.contains("the sandbox was stopped"), "{text}");
     }

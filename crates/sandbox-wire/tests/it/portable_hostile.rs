@@ -11,6 +11,7 @@ use backend_core::ops::{
     Command, CommandStatus, Content, CopyOptions, GlobQuery, GrepQuery, ReadOptions, Streams,
 };
 use backend_core::{Backend as _, BackendExt as _, ErrorKind, Sandbox as _, VPath};
+use backend_testkit::fails;
 use futures::StreamExt as _;
 use sandbox_wire::PortableSandbox;
 
@@ -286,16 +287,14 @@ async fn a_read_gets_no_more_than_it_asked_for() {
     assert_eq!(&read[..], b"more ");
     let path = VPath::parse("/file").unwrap();
     let short = ReadOptions::default().max_bytes(3);
-    let error = sandbox.read(&path, short).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::TooLarge);
+    fails(ErrorKind::TooLarge, sandbox.read(&path, short).await);
 }
 
 /// The error for a machine without a shell says what to use instead.
 #[tokio::test]
 async fn no_shell_is_unsupported() {
     let sandbox = PortableSandbox::new(Arc::new(Liar::new(Lie::NoShell)));
-    let error = sandbox.metadata("/").await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    let error = fails(ErrorKind::Unsupported, sandbox.metadata("/").await);
     assert!(error.message().contains("agent"), "{error}");
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use backend_core::ops::Command;
 use backend_core::{BackendExt as _, ErrorKind, Result, Sandbox as _};
 use backend_state::StateBackend;
+use backend_testkit::fails;
 use futures::FutureExt as _;
 use futures::future::join_all;
 use sandbox_wire::{AgentOptions, AgentSandbox, ServeOptions, serve};
@@ -38,8 +39,7 @@ async fn error_after(said: &[u8]) -> String {
     let (mut host, served) = served(ServeOptions::default());
     host.write_all(said).await.unwrap();
     host.shutdown().await.unwrap();
-    let error = served.await.unwrap().unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    let error = fails(ErrorKind::Unavailable, served.await.unwrap());
     error.to_string()
 }
 
@@ -89,8 +89,7 @@ async fn a_host_that_falls_silent_is_given_up() {
         let (mut host, served) = served(options);
         host.write_all(&said).await.unwrap();
         let began = tokio::time::Instant::now();
-        let error = served.await.unwrap().unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        fails(ErrorKind::Unavailable, served.await.unwrap());
         let waited = began.elapsed();
         assert!(waited >= Duration::from_secs(30), "{waited:?}");
         assert!(waited < Duration::from_secs(40), "{waited:?}");
@@ -139,8 +138,7 @@ async fn more_calls_than_a_server_takes_are_refused() {
     for _ in 0..3 {
         tokio::select! { _ = &mut hanging => panic!("a call ended"), _ = seen.recv() => {} }
     }
-    let error = sandbox.exists("a").await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    let error = fails(ErrorKind::Unavailable, sandbox.exists("a").await);
     assert!(
         error.to_string().contains("too many calls at once"),
         "{error}"
@@ -174,6 +172,8 @@ async fn a_backend_without_commands_says_so() {
     let store = Arc::new(StateBackend::new());
     let machine = Arc::new(PipeMachine::new(store));
     let sandbox = AgentSandbox::new(machine, AgentOptions::default());
-    let error = sandbox.execute(Command::new("true")).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    fails(
+        ErrorKind::Unsupported,
+        sandbox.execute(Command::new("true")).await,
+    );
 }

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use backend_core::ErrorKind::{self, AlreadyExists, Auth, Conflict, TooLarge};
 use backend_core::ops::{
     Command, Content, Event, GlobQuery, GrepQuery, LsOptions, ReadOptions, WriteMode, WriteOptions,
 };
-use backend_core::{Backend, BackendExt as _, Edit, Error, ErrorKind, Operation, Sandbox as _};
+use backend_core::{Backend, BackendExt as _, Edit, Error, Operation, Sandbox as _};
 use backend_local::{Commands, LocalBackend, Supervisor};
 use backend_state::StateBackend;
 use backend_testkit::fake::Intercepted;
-use backend_testkit::path;
+use backend_testkit::{fails, path};
 use bytes::Bytes;
 use futures::future::{BoxFuture, join_all};
 use futures::{FutureExt as _, StreamExt as _, stream};
@@ -105,11 +106,10 @@ async fn large_content_arrives_as_it_was_sent() {
         "another part came back"
     );
     assert_eq!(part.size, bytes.len() as u64);
-    let error = sandbox
-        .read(&big, options.max_bytes(3_000_000))
-        .await
-        .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::TooLarge);
+    let error = fails(
+        TooLarge,
+        sandbox.read(&big, options.max_bytes(3_000_000)).await,
+    );
     assert!(error.to_string().contains("3000001 bytes"), "{error}");
 }
 
@@ -126,8 +126,7 @@ async fn a_file_that_changes_while_it_is_read_is_a_conflict() {
         Ok(())
     });
     let sandbox = piped(changing);
-    let error = sandbox.read_bytes("big").await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Conflict);
+    fails(Conflict, sandbox.read_bytes("big").await);
     assert_eq!(sandbox.read_bytes("big").await.unwrap(), vec![2; 3 << 20]);
 }
 
@@ -141,11 +140,10 @@ async fn a_source_that_fails_writes_nothing() {
     let failed = Err(Error::new(ErrorKind::Auth, "the source is closed"));
     let content = Content::Stream(stream::iter(pieces.chain([failed])).boxed());
     let file = path("/file");
-    let error = sandbox
-        .write(&file, content, WriteOptions::default())
-        .await
-        .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Auth);
+    fails(
+        Auth,
+        sandbox.write(&file, content, WriteOptions::default()).await,
+    );
     assert_eq!(sandbox.read_bytes("file").await.unwrap(), "old");
     // The agent cleans up when it learns of it, which can be after the answer.
     while std::fs::read_dir(directory.path()).unwrap().count() > 1 {
@@ -162,11 +160,10 @@ async fn a_refused_write_does_not_wait_for_its_source() {
     let first = stream::iter([Ok(Bytes::from_static(b"new"))]);
     let content = Content::Stream(first.chain(stream::pending()).boxed());
     let options = WriteOptions::default().mode(WriteMode::CreateNew);
-    let error = sandbox
-        .write(&path("/file"), content, options)
-        .await
-        .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::AlreadyExists);
+    fails(
+        AlreadyExists,
+        sandbox.write(&path("/file"), content, options).await,
+    );
 }
 
 /// The content is not read: the source is polled for no more than fits into the

@@ -5,6 +5,7 @@ use std::time::Duration;
 use backend_core::ops::{Command, Event};
 use backend_core::{BackendExt as _, ErrorKind, Sandbox as _};
 use backend_docker::Delivery;
+use backend_testkit::fails;
 use futures::StreamExt as _;
 
 use super::support::{Box, resident};
@@ -23,8 +24,10 @@ async fn a_read_only_root_gets_the_agent_all_the_same() {
                 .delivery(delivery)
         });
         b.works().await;
-        let error = b.sandbox.write_file("/etc/x", "x").await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+        fails(
+            ErrorKind::PermissionDenied,
+            b.sandbox.write_file("/etc/x", "x").await,
+        );
         b.end().await;
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use backend_local::LocalBackend;
 
-pub(crate) use backend_testkit::{kind, path as at};
+pub(crate) use backend_testkit::path as at;
 
 pub(crate) fn directory() -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::Builder::new().prefix("files").tempdir().unwrap();
