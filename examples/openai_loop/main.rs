@@ -17,8 +17,8 @@
     reason = "an example shows what it does, and reads its key from the environment"
 )]
 
-mod answer;
-mod scripted;
+pub mod answer;
+pub mod scripted;
 #[cfg(test)]
 mod tests;
 

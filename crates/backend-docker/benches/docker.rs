@@ -93,13 +93,13 @@ struct Peers<'r> {
 
 impl<'r> Peers<'r> {
     fn start(args: &Args, runtime: &'r Runtime) -> Self {
-        let python = args.python.as_ref();
+        let program = args.python.as_ref();
         let has_tree = !args.tree.as_os_str().is_empty();
         Self {
             exec: args
                 .peers
                 .then(|| runtime.block_on(Exec::start(&args.image))),
-            python: python.map(|program| python(program, &args.script, &args.image)),
+            python: program.map(|program| python(program, &args.script, &args.image)),
             local: (args.peers && has_tree)
                 .then(|| LocalBackend::builder(&args.tree).open().unwrap()),
             runtime,

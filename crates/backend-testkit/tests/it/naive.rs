@@ -12,7 +12,7 @@ use backend_core::ops::{
     ReadOptions, Skipped, StatOptions, WriteOptions, WriteOutcome,
 };
 use backend_core::{
-    Backend, BackendInfo, Capabilities, Error, ErrorKind, Operation, Result, VPath, derived,
+    BackendInfo, Capabilities, Error, ErrorKind, Operation, Result, VPath, derived,
 };
 use backend_testkit::{DirectoryFixture, Need, Outcome, block_on, run_case};
 
