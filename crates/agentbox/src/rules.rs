@@ -85,20 +85,25 @@ impl Rules {
     /// Returns `true` if they can ask about anything. They can if any command may run:
     /// commands that cannot be analyzed are asked about.
     pub(crate) fn can_ask(&self) -> bool {
-        let actions = |op: Op| match self.ruleset.section(op) {
+        let Ruleset {
+            default, execute, ..
+        } = &self.ruleset;
+        let paths = Op::ALL.into_iter().filter(|op| *op != Op::Execute);
+        let asks = |op: Op| match self.ruleset.section(op) {
             Some(section) => {
-                let rules = section.rules.iter().map(|rule| rule.action);
-                rules.chain([section.default]).collect::<Vec<Action>>()
+                let mut rules = section.rules.iter().map(|rule| rule.action);
+                section.default == Action::Ask || rules.any(|action| action == Action::Ask)
             }
-            // These are judged by other operations.
-            None if matches!(op, Op::Delete | Op::Move | Op::Copy) => Vec::new(),
-            None => vec![self.ruleset.default],
+            None => *default == Action::Ask && !matches!(op, Op::Delete | Op::Move | Op::Copy),
         };
-        let runs = actions(Op::Execute)
-            .iter()
-            .any(|action| *action != Action::Deny);
-        let mut paths = Op::ALL.into_iter().filter(|op| *op != Op::Execute);
-        runs || paths.any(|op| actions(op).contains(&Action::Ask))
+        let runs = match execute {
+            Some(section) => {
+                let mut rules = section.rules.iter().map(|rule| rule.action);
+                section.default != Action::Deny || rules.any(|action| action != Action::Deny)
+            }
+            None => *default != Action::Deny,
+        };
+        runs || paths.into_iter().any(asks)
     }
 
     /// Returns a name that works in any directory, or `None` if they are in the config
