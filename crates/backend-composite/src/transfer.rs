@@ -106,10 +106,7 @@ impl Composite {
             ));
         };
         if source.is_dir() && !options.recursive {
-            return Err(Error::new(
-                ErrorKind::IsADirectory,
-                "it is a directory; ask for a recursive copy",
-            ));
+            return Err(Error::needs_recursive_copy());
         }
         let to = self.without_links_above(table, to, options.links).await?;
         refuse_into_itself(&from, &to)?;

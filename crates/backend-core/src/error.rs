@@ -4,6 +4,7 @@
 //! next. The operation, the backend and the path are added once, by the first layer
 //! that knows them. `Display` never repeats the source: print [`Error::chain`] for the full text.
 
+mod common;
 #[cfg(feature = "serde")]
 mod serial;
 
@@ -160,38 +161,6 @@ impl Error {
         }))
     }
 
-    /// Creates an error for a path at which nothing exists.
-    pub fn not_found() -> Self {
-        Self::new(
-            ErrorKind::NotFound,
-            "no such file or directory; list its parent to see what is there",
-        )
-    }
-
-    /// Creates an error for a path that exists already.
-    pub fn already_exists() -> Self {
-        Self::new(
-            ErrorKind::AlreadyExists,
-            "it exists already; ask to overwrite it or choose another path",
-        )
-    }
-
-    /// Creates an error for a directory where a file was expected.
-    pub fn is_a_directory() -> Self {
-        Self::new(
-            ErrorKind::IsADirectory,
-            "it is a directory; name a file in it",
-        )
-    }
-
-    /// Creates an error for a file where a directory was expected.
-    pub fn not_a_directory() -> Self {
-        Self::new(
-            ErrorKind::NotADirectory,
-            "it, or a part of the path above it, is not a directory",
-        )
-    }
-
     /// Creates an error for an invalid argument.
     pub fn invalid_input(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(ErrorKind::InvalidInput, message)
@@ -205,14 +174,6 @@ impl Error {
     /// Creates an error for an exceeded limit.
     pub fn too_large(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(ErrorKind::TooLarge, message)
-    }
-
-    /// Creates an error for a file that changed since the caller read it.
-    pub fn conflict() -> Self {
-        Self::new(
-            ErrorKind::Conflict,
-            "the file has changed since it was last read; read it again",
-        )
     }
 
     /// Creates an error for a sandbox that is gone or out of reach.

@@ -19,7 +19,7 @@ use backend_core::ops::{
 };
 use backend_core::text::{Progress, TextWindow, WindowScanner};
 use backend_core::{
-    Backend, BackendInfo, Capabilities, Edit, Error, ErrorKind, Operation, Result, Sandbox, VPath,
+    Backend, BackendInfo, Capabilities, Edit, Error, Operation, Result, Sandbox, VPath,
 };
 use bytes::Bytes;
 
@@ -328,10 +328,7 @@ fn check_relocation(tree: &Tree, from: &VPath, to: &VPath, overwrite: bool) -> R
     let inside = Extent::of(&node);
     let levels = to.components().count() + inside.levels;
     if levels > PATH_DEPTH || to.as_str().len() + inside.bytes > PATH_BYTES {
-        return Err(Error::new(
-            ErrorKind::InvalidPath,
-            "a path inside it would be too long or too deep; choose a shorter destination",
-        ));
+        return Err(Error::too_deep_inside());
     }
     Ok(node)
 }
@@ -402,10 +399,7 @@ impl Backend for StateBackend {
     async fn create_dir(&self, path: &VPath, _: CreateDirOptions) -> Result<()> {
         let created = self.change(|tree| match tree.find(path)? {
             Some(Node::Directory(_)) => Ok(()),
-            Some(Node::File(_)) => Err(Error::new(
-                ErrorKind::AlreadyExists,
-                "it exists and is not a directory; choose another path or delete it",
-            )),
+            Some(Node::File(_)) => Err(Error::exists_as_non_directory()),
             None => tree.directory(path).map(drop),
         });
         created.map_err(context(Operation::CreateDir, path))
@@ -414,10 +408,7 @@ impl Backend for StateBackend {
     async fn delete(&self, path: &VPath, options: DeleteOptions) -> Result<()> {
         let deleted = refuse_working_dir(path, &self.working_dir()).and_then(|()| {
             self.change(|tree| match tree.get(path)? {
-                Node::Directory(_) if !options.recursive => Err(Error::new(
-                    ErrorKind::IsADirectory,
-                    "it is a directory; ask for a recursive delete",
-                )),
+                Node::Directory(_) if !options.recursive => Err(Error::needs_recursive_delete()),
                 _ => tree.remove(path).map(drop),
             })
         });
@@ -443,10 +434,7 @@ impl Backend for StateBackend {
             self.change(|tree| {
                 let node = tree.get(from)?;
                 if matches!(node, Node::Directory(_)) && !options.recursive {
-                    return Err(Error::new(
-                        ErrorKind::IsADirectory,
-                        "it is a directory; ask for a recursive copy",
-                    ));
+                    return Err(Error::needs_recursive_copy());
                 }
                 check_relocation(tree, from, to, options.overwrite)?;
                 tree.put(to, copied(&node, now))

@@ -169,9 +169,7 @@ async fn edit_and_write<B: Backend + ?Sized>(
 /// `InvalidInput`.
 pub fn refuse_working_dir(path: &VPath, working_dir: &VPath) -> Result<()> {
     if working_dir.starts_with(path) {
-        return Err(Error::invalid_input(
-            "it is the working directory or lies above it; name what is in it instead",
-        ));
+        return Err(Error::is_working_dir());
     }
     Ok(())
 }
@@ -183,9 +181,7 @@ pub fn refuse_working_dir(path: &VPath, working_dir: &VPath) -> Result<()> {
 /// `InvalidInput`.
 pub fn refuse_into_itself(from: &VPath, to: &VPath) -> Result<()> {
     if to.starts_with(from) {
-        return Err(Error::invalid_input(
-            "the destination is the source or lies inside it; choose another",
-        ));
+        return Err(Error::into_itself());
     }
     Ok(())
 }
@@ -198,10 +194,9 @@ pub fn refuse_into_itself(from: &VPath, to: &VPath) -> Result<()> {
 pub fn check_destination(source: &Entry, existing: Option<&Entry>, overwrite: bool) -> Result<()> {
     match existing {
         None => Ok(()),
-        Some(existing) if existing.is_dir() || source.is_dir() => Err(Error::new(
-            ErrorKind::AlreadyExists,
-            "the destination exists, and directories are neither replaced nor merged",
-        )),
+        Some(existing) if existing.is_dir() || source.is_dir() => {
+            Err(Error::directory_at_destination())
+        }
         Some(_) if overwrite => Ok(()),
         Some(_) => Err(Error::already_exists()),
     }
@@ -234,10 +229,7 @@ async fn copy_tree<B: Backend + ?Sized>(
     let stat = StatOptions::default().links(options.links);
     let source = backend.stat(from, stat).await?;
     if source.is_dir() && !options.recursive {
-        return Err(Error::new(
-            ErrorKind::IsADirectory,
-            "it is a directory; ask for a recursive copy",
-        ));
+        return Err(Error::needs_recursive_copy());
     }
     let existing = Error::none_if_missing(backend.stat(to, stat).await)?;
     check_destination(&source, existing.as_ref(), options.overwrite)?;

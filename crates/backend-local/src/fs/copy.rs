@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use backend_core::derived::{check_destination, refuse_into_itself};
 use backend_core::limits::{PATH_BYTES, PATH_DEPTH};
 use backend_core::ops::CopyOptions;
-use backend_core::{Error, ErrorKind, Quoted, Result, VPath};
+use backend_core::{Error, Quoted, Result, VPath};
 use rustix::fs::{FileType, Mode, OFlags, SeekFrom, Stat, Timespec, Timestamps};
 use rustix::io::{Errno, retry_on_intr};
 
@@ -52,20 +52,17 @@ impl RootedFs {
         let source = self.resolve_entry(from, options.links, LastLink::Keep)?;
         let found = source.found.ok_or_else(Error::not_found)?;
         if is_directory(&found) && !options.recursive {
-            return Err(Error::new(
-                ErrorKind::IsADirectory,
-                "it is a directory; ask for a recursive copy",
-            ));
+            return Err(Error::needs_recursive_copy());
         }
         let target = self.resolve_entry(to, options.links, LastLink::Keep)?;
         if is_same_entry(&source, &target)? {
-            return Err(into_itself());
+            return Err(Error::into_itself());
         }
         let existing = target.found.as_ref().map(|found| entry(to.clone(), found));
         let described = entry(from.clone(), &found);
         check_destination(&described, existing.as_ref(), options.overwrite)?;
         if is_directory(&found) && lies_in(&target.directory, (found.st_dev, found.st_ino))? {
-            return Err(into_itself());
+            return Err(Error::into_itself());
         }
         let if_exists = if options.overwrite {
             IfExists::Replace
@@ -118,7 +115,7 @@ impl RootedFs {
                 Some(top)
             }
             FileType::RegularFile | FileType::Symlink => None,
-            _ => return Err(errno::not_a_file()),
+            _ => return Err(Error::not_a_file()),
         };
         let new_name = target.name.as_deref().ok_or_else(Error::already_exists)?;
         let made = make_directories(target, false)?;
@@ -136,10 +133,6 @@ impl RootedFs {
             }
         }
     }
-}
-
-pub(crate) fn into_itself() -> Error {
-    Error::invalid_input("the destination is the source or lies inside it; choose another")
 }
 
 /// Whether two locations are the same name in the same directory.
@@ -199,10 +192,7 @@ fn list_directories(
             return Ok(());
         }
         if depth > PATH_DEPTH || above + 1 + name.len() > PATH_BYTES {
-            return Err(Error::new(
-                ErrorKind::InvalidPath,
-                "a path inside it would be too long or too deep; choose a shorter destination",
-            ));
+            return Err(Error::too_deep_inside());
         }
         match real_kind(directory, name, kind)? {
             Some(FileType::Directory) => directories.push(name.to_owned()),

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use backend_core::derived::refuse_working_dir;
 use backend_core::ops::{DeleteOptions, Links};
-use backend_core::{Error, ErrorKind, Result, VPath};
+use backend_core::{Error, Result, VPath};
 use rustix::fs::{AtFlags, FileType, OFlags, Stat};
 use rustix::io::Errno;
 
@@ -34,10 +34,7 @@ impl RootedFs {
         cancel.check()?;
         if is_directory(&found) {
             if !options.recursive {
-                return Err(Error::new(
-                    ErrorKind::IsADirectory,
-                    "it is a directory; ask for a recursive delete",
-                ));
+                return Err(Error::needs_recursive_delete());
             }
             // Deleting a tree takes time, and other paths may share the lock.
             drop(held);

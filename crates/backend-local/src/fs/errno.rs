@@ -15,22 +15,15 @@ pub(crate) fn error(errno: Errno) -> Error {
         Errno::NOTDIR => Error::not_a_directory(),
         Errno::ISDIR => Error::is_a_directory(),
         Errno::EXIST | Errno::NOTEMPTY => Error::already_exists(),
-        Errno::ACCESS | Errno::PERM => denied(
-            "the operating system does not permit it; change the permissions or choose another path",
-        ),
-        Errno::ROFS => denied("the file system cannot be written to; choose another path"),
+        Errno::ACCESS | Errno::PERM => Error::not_permitted(),
+        Errno::ROFS => Error::read_only(),
         Errno::TXTBSY => denied("the program is running; end it first"),
-        Errno::LOOP => link_loop(),
-        Errno::NAMETOOLONG => Error::new(
-            ErrorKind::InvalidPath,
-            "a name or the path is longer than the file system takes; choose a shorter one",
-        ),
-        Errno::NOSPC | Errno::DQUOT => {
-            Error::too_large("there is no room left on the disk; delete something first")
-        }
+        Errno::LOOP => Error::link_loop(),
+        Errno::NAMETOOLONG => Error::name_too_long(),
+        Errno::NOSPC | Errno::DQUOT => Error::disk_full(),
         Errno::FBIG => Error::too_large("the file system holds no file of that size; split it"),
         Errno::MLINK => Error::too_large("the directory holds too many entries; use another"),
-        Errno::NXIO | Errno::NODEV | Errno::OPNOTSUPP => not_a_file(),
+        Errno::NXIO | Errno::NODEV | Errno::OPNOTSUPP => Error::not_a_file(),
         Errno::MFILE | Errno::NFILE => Error::unavailable(
             "too many files are open; try again, or raise the limit of open files",
         ),
@@ -54,27 +47,6 @@ pub(crate) fn link_leads_outside() -> Error {
 /// The error for a path outside the backend's directories.
 pub(crate) fn outside_roots() -> Error {
     denied("the path lies outside the directories of this backend; list the working directory")
-}
-
-/// The error for a link on the path of a call that refuses links.
-pub(crate) fn is_a_link() -> Error {
-    Error::new(
-        ErrorKind::IsALink,
-        "a symbolic link is in the way; resolve the path and use what it leads to",
-    )
-}
-
-/// The error for links that never end.
-pub(crate) fn link_loop() -> Error {
-    Error::new(
-        ErrorKind::InvalidPath,
-        "symbolic links go in a circle or are too many; name the file itself",
-    )
-}
-
-/// The error for an entry that is neither a file nor a directory.
-pub(crate) fn not_a_file() -> Error {
-    Error::invalid_input("it is a FIFO, a socket or a device and holds no content; name a file")
 }
 
 /// The error for a tree that changes faster than it can be followed.

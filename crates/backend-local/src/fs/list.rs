@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use backend_core::limits::TEMPORARY_PREFIX;
 use backend_core::ops::{Entry, FileKind, Links, Listing, LsOptions, Skipped};
-use backend_core::{ErrorKind, Result, VPath};
+use backend_core::{Error, ErrorKind, Result, VPath};
 use rustix::fs::{AtFlags, FileType, OFlags, RawDir, Stat};
 use rustix::io::Errno;
 
@@ -112,7 +112,7 @@ impl RootedFs {
         let opened = self.open_path(path, ENTRY, links)?;
         let found = rustix::fs::fstat(&opened).map_err(errno::error)?;
         match (kind_of(&found), links) {
-            (FileType::Symlink, Links::Refuse) => Err(errno::is_a_link()),
+            (FileType::Symlink, Links::Refuse) => Err(Error::is_a_link()),
             (FileType::Symlink, Links::Follow) => self.target(path),
             _ => Ok(entry(path.clone(), &found)),
         }

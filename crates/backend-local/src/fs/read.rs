@@ -35,7 +35,7 @@ pub(crate) fn regular(found: &Stat) -> Result<()> {
     match kind_of(found) {
         FileType::RegularFile => Ok(()),
         FileType::Directory => Err(Error::is_a_directory()),
-        _ => Err(errno::not_a_file()),
+        _ => Err(Error::not_a_file()),
     }
 }
 

@@ -10,7 +10,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use crate::cancel::CancelFlag;
-use crate::fs::copy::{Endpoints, Job, check_inside, into_itself};
+use crate::fs::copy::{Endpoints, Job, check_inside};
 use crate::fs::delete::{delete_tree, own_name};
 use crate::fs::errno;
 use crate::fs::list::LIST;
@@ -61,7 +61,7 @@ impl RootedFs {
                 self.copy_endpoints(&endpoints, to, Job { cancel, moved })?;
                 self.remove_copied(&endpoints, name)
             }
-            Err(Errno::INVAL) => Err(into_itself()),
+            Err(Errno::INVAL) => Err(Error::into_itself()),
             Err(Errno::ISDIR | Errno::NOTDIR | Errno::NOTEMPTY) => Err(errno::error(Errno::EXIST)),
             Err(error) => Err(errno::error(error)),
         }

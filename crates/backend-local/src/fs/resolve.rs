@@ -407,11 +407,11 @@ impl Walk<'_> {
 
     fn follow(&mut self, link: &OwnedFd) -> Result<()> {
         if self.links == Links::Refuse {
-            return Err(errno::is_a_link());
+            return Err(Error::is_a_link());
         }
         self.followed += 1;
         if self.followed > MAX_LINKS {
-            return Err(errno::link_loop());
+            return Err(Error::link_loop());
         }
         let text = rustix::fs::readlinkat(link, "", Vec::new()).map_err(errno::error)?;
         let text = OsString::from_vec(text.into_bytes());

@@ -258,7 +258,7 @@ impl RootedFs {
             .min_by_key(|(rest, _)| *rest)
             .ok_or_else(errno::outside_roots)?;
         if anchor.alias && links == Links::Refuse {
-            return Err(errno::is_a_link());
+            return Err(Error::is_a_link());
         }
         let text = path.as_str();
         let rest = text.get(text.len() - rest..).unwrap_or_default();

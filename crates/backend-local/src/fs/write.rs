@@ -194,24 +194,19 @@ impl RootedFs {
         let target = self.resolve_entry(path, links, LastLink::Follow)?;
         match (&target.name, &target.found) {
             (_, Some(found)) if is_directory(found) => Ok(()),
-            (_, Some(_)) => Err(not_replaced()),
+            (_, Some(_)) => Err(Error::exists_as_non_directory()),
             (None, None) => Ok(()),
             (Some(name), None) => {
                 let made = make_directories(&target, false)?;
                 match open_made(made.as_ref().unwrap_or(&target.directory), name, false) {
-                    Err(error) if error.kind() == ErrorKind::NotADirectory => Err(not_replaced()),
+                    Err(error) if error.kind() == ErrorKind::NotADirectory => {
+                        Err(Error::exists_as_non_directory())
+                    }
                     made => made.map(drop),
                 }
             }
         }
     }
-}
-
-fn not_replaced() -> Error {
-    Error::new(
-        ErrorKind::AlreadyExists,
-        "it exists and is not a directory; choose another path or delete it",
-    )
 }
 
 /// Returns an error if a write cannot replace the entry, before anything is

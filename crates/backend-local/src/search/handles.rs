@@ -59,7 +59,7 @@ pub(super) fn about_entry(error: Errno) -> Result<Errno> {
 pub(super) fn failed(error: io::Error) -> Error {
     match Errno::from_io_error(&error) {
         // Returned by `stat_regular`.
-        Some(Errno::INVAL) => errno::not_a_file(),
+        Some(Errno::INVAL) => Error::not_a_file(),
         Some(error) => errno::error(error),
         None => Error::unavailable("it cannot be read; check the file system").with_source(error),
     }

@@ -24,9 +24,7 @@ use crate::cancel::Cancel;
 const EVENTS: usize = 16;
 
 fn sandbox<B: BlockingBackend>(inner: &B) -> Result<&dyn BlockingSandbox> {
-    inner
-        .as_sandbox()
-        .ok_or_else(|| Error::unsupported("this backend runs no commands; use one that does"))
+    inner.as_sandbox().ok_or_else(Error::no_commands)
 }
 
 impl<B: BlockingBackend> BlockingAdapter<B> {

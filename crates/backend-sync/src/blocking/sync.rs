@@ -73,9 +73,7 @@ impl BlockingNative for SyncBackend {
 }
 
 fn sandbox(backend: &SyncBackend) -> Result<SyncSandbox> {
-    backend
-        .as_sandbox()
-        .ok_or_else(|| Error::unsupported("this backend runs no commands; use one that does"))
+    backend.as_sandbox().ok_or_else(Error::no_commands)
 }
 
 impl BlockingSandbox for SyncBackend {

@@ -33,7 +33,7 @@ impl<B: Backend> Guarded<B> {
     /// Returns the sandbox behind the guard.
     fn sandbox(&self, operation: Operation) -> Result<&dyn Sandbox> {
         self.backend().as_sandbox().ok_or_else(|| {
-            Error::unsupported("this backend runs no commands; use one that does")
+            Error::no_commands()
                 .during(operation)
                 .on(self.backend().info().name)
         })

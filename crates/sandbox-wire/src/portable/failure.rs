@@ -37,53 +37,24 @@ pub(crate) fn of(word: &str, text: &[u8]) -> Result<Error> {
         "notdir" => Error::not_a_directory(),
         "isdir" => Error::is_a_directory(),
         "exists" => Error::already_exists(),
-        "dirs" => Error::new(
-            ErrorKind::AlreadyExists,
-            "the destination exists, and directories are neither replaced nor merged",
-        ),
+        "dirs" => Error::directory_at_destination(),
         "conflict" => Error::conflict(),
-        "special" => Error::invalid_input(
-            "it is a FIFO, a socket or a device and holds no content; name a file",
-        ),
+        "special" => Error::not_a_file(),
         "stranger" => Error::invalid_input(
             "there is a FIFO, a socket or a device inside it, which cannot be copied; delete it or copy the rest",
         ),
-        "itself" => {
-            Error::invalid_input("the destination is the source or lies inside it; choose another")
-        }
-        "home" => Error::invalid_input(
-            "it is the working directory or lies above it; name what is in it instead",
-        ),
-        "inside" => Error::new(
-            ErrorKind::InvalidPath,
-            "a path inside it would be too long or too deep; choose a shorter destination",
-        ),
-        "link" => Error::new(
-            ErrorKind::IsALink,
-            "a symbolic link is in the way; resolve the path and use what it leads to",
-        ),
-        "circle" => Error::new(
-            ErrorKind::InvalidPath,
-            "symbolic links go in a circle or are too many; name the file itself",
-        ),
-        "denied" => denied(),
-        "full" => no_room(),
+        "itself" => Error::into_itself(),
+        "home" => Error::is_working_dir(),
+        "inside" => Error::too_deep_inside(),
+        "link" => Error::is_a_link(),
+        "circle" => Error::link_loop(),
+        "denied" => Error::not_permitted(),
+        "full" => Error::disk_full(),
         "unsteady" => Error::unavailable("the files on the way keep changing; try again"),
         "unkilled" => Error::unavailable("some processes do not end; stop the machine to end them"),
         "tool" => tool(&String::from_utf8_lossy(text)),
         _ => return Err(broken("unknown status word")),
     })
-}
-
-fn denied() -> Error {
-    Error::new(
-        ErrorKind::PermissionDenied,
-        "the operating system does not permit it; change the permissions or choose another path",
-    )
-}
-
-fn no_room() -> Error {
-    Error::too_large("there is no room left on the disk; delete something first")
 }
 
 /// A part of an error message, and its meaning.
@@ -96,14 +67,14 @@ fn tool(text: &str) -> Error {
         ("Not a directory", Error::not_a_directory),
         ("File exists", Error::already_exists),
         ("Is a directory", Error::is_a_directory),
-        ("Permission denied", denied),
-        ("Operation not permitted", denied),
-        ("Read-only file system", read_only),
-        ("No space left on device", no_room),
-        ("isk quota exceeded", no_room),
-        ("File too large", no_room),
-        ("ile name too long", too_long),
-        ("ilename too long", too_long),
+        ("Permission denied", Error::not_permitted),
+        ("Operation not permitted", Error::not_permitted),
+        ("Read-only file system", Error::read_only),
+        ("No space left on device", Error::disk_full),
+        ("isk quota exceeded", Error::disk_full),
+        ("File too large", Error::disk_full),
+        ("ile name too long", Error::name_too_long),
+        ("ilename too long", Error::name_too_long),
         ("not found", missing_tool),
     ];
     let meaning = MEANINGS.iter().find(|(part, _)| text.contains(part));
@@ -115,20 +86,6 @@ fn tool(text: &str) -> Error {
         )),
     };
     error.with_source(Quoted::new(text.trim()).to_string())
-}
-
-fn read_only() -> Error {
-    Error::new(
-        ErrorKind::PermissionDenied,
-        "the file system cannot be written to; choose another path",
-    )
-}
-
-fn too_long() -> Error {
-    Error::new(
-        ErrorKind::InvalidPath,
-        "a name or the path is longer than the file system takes; choose a shorter one",
-    )
 }
 
 fn missing_tool() -> Error {

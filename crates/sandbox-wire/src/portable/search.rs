@@ -59,11 +59,7 @@ impl<M: Machine> Pool<M> {
         let start = self.resolve_entry(&query.path, query.links).await?;
         match start.kind {
             b'n' => return Err(Error::not_found()),
-            b'o' => {
-                return Err(Error::invalid_input(
-                    "it is a FIFO, a socket or a device and holds no content; name a file",
-                ));
-            }
+            b'o' => return Err(Error::not_a_file()),
             _ => {}
         }
         let mut search = Search {

@@ -310,10 +310,7 @@ impl<M: Machine> Writer<M> {
         let made = self.pool.ask(request).await;
         made.map(drop).map_err(|error| {
             if error.kind() == ErrorKind::AlreadyExists {
-                Error::new(
-                    ErrorKind::AlreadyExists,
-                    "it exists and is not a directory; choose another path or delete it",
-                )
+                Error::exists_as_non_directory()
             } else {
                 error
             }
@@ -332,7 +329,7 @@ impl<M: Machine> Writer<M> {
         let deleted = self.pool.ask(request).await;
         deleted
             .map(drop)
-            .map_err(directory("it is a directory; ask for a recursive delete"))
+            .map_err(directory(Error::needs_recursive_delete))
     }
 
     pub(crate) async fn rename(
@@ -373,7 +370,7 @@ impl<M: Machine> Writer<M> {
         drop(turn);
         copied
             .map(drop)
-            .map_err(directory("it is a directory; ask for a recursive copy"))
+            .map_err(directory(Error::needs_recursive_copy))
     }
 }
 
@@ -409,10 +406,10 @@ fn room(from: &VPath, to: &VPath) -> (String, String) {
 }
 
 /// Replaces the message of a directory error.
-fn directory(message: &'static str) -> impl FnOnce(Error) -> Error {
+fn directory(instead: fn() -> Error) -> impl FnOnce(Error) -> Error {
     move |error| {
         if error.kind() == ErrorKind::IsADirectory {
-            Error::new(ErrorKind::IsADirectory, message)
+            instead()
         } else {
             error
         }
