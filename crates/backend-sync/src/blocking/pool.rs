@@ -2,6 +2,10 @@
 //!
 //! Work is queued only when a thread is free for it: callers wait for a permit before
 //! they submit it. If a call is dropped before that, its work is never queued.
+//!
+//! The threads are our own because every adapter has its own bound: in a pool that is shared,
+//! such as that of the `blocking` crate or of a tokio runtime, an adapter inside another one
+//! could wait for threads that wait for it. They also need no runtime.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
