@@ -17,19 +17,7 @@ use backend_testkit::fake::Intercepted;
 use backend_testkit::{fails, path};
 use tokio::sync::Barrier;
 
-fn state() -> Arc<StateBackend> {
-    Arc::new(StateBackend::new())
-}
-
-fn route(prefix: &str, backend: &Arc<StateBackend>) -> Route {
-    Route::new(path(prefix), Arc::<StateBackend>::clone(backend))
-}
-
-async fn found(composite: &Composite, pattern: &str) -> Vec<String> {
-    let found = composite.find_files(pattern).await.unwrap();
-    let files = found.files.iter();
-    files.map(|file| file.path.to_string()).collect()
-}
+use crate::support::states::{found, route, state};
 
 /// Returns a backend that fails every call.
 fn gone() -> Arc<dyn Backend> {

@@ -15,6 +15,7 @@ mod support {
     pub(crate) mod call;
     pub(crate) mod fixture;
     pub(crate) mod pair;
+    pub(crate) mod states;
     pub(crate) mod strategy;
     pub(crate) mod unseen;
 }

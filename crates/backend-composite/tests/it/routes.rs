@@ -16,24 +16,12 @@ use bytes::Bytes;
 use futures::StreamExt as _;
 use tokio::sync::mpsc;
 
-fn state() -> Arc<StateBackend> {
-    Arc::new(StateBackend::new())
-}
-
-fn route(prefix: &str, backend: &Arc<StateBackend>) -> Route {
-    Route::new(path(prefix), Arc::<StateBackend>::clone(backend))
-}
+use crate::support::states::{found, route, state};
 
 async fn names(composite: &Composite, path: &str) -> Vec<String> {
     let listing = composite.list_dir(path).await.unwrap();
     let entries = listing.entries.iter();
     entries.map(|entry| entry.name().to_owned()).collect()
-}
-
-async fn found(composite: &Composite, pattern: &str) -> Vec<String> {
-    let found = composite.find_files(pattern).await.unwrap();
-    let files = found.files.iter();
-    files.map(|file| file.path.to_string()).collect()
 }
 
 #[tokio::test]

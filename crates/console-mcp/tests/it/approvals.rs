@@ -19,6 +19,14 @@ async fn asking(directory: &std::path::Path) -> Client {
     Client::new(backend(directory), Settings::default(), able).await
 }
 
+fn run(command: &str) -> Value {
+    json!({"command": command})
+}
+
+fn write(path: &str) -> Value {
+    json!({"path": path, "content": "x"})
+}
+
 fn accept(decision: &str) -> Value {
     json!({"action": "accept", "content": {"decision": decision}})
 }
@@ -27,9 +35,8 @@ fn accept(decision: &str) -> Value {
 async fn a_yes_is_done_once() {
     let directory = tempfile::tempdir().unwrap();
     let mut client = asking(directory.path()).await;
-    let echo = json!({"command": "echo done"});
     for _ in 0..2 {
-        let (_, answer) = client.begin_call("execute", echo.clone()).await;
+        let (_, answer) = client.begin_call("execute", run("echo done")).await;
         let event = client.event("elicitation/create").await;
         let message = event["params"]["message"].as_str().unwrap();
         assert!(message.contains("echo done"), "{message}");
@@ -48,7 +55,6 @@ async fn a_yes_is_done_once() {
 async fn a_no_changes_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let mut client = asking(directory.path()).await;
-    let write = json!({"path": "a.txt", "content": "x"});
     for answer in [
         accept("deny"),
         accept("allow everything"),
@@ -56,7 +62,7 @@ async fn a_no_changes_nothing() {
         json!({"action": "decline"}),
         json!({"action": "cancel"}),
     ] {
-        let (_, result) = client.begin_call("write_file", write.clone()).await;
+        let (_, result) = client.begin_call("write_file", write("a.txt")).await;
         let (id, question) = client.question().await;
         assert!(question.contains("a.txt"), "{question}");
         client.answer(&id, answer.clone()).await;
@@ -72,9 +78,7 @@ async fn a_no_changes_nothing() {
 async fn an_answer_for_the_session_is_remembered_for_what_it_says() {
     let directory = tempfile::tempdir().unwrap();
     let mut client = asking(directory.path()).await;
-    let (_, result) = client
-        .begin_call("execute", json!({"command": "echo same"}))
-        .await;
+    let (_, result) = client.begin_call("execute", run("echo same")).await;
     let (id, question) = client.question().await;
     let scopes = "(this: the same command; everything of this kind: execute)";
     assert!(question.ends_with(scopes), "{question}");
@@ -83,26 +87,18 @@ async fn an_answer_for_the_session_is_remembered_for_what_it_says() {
         .await;
     soon(result).await.unwrap();
     // The same command runs, another one is asked about.
-    let again = client
-        .call("execute", json!({"command": "echo same"}))
-        .await;
+    let again = client.call("execute", run("echo same")).await;
     assert_eq!(text(&again), "same\n");
-    let (_, result) = client
-        .begin_call("execute", json!({"command": "echo other"}))
-        .await;
+    let (_, result) = client.begin_call("execute", run("echo other")).await;
     let (id, _) = client.question().await;
     client
         .answer(&id, accept("allow everything of this kind for the session"))
         .await;
     soon(result).await.unwrap();
-    let third = client
-        .call("execute", json!({"command": "echo third"}))
-        .await;
+    let third = client.call("execute", run("echo third")).await;
     assert_eq!(text(&third), "third\n");
     // Another kind is still asked about.
-    let (_, result) = client
-        .begin_call("write_file", json!({"path": "a", "content": "x"}))
-        .await;
+    let (_, result) = client.begin_call("write_file", write("a")).await;
     let (id, question) = client.question().await;
     let scopes = "(this: the same operation on the same path; everything of this kind: write)";
     assert!(question.ends_with(scopes), "{question}");
@@ -116,9 +112,7 @@ async fn a_client_that_cannot_ask_gets_a_refusal_that_says_what_to_do() {
     let directory = tempfile::tempdir().unwrap();
     for able in [json!({}), json!({"elicitation": {"url": {}}})] {
         let mut client = Client::new(backend(directory.path()), Settings::default(), able).await;
-        let result = client
-            .call("execute", json!({"command": "echo done"}))
-            .await;
+        let result = client.call("execute", run("echo done")).await;
         assert!(failed(&result), "{result}");
         let said = text(&result);
         assert!(
@@ -136,9 +130,7 @@ async fn nobody_waits_for_ever() {
     settings.answer_timeout = Duration::from_millis(50);
     let able = json!({"elicitation": {}});
     let mut client = Client::new(backend(directory.path()), settings, able).await;
-    let result = client
-        .call("execute", json!({"command": "echo done"}))
-        .await;
+    let result = client.call("execute", run("echo done")).await;
     assert!(
         failed(&result) && text(&result).contains("no answer within"),
         "{result}"
@@ -157,9 +149,7 @@ async fn nobody_waits_for_ever() {
 async fn a_cancelled_call_withdraws_its_question() {
     let directory = tempfile::tempdir().unwrap();
     let mut client = asking(directory.path()).await;
-    let (call, _) = client
-        .begin_call("write_file", json!({"path": "a", "content": "x"}))
-        .await;
+    let (call, _) = client.begin_call("write_file", write("a")).await;
     let (id, _) = client.question().await;
     client
         .notify("notifications/cancelled", json!({"requestId": call}))
@@ -176,9 +166,7 @@ async fn a_cancelled_call_withdraws_its_question() {
 async fn a_client_that_goes_while_it_is_asked_allows_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let mut client = asking(directory.path()).await;
-    let _ = client
-        .begin_call("write_file", json!({"path": "a", "content": "x"}))
-        .await;
+    let _ = client.begin_call("write_file", write("a")).await;
     client.question().await;
     client.leave().await;
     assert!(!directory.path().join("a").exists());
@@ -191,9 +179,7 @@ async fn the_toolsets_own_approver_can_stay() {
     settings.ask_client = false;
     let able = json!({"elicitation": {}});
     let mut client = Client::new(backend(directory.path()), settings, able).await;
-    let result = client
-        .call("execute", json!({"command": "echo done"}))
-        .await;
+    let result = client.call("execute", run("echo done")).await;
     assert!(failed(&result), "{result}");
     assert!(client.events.try_recv().is_err(), "the client was asked");
     client.leave().await;
@@ -208,8 +194,7 @@ async fn questions_hold_no_other_call_up() {
     let mut client = Client::new(backend(directory.path()), settings, able).await;
     let mut waiting = Vec::new();
     for name in ["one", "two"] {
-        let arguments = json!({"path": name, "content": "x"});
-        let (_, answer) = client.begin_call("write_file", arguments).await;
+        let (_, answer) = client.begin_call("write_file", write(name)).await;
         waiting.push((client.question().await, answer));
     }
     let listed = client.call("ls", json!({"path": "/"})).await;

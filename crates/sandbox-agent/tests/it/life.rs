@@ -37,6 +37,13 @@ async fn unleash(sandbox: &AgentSandbox<HostMachine>, token: &str) {
     }
 }
 
+/// Returns a sandbox on a directory of its own.
+fn start() -> (tempfile::TempDir, AgentSandbox<HostMachine>) {
+    let directory = tempfile::tempdir().unwrap();
+    let sandbox = HostMachine::new(directory.path(), "/").sandbox();
+    (directory, sandbox)
+}
+
 fn signal(pid: i32, signal: Signal) {
     let handle = handle(pid).unwrap();
     rustix::process::pidfd_send_signal(handle, signal).unwrap();
@@ -55,8 +62,7 @@ fn text(bytes: &[u8]) -> String {
 
 #[tokio::test]
 async fn whatever_it_started_goes_when_the_stream_ends() {
-    let directory = tempfile::tempdir().unwrap();
-    let sandbox = HostMachine::new(directory.path(), "/").sandbox();
+    let (_directory, sandbox) = start();
     let token = token();
     unleash(&sandbox, &token).await;
     let pid = sandbox.machine().started()[0].pid;
@@ -67,8 +73,7 @@ async fn whatever_it_started_goes_when_the_stream_ends() {
 
 #[tokio::test]
 async fn stopping_says_goodbye_and_the_next_call_starts_another() {
-    let directory = tempfile::tempdir().unwrap();
-    let sandbox = HostMachine::new(directory.path(), "/").sandbox();
+    let (_directory, sandbox) = start();
     let token = token();
     unleash(&sandbox, &token).await;
     sandbox.stop(StopMode::Keep).await.unwrap();
@@ -82,8 +87,7 @@ async fn stopping_says_goodbye_and_the_next_call_starts_another() {
 #[tokio::test]
 async fn a_signal_ends_it_like_the_end_of_the_stream() {
     for kind in [Signal::TERM, Signal::HUP, Signal::INT] {
-        let directory = tempfile::tempdir().unwrap();
-        let sandbox = HostMachine::new(directory.path(), "/").sandbox();
+        let (_directory, sandbox) = start();
         let token = token();
         unleash(&sandbox, &token).await;
         let pid = sandbox.machine().started()[0].pid;
@@ -95,8 +99,7 @@ async fn a_signal_ends_it_like_the_end_of_the_stream() {
 
 #[tokio::test]
 async fn commands_are_asked_to_end_before_they_are_killed() {
-    let directory = tempfile::tempdir().unwrap();
-    let sandbox = HostMachine::new(directory.path(), "/").sandbox();
+    let (directory, sandbox) = start();
     let line = "trap 'touch asked; exit' TERM; echo > begun; while :; do sleep 0.01; done";
     sandbox.shell_start(Command::new(line)).await.unwrap();
     let pid = sandbox.machine().started()[0].pid;
@@ -133,8 +136,7 @@ fn a_signal_is_an_orderly_end() {
 
 #[tokio::test]
 async fn a_killed_agent_leaves_nothing_and_is_replaced() {
-    let directory = tempfile::tempdir().unwrap();
-    let sandbox = HostMachine::new(directory.path(), "/").sandbox();
+    let (directory, sandbox) = start();
     let token = token();
     unleash(&sandbox, &token).await;
     let pid = sandbox.machine().started()[0].pid;
@@ -204,8 +206,7 @@ async fn commands_cannot_open_its_streams() {
 
 #[tokio::test]
 async fn no_zombies_gather() {
-    let directory = tempfile::tempdir().unwrap();
-    let sandbox = HostMachine::new(directory.path(), "/").sandbox();
+    let (_directory, sandbox) = start();
     let orphans = "for i in 1 2 3 4 5; do (setsid true &); (true &); done";
     for _ in 0..10 {
         sandbox.execute(Command::new(orphans)).await.unwrap();
