@@ -58,7 +58,7 @@ pub(crate) struct State {
 /// The process that starts commands.
 #[derive(Debug)]
 enum Launcher {
-    Supervisor(SupervisorSlot),
+    Supervisor(Box<SupervisorSlot>),
     /// This process.
     Direct {
         /// Whether it is ready, or a command has run, since the last stop.
@@ -316,13 +316,13 @@ impl Launcher {
         let policy = commands.confinement.policy(directories, read_only, place)?;
         let launch = commands.limits.launch()?;
         match locate::supervisor(&commands.supervisor)? {
-            Some(program) => Ok(Self::Supervisor(SupervisorSlot {
+            Some(program) => Ok(Self::Supervisor(Box::new(SupervisorSlot {
                 program,
                 policy,
                 launch,
                 connection: Mutex::new(Connection::None),
                 starting: tokio::sync::Mutex::new(()),
-            })),
+            }))),
             None if policy.is_some() || launch.is_some() => Err(Error::unsupported(
                 "confinement and limits need a supervisor; call `supervisor::run_if_asked` first thing in `main` or install agentbox-supervisor beside this program",
             )),
