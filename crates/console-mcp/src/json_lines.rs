@@ -64,6 +64,8 @@ where
     async fn read_line(&mut self) -> LineRead {
         loop {
             let room = if self.skipping {
+                // An earlier call may have left a part when it was dropped.
+                self.line.clear();
                 READ_BYTES
             } else {
                 // One byte more, for the newline.
