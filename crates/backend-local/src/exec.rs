@@ -4,6 +4,7 @@ pub use commands::Commands;
 pub use environment::Environment;
 pub use locate::Supervisor;
 pub(crate) use runner::Runner;
+pub(crate) use task::Task;
 
 mod client;
 mod commands;

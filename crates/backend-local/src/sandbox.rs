@@ -16,7 +16,7 @@ use bytes::Bytes;
 
 use crate::backend::{LocalBackend, NAME};
 use crate::engine;
-use crate::exec::Runner;
+use crate::exec::{Runner, Task};
 
 impl LocalBackend {
     fn runner(&self) -> Result<&Runner> {
@@ -36,27 +36,33 @@ impl LocalBackend {
     }
 
     /// Checks a command and opens its directory.
-    async fn admit(
-        &self,
-        command: &Command,
-        operation: Operation,
-    ) -> Result<(&Runner, Arc<OwnedFd>)> {
+    async fn task(&self, command: Command, operation: Operation) -> Result<(&Runner, Task)> {
         let runner = self.runner()?;
         command.check()?;
-        if let (None, Some(working)) = (&command.directory, runner.working.get()) {
-            return Ok((runner, Arc::clone(working)));
-        }
+        let directory = match runner.working.get() {
+            Some(working) if command.directory.is_none() => Arc::clone(working),
+            _ => self.directory(runner, &command, operation).await?,
+        };
+        Ok((runner, runner.task(command, directory)))
+    }
+
+    async fn directory(
+        &self,
+        runner: &Runner,
+        command: &Command,
+        operation: Operation,
+    ) -> Result<Arc<OwnedFd>> {
         let fs = &self.inner.fs;
         let path = command.directory.clone();
         let path = path.unwrap_or_else(|| fs.working_dir());
         if let Some(directory) = fs.open_directory_cached(&path) {
-            return Ok((runner, self.keep(runner, command, directory)));
+            return Ok(self.keep(runner, command, directory));
         }
         let inner = Arc::clone(&self.inner);
         let wanted = path.clone();
         let opened = engine::blocking(move || inner.fs.open_directory(&wanted, Links::Follow));
         let directory = opened.await.map_err(|error| error.at(operation, &path))?;
-        Ok((runner, self.keep(runner, command, directory)))
+        Ok(self.keep(runner, command, directory))
     }
 
     /// Keeps the working directory open for later commands, unless it lies
@@ -126,24 +132,24 @@ impl Sandbox for LocalBackend {
 
     async fn execute(&self, command: Command) -> Result<ExecuteOutcome> {
         let run = async {
-            let (runner, directory) = self.admit(&command, Operation::Execute).await?;
-            runner.execute(command, directory).await
+            let (runner, task) = self.task(command, Operation::Execute).await?;
+            runner.execute(task).await
         };
         run.await.map_err(during(Operation::Execute))
     }
 
     async fn stream(&self, command: Command) -> Result<EventStream> {
         let run = async {
-            let (runner, directory) = self.admit(&command, Operation::Stream).await?;
-            runner.stream(command, directory).await
+            let (_, task) = self.task(command, Operation::Stream).await?;
+            backend_run::stream(engine::handle()?, task).await
         };
         run.await.map_err(during(Operation::Stream))
     }
 
     async fn shell_start(&self, command: Command) -> Result<ShellInfo> {
         let run = async {
-            let (runner, directory) = self.admit(&command, Operation::Shell).await?;
-            runner.shell_start(command, directory).await
+            let (runner, task) = self.task(command, Operation::Shell).await?;
+            runner.shells().start(task).await
         };
         run.await.map_err(during(Operation::Shell))
     }

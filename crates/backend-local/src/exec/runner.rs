@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Waker};
 use std::time::SystemTime;
 
-use backend_core::ops::{Command, ExecuteOutcome, ShellInfo, StopMode};
-use backend_core::{Containment, Error, EventStream, Result};
+use backend_core::ops::{Command, ExecuteOutcome, StopMode};
+use backend_core::{Containment, Error, Result};
 use backend_run::{Shells, panicked};
 use tokio::sync::oneshot;
 
@@ -97,13 +97,13 @@ impl Runner {
         self.state.is_alive()
     }
 
+    /// Returns a command that is about to run.
+    pub(crate) fn task(&self, command: Command, directory: Arc<OwnedFd>) -> Task {
+        Task::new(&self.state, command, directory)
+    }
+
     /// Runs a command to its end.
-    pub(crate) async fn execute(
-        &self,
-        command: Command,
-        directory: Arc<OwnedFd>,
-    ) -> Result<ExecuteOutcome> {
-        let task = Task::new(&self.state, command, directory);
+    pub(crate) async fn execute(&self, task: Task) -> Result<ExecuteOutcome> {
         let (reply, answer) = oneshot::channel();
         let engine = engine::handle()?;
         let mut running = Box::pin(backend_run::execute(task, reply));
@@ -120,25 +120,6 @@ impl Runner {
             engine.spawn(running);
         }
         answer.await.unwrap_or_else(|_| Err(panicked()))
-    }
-
-    /// Runs a command and streams its output.
-    pub(crate) async fn stream(
-        &self,
-        command: Command,
-        directory: Arc<OwnedFd>,
-    ) -> Result<EventStream> {
-        let task = Task::new(&self.state, command, directory);
-        backend_run::stream(engine::handle()?, task).await
-    }
-
-    pub(crate) async fn shell_start(
-        &self,
-        command: Command,
-        directory: Arc<OwnedFd>,
-    ) -> Result<ShellInfo> {
-        let task = Task::new(&self.state, command, directory);
-        self.state.shells.start(task).await
     }
 
     pub(crate) fn shells(&self) -> &Shells {

@@ -1,11 +1,5 @@
 //! Agents that break the protocol.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "a test that cannot set up has failed"
-)]
-
 use std::sync::Arc;
 
 use backend_core::VPath;

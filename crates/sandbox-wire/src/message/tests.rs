@@ -1,7 +1,5 @@
 //! Pins the encoding: both sides must have been built from the same types.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
-
 use std::time::{Duration, SystemTime};
 
 use backend_core::ops::{

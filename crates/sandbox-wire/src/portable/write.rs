@@ -125,15 +125,12 @@ impl<M: Machine> Writer<M> {
         gone: CancellationToken,
     ) -> Result<WriteOutcome> {
         let begun = self.begin(path, options).await?;
-        let placed = match self.fill(&begun, &mut pieces, &gone).await {
-            Ok(filled) => {
-                let turn = self.turn.lock().await;
-                let placed = self.commit(path, options, &begun, filled).await;
-                drop(turn);
-                placed
-            }
-            Err(error) => Err(error),
+        let placed = async {
+            let filled = self.fill(&begun, &mut pieces, &gone).await?;
+            let _turn = self.turn.lock().await;
+            self.commit(path, options, &begun, filled).await
         };
+        let placed = placed.await;
         self.settle(begun, placed).await
     }
 
@@ -293,13 +290,12 @@ impl<M: Machine> Writer<M> {
         }
         let begun = self.begin(path, options).await?;
         let mut pieces = stream::iter([Ok(bytes)]).boxed();
-        let filled = self
-            .fill(&begun, &mut pieces, &CancellationToken::new())
-            .await;
-        let placed = match filled {
-            Ok(filled) => self.commit(path, options, &begun, filled).await,
-            Err(error) => Err(error),
+        let placed = async {
+            let whole = CancellationToken::new();
+            let filled = self.fill(&begun, &mut pieces, &whole).await?;
+            self.commit(path, options, &begun, filled).await
         };
+        let placed = placed.await;
         self.settle(begun, placed).await.map(drop)
     }
 

@@ -1,7 +1,5 @@
 //! Tests of the stream under the multiplexer.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
-
 use std::pin::pin;
 
 use futures::{AsyncReadExt as _, AsyncWriteExt as _, FutureExt as _};
