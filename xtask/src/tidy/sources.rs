@@ -11,9 +11,6 @@ const MAX_LINES: usize = 800;
 /// Markers of unfinished work.
 const LEFTOVERS: &[&str] = &["todo!(", "unimplemented!(", concat!("FIX", "ME")];
 
-/// The level of findings about `#[path]`.
-const MODULE_PATH: fn(&str, &'static str) -> Finding = Finding::warning;
-
 /// Applies all rules to one source file.
 pub(super) fn check(file: &TextFile) -> Vec<Finding> {
     let path = file.path.as_str();
@@ -76,7 +73,7 @@ fn check_module_paths(path: &str, code: &str) -> Vec<Finding> {
     let named = lines.filter(|(_, line)| line.trim_start().starts_with("#[path"));
     let message = "`#[path]` hides where a module is; put it where its name says";
     named
-        .map(|(index, _)| MODULE_PATH(path, message).at(index))
+        .map(|(index, _)| Finding::error(path, message).at(index))
         .collect()
 }
 

@@ -116,7 +116,7 @@ fn modules_are_where_their_names_say() {
     for path in [PATH, "crates/a/tests/it/main.rs", "xtask/src/a.rs"] {
         let found = check_text(path, text);
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].starts_with(&format!("{path}:3: warning: `#[path]`")));
+        assert!(found[0].starts_with(&format!("{path}:3: error: `#[path]`")));
     }
     assert_eq!(check_text("fuzz/fuzz_targets/a.rs", text), [""; 0]);
 }
