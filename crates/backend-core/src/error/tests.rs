@@ -8,7 +8,7 @@ fn is_one_pointer_wide() {
 }
 
 #[test]
-fn context_is_set_once_by_whoever_knows_it() {
+fn context_is_set_once_by_the_first_that_knows_it() {
     let path = VPath::parse("/a").unwrap();
     let error = Error::not_found()
         .at(Operation::Read, &path)
