@@ -73,8 +73,9 @@ async fn answer(question: Question) -> Result<Answer, ApproverError> {
         Target::Command(line) => line.starts_with("rm "),
         _ => false,
     };
-    Ok(match question.asked.iter().any(removes) {
-        true => Answer::no().note("it is still needed"),
-        false => Answer::yes(),
+    Ok(if question.asked.iter().any(removes) {
+        Answer::no().note("it is still needed")
+    } else {
+        Answer::yes()
     })
 }
