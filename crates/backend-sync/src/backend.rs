@@ -11,7 +11,7 @@ use backend_core::ops::{
 use backend_core::text::TextWindow;
 use backend_core::{Backend, BackendInfo, Edit, Operation, Result, VPath};
 
-use crate::calls::{Calls, blocking_calls};
+use crate::calls::{Calls, blocking_calls, call_settings};
 use crate::cancel::Cancel;
 use crate::engine::Engine;
 
@@ -57,20 +57,7 @@ impl SyncBackend {
         }
     }
 
-    /// Returns a handle that runs its calls on another engine.
-    #[must_use]
-    pub fn on(mut self, engine: &Engine) -> Self {
-        self.calls.engine = engine.clone();
-        self
-    }
-
-    /// Returns a handle whose calls end when `cancel` is cancelled. The running call is
-    /// dropped, and a change has then happened completely or not at all.
-    #[must_use]
-    pub fn cancelled_by(mut self, cancel: &Cancel) -> Self {
-        self.calls.cancel = Some(cancel.clone());
-        self
-    }
+    call_settings!();
 
     /// Returns the wrapped backend.
     pub fn inner(&self) -> &Arc<dyn Backend> {

@@ -36,6 +36,27 @@ impl Calls {
     }
 }
 
+/// Writes, in the impl block of a handle, the methods that set its `calls`.
+macro_rules! call_settings {
+    () => {
+        /// Returns a handle that runs its calls on another engine.
+        #[must_use]
+        pub fn on(mut self, engine: &Engine) -> Self {
+            self.calls.engine = engine.clone();
+            self
+        }
+
+        /// Returns a handle whose calls end when `cancel` is cancelled. The running call is
+        /// dropped: a change has then happened completely or not at all, and a command is
+        /// ended.
+        #[must_use]
+        pub fn cancelled_by(mut self, cancel: &Cancel) -> Self {
+            self.calls.cancel = Some(cancel.clone());
+            self
+        }
+    };
+}
+
 /// Writes, in an impl block, blocking calls of a trait's methods. `;` stands between the
 /// arguments that are references, which are cloned, and the others.
 macro_rules! blocking_calls {
@@ -59,4 +80,4 @@ macro_rules! blocking_calls {
     )+};
 }
 
-pub(crate) use blocking_calls;
+pub(crate) use {blocking_calls, call_settings};

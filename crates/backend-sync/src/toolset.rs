@@ -9,7 +9,7 @@ use console_tools::{
 };
 use serde_json::Value;
 
-use crate::calls::Calls;
+use crate::calls::{Calls, call_settings};
 use crate::cancel::Cancel;
 use crate::engine::Engine;
 
@@ -49,19 +49,7 @@ impl SyncToolset {
         }
     }
 
-    /// Returns a handle that runs its calls on another engine.
-    #[must_use]
-    pub fn on(mut self, engine: &Engine) -> Self {
-        self.calls.engine = engine.clone();
-        self
-    }
-
-    /// Returns a handle whose calls end when `cancel` is cancelled.
-    #[must_use]
-    pub fn cancelled_by(mut self, cancel: &Cancel) -> Self {
-        self.calls.cancel = Some(cancel.clone());
-        self
-    }
+    call_settings!();
 
     /// Returns the wrapped toolset.
     pub fn inner(&self) -> &Toolset {
@@ -118,20 +106,7 @@ impl SyncChat {
         }
     }
 
-    /// Returns the same conversation on another engine.
-    #[must_use]
-    pub fn on(mut self, engine: &Engine) -> Self {
-        self.calls.engine = engine.clone();
-        self
-    }
-
-    /// Returns the same conversation with calls that end when `cancel` is cancelled.
-    /// Running commands are ended.
-    #[must_use]
-    pub fn cancelled_by(mut self, cancel: &Cancel) -> Self {
-        self.calls.cancel = Some(cancel.clone());
-        self
-    }
+    call_settings!();
 
     /// Returns the wrapped conversation.
     pub fn inner(&self) -> &Chat {
