@@ -23,6 +23,7 @@ const MAX_KEYWORDS: usize = 5;
 const CATEGORIES: &[&str] = &[
     "api-bindings",
     "asynchronous",
+    "command-line-interface",
     "command-line-utilities",
     "concurrency",
     "config",
@@ -31,6 +32,7 @@ const CATEGORIES: &[&str] = &[
     "filesystem",
     "network-programming",
     "os::unix-apis",
+    "parser-implementations",
     "text-editors",
     "text-processing",
     "virtualization",

@@ -129,13 +129,17 @@ pub(crate) fn is_test_source(path: &str) -> bool {
 /// An included README counts, because it is compiled and shown as the doc.
 fn has_module_doc(text: &str) -> bool {
     let mut rest = text.trim_start();
-    while rest.starts_with("#![") && !rest.starts_with("#![doc = include_str!(") {
+    while rest.starts_with("#![") {
         let Some(end) = attribute_end(rest) else {
             return false;
         };
+        // A README may be the front page only with the feature that its program needs.
+        if rest[..end].contains("doc = include_str!(") {
+            return true;
+        }
         rest = rest[end..].trim_start();
     }
-    rest.starts_with("//!") || rest.starts_with("#![doc = include_str!(")
+    rest.starts_with("//!")
 }
 
 /// Returns the index after the bracket that closes the attribute at the start of

@@ -26,6 +26,9 @@ fn module_doc_may_follow_inner_attributes() {
         assert!(has_module_doc(&format!("{head}//! A.\n")), "{head:?}");
     }
     assert!(has_module_doc("#![doc = include_str!(\"../README.md\")]\n"));
+    assert!(has_module_doc(
+        "#![cfg_attr(feature = \"a\", doc = include_str!(\"../README.md\"))]\n"
+    ));
     for text in [
         "",
         "fn f() {}\n",
