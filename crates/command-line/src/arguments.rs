@@ -58,10 +58,10 @@ impl Arguments {
             let at = option.next.saturating_sub(2);
             match (option.effect, &option.value) {
                 (OptionEffect::Reads, Some(value)) => {
-                    self.files.push((value.clone(), PathUse::Read))
+                    self.files.push((value.clone(), PathUse::Read));
                 }
                 (OptionEffect::Writes, Some(value)) => {
-                    self.files.push((value.clone(), PathUse::Write))
+                    self.files.push((value.clone(), PathUse::Write));
                 }
                 (OptionEffect::Value, Some(_)) => {
                     self.texts.insert(at);

@@ -430,6 +430,26 @@ pub(crate) fn values_of(options: &[&str], words: &[Word]) -> Vec<Word> {
     values
 }
 
+/// Whether the word is one of `options`, possibly bundled or abbreviated.
+pub(crate) fn has_option(word: &Word, options: &[&str]) -> bool {
+    let text = word.literal().unwrap_or_default();
+    options.iter().any(|option| {
+        text == *option
+            || abbreviates(text.split('=').next().unwrap_or_default(), option)
+            || option.strip_prefix('-').is_some_and(|letter| {
+                letter.len() == 1
+                    && !text.starts_with("--")
+                    && text.starts_with('-')
+                    && text.contains(letter)
+            })
+    })
+}
+
+/// Whether `text` is the long option or an abbreviation of it.
+pub(crate) fn abbreviates(text: &str, option: &str) -> bool {
+    text.len() > 3 && option.starts_with("--") && option.starts_with(text)
+}
+
 /// Parses `tar cfI archive program`: the values are in the next words, in order.
 /// Returns the index of the first word after them.
 fn old_bundle(short: &str, text: &str, words: &[Word], parsed: &mut Parsed) -> usize {

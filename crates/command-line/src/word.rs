@@ -380,5 +380,6 @@ pub(crate) fn expand(scanned: &Scanned, budget: &StepBudget<'_>) -> Expanded {
     }
 }
 
-#[cfg(all(test, feature = "shell"))]
+#[cfg(feature = "shell")]
+#[cfg(test)]
 mod tests;

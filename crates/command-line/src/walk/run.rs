@@ -1,12 +1,11 @@
 //! Handles one command, by what is known about its program.
 
-use super::wrappers::abbreviates;
 use super::{Stdin, Walk};
 use crate::danger;
 use crate::error::ParseError;
 use crate::findings::{NoteKind, Role, SimpleCommand};
 use crate::named_path::PathUse;
-use crate::options;
+use crate::options::{self, has_option};
 use crate::sed;
 use crate::tables::{self, base_name};
 use crate::word::{Word, WordPart};
@@ -416,21 +415,6 @@ fn opaque(base: &str, words: &[Word]) -> Option<String> {
         return verb.map(|verb| format!("'{base} {verb}' runs commands elsewhere"));
     }
     None
-}
-
-/// Whether the word is one of `options`, possibly bundled or abbreviated.
-pub(crate) fn has_option(word: &Word, options: &[&str]) -> bool {
-    let text = word.literal().unwrap_or_default();
-    options.iter().any(|option| {
-        text == *option
-            || abbreviates(text.split('=').next().unwrap_or_default(), option)
-            || option.strip_prefix('-').is_some_and(|letter| {
-                letter.len() == 1
-                    && !text.starts_with("--")
-                    && text.starts_with('-')
-                    && text.contains(letter)
-            })
-    })
 }
 
 /// Whether a program of this name reads file names or code from its input.

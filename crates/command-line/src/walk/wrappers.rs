@@ -5,7 +5,7 @@ use crate::danger;
 use crate::error::ParseError;
 use crate::findings::{NoteKind, Role};
 use crate::named_path::PathUse;
-use crate::options::{self, Given, Launch, OptionEffect, Parsed, Row};
+use crate::options::{self, Given, Launch, OptionEffect, Parsed, Row, abbreviates};
 use crate::tables::{self, base_name};
 use crate::word::Word;
 
@@ -174,7 +174,7 @@ impl Walk<'_> {
         for given in &parsed.options {
             match (given.effect, &given.value) {
                 (OptionEffect::WritesInto, Some(value)) if packs => {
-                    self.named(value, PathUse::Read)
+                    self.named(value, PathUse::Read);
                 }
                 // `goes_to` handles the change of directory.
                 (
@@ -474,11 +474,6 @@ impl Walk<'_> {
 
 /// Prefixes of the program of a unit; see systemd.service(5).
 const EXEC_MARKS: [char; 6] = ['@', '-', ':', '+', '!', '|'];
-
-/// Whether `text` is the long option or an abbreviation of it.
-pub(super) fn abbreviates(text: &str, option: &str) -> bool {
-    text.len() > 3 && option.starts_with("--") && option.starts_with(text)
-}
 
 /// Replaces `token` in every word by a computed part.
 pub(super) fn replace(words: &mut [Word], token: &str) {
