@@ -3,7 +3,7 @@
 
 use backend_core::ops::OutputBuffer;
 
-use super::OutputStore;
+use super::store::OutputStore;
 use crate::options::Limits;
 use crate::terminal::Renderer;
 

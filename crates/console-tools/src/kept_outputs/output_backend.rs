@@ -10,7 +10,7 @@ use backend_core::{
     BackendInfo, Capabilities, Error, ErrorKind, Operation, Result, VPath, derived_backend,
 };
 
-use super::{Lookup, OutputStore};
+use super::store::{Lookup, OutputStore};
 
 /// The backend's name in messages.
 const NAME: &str = "outputs";

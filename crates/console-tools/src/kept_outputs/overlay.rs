@@ -7,7 +7,7 @@ use backend_core::ops::{CopyOptions, EditOptions, EditOutcome, RenameOptions};
 use backend_core::{Backend, Edit, Operation, Result, VPath, delegate};
 
 use super::output_backend::{OutputBackend, refuse};
-use super::{OutputStore, path_in_outputs};
+use super::store::{OutputStore, path_in_outputs};
 
 /// A backend that also serves a conversation's kept outputs.
 ///

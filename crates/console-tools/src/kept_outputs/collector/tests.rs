@@ -3,8 +3,8 @@
 use backend_core::VPath;
 use proptest::prelude::*;
 
-use super::super::Lookup;
 use super::*;
+use crate::kept_outputs::store::Lookup;
 
 fn limits(output: usize, spill: usize) -> Limits {
     Limits {
