@@ -2,8 +2,8 @@
 
 use backend_core::{Backend, Operation, Result};
 
-use super::Guarded;
 use super::gate::Gate;
+use super::guard::Guarded;
 use super::link_resolution::{LastLink, LinkResolution};
 use crate::approval::Permit;
 use crate::{Access, Op, Question, Target};

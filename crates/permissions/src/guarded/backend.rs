@@ -10,7 +10,7 @@ use backend_core::ops::{
 use backend_core::text::TextWindow;
 use backend_core::{Backend, BackendInfo, Edit, Error, Operation, Result, Sandbox, VPath};
 
-use super::Guarded;
+use super::guard::Guarded;
 
 #[async_trait]
 #[deny(clippy::missing_trait_methods)]

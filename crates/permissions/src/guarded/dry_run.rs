@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use backend_core::Backend;
 
-use super::{Guarded, Shared};
+use super::guard::{Guarded, Shared};
 use crate::approval::{ApprovalService, Approver, Grants};
 
 impl<B> Guarded<B> {

@@ -6,7 +6,7 @@ use backend_core::ops::{ContentHash, StatOptions};
 use backend_core::{Backend, Error, Operation, Quoted, Result, VPath};
 use serde_json::Value;
 
-use super::Guarded;
+use super::guard::Guarded;
 use super::link_resolution::LinkResolution;
 use crate::access::Intent;
 use crate::approval::{Asked, Effect, Permit, Question};

@@ -5,7 +5,7 @@ use backend_core::{Backend, VPath};
 use command_line::NamedPath;
 use command_line::glob::name_matches;
 
-use super::Guarded;
+use super::guard::Guarded;
 
 /// Maximum number of entries examined for one line, and of paths that one glob may expand
 /// to.

@@ -13,8 +13,8 @@ use backend_core::{Backend, CommandPaths, Error, Result, TracedPath, VPath};
 use command_line::{CommandContext, NamedPath, PathUse, StepBudget};
 use futures_channel::oneshot;
 
-use super::Guarded;
 use super::globs::EntryBudget;
+use super::guard::Guarded;
 use crate::policy::CommandJudgement;
 use crate::{Access, Action, Layer, Policy, Reason, Verdict, Vote};
 

@@ -11,8 +11,8 @@ use backend_core::ops::{
 use backend_core::search::Exclude;
 use backend_core::{Backend, Error, Operation, Result, VPath};
 
-use super::Guarded;
 use super::gate::Gate;
+use super::guard::Guarded;
 use super::link_resolution::{LastLink, LinkResolution};
 use crate::access::Intent;
 use crate::{Access, Action, Kind, Op};

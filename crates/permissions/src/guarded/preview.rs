@@ -5,7 +5,7 @@ use backend_core::ops::{ContentHash, Links, ReadOptions, WriteMode};
 use backend_core::{Backend, Error, ErrorKind, Result, VPath};
 use bytes::Bytes;
 
-use super::Guarded;
+use super::guard::Guarded;
 use crate::approval::Effect;
 
 /// Maximum size of a file whose change is shown in a question, in bytes.

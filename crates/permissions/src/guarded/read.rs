@@ -6,8 +6,8 @@ use backend_core::ops::{
 use backend_core::text::TextWindow;
 use backend_core::{Backend, Operation, Result, VPath};
 
-use super::Guarded;
 use super::gate::{Gate, QuestionDetails};
+use super::guard::Guarded;
 use super::link_resolution::{LastLink, LinkResolution};
 use crate::access::Intent;
 use crate::approval::Effect;

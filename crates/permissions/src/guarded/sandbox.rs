@@ -15,8 +15,8 @@ use backend_core::{
 use bytes::Bytes;
 use command_line::{MAX_STEPS, StepBudget};
 
-use super::Guarded;
 use super::gate::{Gate, QuestionDetails};
+use super::guard::Guarded;
 use super::shells::{InputKind, ShellInput, Shells};
 use crate::approval::Effect;
 use crate::policy::CommandJudgement;

@@ -6,8 +6,8 @@
 use backend_core::ops::{CopyOptions, DeleteOptions, Entry, Links, LsOptions, RenameOptions};
 use backend_core::{Backend, Error, Operation, Result, VPath};
 
-use super::Guarded;
 use super::gate::{Gate, QuestionDetails};
+use super::guard::Guarded;
 use super::link_resolution::{LastLink, LinkResolution, is_link};
 use crate::access::Intent;
 use crate::approval::Effect;

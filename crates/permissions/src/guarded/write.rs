@@ -12,8 +12,8 @@ use backend_core::{Backend, Edit, Error, ErrorKind, Operation, Result, VPath};
 use bytes::Bytes;
 use futures_util::stream::{self, BoxStream, StreamExt as _};
 
-use super::Guarded;
 use super::gate::{Gate, QuestionDetails};
+use super::guard::Guarded;
 use super::link_resolution::{LastLink, LinkResolution};
 use super::preview::{changed_meanwhile, is_small};
 use crate::access::Intent;
