@@ -15,7 +15,7 @@ use crate::tidy::findings::Finding;
 use crate::tidy::sources::is_test_source;
 
 /// The level of the findings.
-const FINDING: fn(&str, String) -> Finding = Finding::warning;
+const FINDING: fn(&str, String) -> Finding = Finding::error;
 
 /// Uses that may close a circle: the file, the used one, and the reason.
 const ALLOWED: &[(&str, &str, &str)] = &[(

@@ -160,7 +160,7 @@ impl Modules {
                     Token::Word(name),
                     after @ ..,
                 ] if word == "macro_rules" => {
-                    let path = [&["crate".to_owned()][..], at, &[name.clone()]].concat();
+                    let path = [&["crate".to_owned()][..], at, std::slice::from_ref(name)].concat();
                     self.macros.insert(name.clone(), path);
                     after
                 }
@@ -229,7 +229,7 @@ impl Modules {
 enum Token {
     Word(String),
     Sign(char),
-    Group(Delimiter, Vec<Token>),
+    Group(Delimiter, Vec<Self>),
     Literal,
 }
 

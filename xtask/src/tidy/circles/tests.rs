@@ -144,7 +144,7 @@ fn findings_name_the_file_and_what_is_allowed_is_none() {
         ]
     };
     for source in ["crates/x/src", "xtask/src"] {
-        let expected = format!("{source}/a.rs: warning: circle of 2 files: a.rs -> b.rs (B)");
+        let expected = format!("{source}/a.rs: error: circle of 2 files: a.rs -> b.rs (B)");
         let found = shown(&check(&circle(source)));
         assert_eq!(found.len(), 1);
         assert!(found[0].starts_with(&expected), "{found:?}");
