@@ -67,7 +67,7 @@ impl TerminalApprover {
                 }
                 Some(answer) => return Ok(answer),
                 None => format!(
-                    "y allows this once. MissingInput you leave, s allows the same {what} again, and a \
+                    "y allows this once. Until you leave, s allows the same {what} again, and a \
                      allows any {kinds}. n refuses; words after it say why."
                 ),
             };
