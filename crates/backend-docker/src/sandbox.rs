@@ -9,8 +9,9 @@ use std::time::{Duration, SystemTime};
 
 use backend_core::ops::StopMode;
 use backend_core::{Error, Operation, Result, Sandbox};
+use sandbox_shell::PortableSandbox;
 use sandbox_wire::agent::AgentBinary;
-use sandbox_wire::{AgentOptions, AgentSandbox, PortableSandbox, engine};
+use sandbox_wire::{AgentOptions, AgentSandbox, engine};
 
 use crate::labels::Disposal;
 use crate::machine::{ContainerState, DockerMachine, MachineConfig, StartReason};

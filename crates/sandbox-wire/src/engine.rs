@@ -14,7 +14,7 @@ use tokio::runtime::{Builder, Handle};
 const THREADS: usize = 2;
 
 /// The message of the error for an operation that panicked.
-pub(crate) const PANICKED: &str = "an operation on a sandbox panicked; please report this";
+pub const PANICKED: &str = "an operation on a sandbox panicked; please report this";
 
 /// Returns the runtime, which the first call starts.
 ///

@@ -11,12 +11,10 @@ pub mod fuzz;
 mod handshake;
 mod machine;
 mod message;
-pub mod portable;
 mod serve;
 mod socket;
 
 pub use agent_sandbox::{AgentOptions, AgentSandbox};
 pub use handshake::AgentInfo;
 pub use machine::{Machine, OutputChunk, Process, Spawn};
-pub use portable::PortableSandbox;
 pub use serve::{ServeOptions, serve};

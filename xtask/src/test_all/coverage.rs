@@ -34,6 +34,7 @@ const FLOORS: &[(&str, f64)] = &[
     ("hashline", 95.0),
     ("permissions", 0.0),
     ("sandbox-runtime", 0.0),
+    ("sandbox-shell", 0.0),
     ("sandbox-wire", 0.0),
 ];
 

@@ -194,8 +194,7 @@ mod tests {
 
     #[test]
     fn modules_are_those_that_need_a_daemon() {
-        let tests =
-            "docker_a::one: test\ndocker_a::b::two: test\nportable_docker::c: test\nd: test\n";
+        let tests = "docker_a::one: test\ndocker_a::b::two: test\ncontainer::c: test\nd: test\n";
         assert_eq!(Vec::from_iter(modules(tests)), ["docker_a"]);
     }
 

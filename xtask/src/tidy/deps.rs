@@ -15,8 +15,12 @@ enum Allowed {
 }
 
 /// The crates for backends that create sandboxes.
-const SANDBOXES: Allowed =
-    Allowed::Only(&["agentbox-sandbox-runtime", "backend-core", "sandbox-wire"]);
+const SANDBOXES: Allowed = Allowed::Only(&[
+    "agentbox-sandbox-runtime",
+    "agentbox-sandbox-shell",
+    "backend-core",
+    "sandbox-wire",
+]);
 
 /// The workspace crates that each crate may use, including in its build script.
 const RULES: &[(&str, Allowed)] = &[
@@ -32,6 +36,10 @@ const RULES: &[(&str, Allowed)] = &[
         Allowed::Only(&["backend-core", "backend-local", "sandbox-wire"]),
     ),
     ("agentbox-sandbox-runtime", Allowed::Only(&["backend-core"])),
+    (
+        "agentbox-sandbox-shell",
+        Allowed::Only(&["backend-core", "backend-run", "sandbox-wire"]),
+    ),
     (
         "agentbox-sessions",
         Allowed::Only(&["backend-core", "backend-local"]),
@@ -102,6 +110,7 @@ const FOR_TESTS: &[&str] = &["backend-core", "backend-state", "backend-testkit"]
 const FOR_TESTS_OF_WRAPPERS: &[(&str, &str)] = &[
     ("agentbox-permissions", "backend-local"),
     ("agentbox-permissions", "backend-mounts"),
+    ("agentbox-sandbox-shell", "backend-local"),
     ("backend-composite", "backend-local"),
     ("backend-composite", "backend-sync"),
     ("backend-docker", "backend-local"),

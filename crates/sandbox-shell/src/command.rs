@@ -9,14 +9,13 @@ use backend_core::{Error, EventStream, Result, VPath};
 use backend_run::{
     Activity, CommandResult, Launched, RunMode, Shells, Sinks, UseGuard, panicked, stopped,
 };
+use sandbox_wire::{Machine, Process, Spawn, engine};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, timeout};
 
-use super::pool::Pool;
-use super::sentinel::random_word;
-use super::worker::{Request, WorkerError};
-use crate::engine;
-use crate::machine::{Machine, Process, Spawn};
+use crate::pool::Pool;
+use crate::sentinel::random_word;
+use crate::worker::{Request, WorkerError};
 
 mod drive;
 mod parser;
@@ -252,11 +251,10 @@ mod tests {
     use backend_core::ErrorKind;
 
     use super::*;
-    use crate::machine::fake::FakeMachine;
-    use crate::portable::worker::tests::{Talk, talker};
+    use crate::worker::tests::{Talk, Talker};
 
-    fn runner() -> Runner<FakeMachine> {
-        let machine = Arc::new(talker(Talk::ComplainsFirst));
+    fn runner() -> Runner<Talker> {
+        let machine = Arc::new(Talker(Talk::ComplainsFirst));
         Runner::new(Arc::new(Pool::new(machine)), Activity::default())
     }
 

@@ -10,12 +10,12 @@ use backend_core::ops::{
 use backend_core::text::{Progress, TextWindow, WindowScanner};
 use backend_core::{Error, ErrorKind, Result, VPath};
 use bytes::Bytes;
+use sandbox_wire::Machine;
 
-use super::failure::broken;
-use super::pool::Pool;
-use super::record::{Record, records};
-use super::worker::Request;
-use crate::machine::Machine;
+use crate::failure::broken;
+use crate::pool::Pool;
+use crate::record::{Record, records};
+use crate::worker::Request;
 
 /// The maximum size of one directory's listing: some hundred thousand entries.
 pub(crate) const LISTING_BYTES: usize = 64 * 1024 * 1024;

@@ -7,12 +7,12 @@ use backend_core::{Error, Quoted, Result};
 use backend_run::{OutputStream, Sinks};
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt as _;
+use sandbox_wire::{Machine, OutputChunk};
 
 use super::Job;
-use crate::machine::{Machine, OutputChunk};
-use crate::portable::failure::broken;
-use crate::portable::sentinel::Scanner;
-use crate::portable::worker::{WorkerError, wait_until};
+use crate::failure::broken;
+use crate::sentinel::Scanner;
+use crate::worker::{WorkerError, wait_until};
 
 /// Bytes before a command's start that are examined.
 const TEXT_BYTES: usize = 4 * 1024;

@@ -15,14 +15,14 @@ use backend_core::{Edit, Error, ErrorKind, Result, VPath};
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt as _;
 use futures::stream::{self, BoxStream};
+use sandbox_wire::Machine;
 use tokio_util::sync::CancellationToken;
 
-use super::failure::broken;
-use super::pool::Pool;
-use super::read::flag;
-use super::sentinel::random_word;
-use super::worker::Request;
-use crate::machine::Machine;
+use crate::failure::broken;
+use crate::pool::Pool;
+use crate::read::flag;
+use crate::sentinel::random_word;
+use crate::worker::Request;
 
 /// Bytes sent with one request.
 const PIECE_BYTES: usize = 256 * 1024;

@@ -1,6 +1,6 @@
 //! The portable mode in a real container, through the `docker` program.
 //!
-//! Run by hand: `cargo test -p sandbox-wire --test it portable_docker -- --ignored`.
+//! Run by hand: `cargo test -p agentbox-sandbox-shell --test it container -- --ignored`.
 
 use std::borrow::Cow;
 use std::process::{Command as Program, Stdio};
@@ -12,7 +12,8 @@ use async_trait::async_trait;
 use backend_core::ops::StopMode;
 use backend_core::{Backend, BackendExt as _, Result, VPath};
 use backend_testkit::{CaseResult, Fixture, Need, check, run_all};
-use sandbox_wire::{Machine, PortableSandbox, Process, Spawn};
+use sandbox_shell::PortableSandbox;
+use sandbox_wire::{Machine, Process, Spawn};
 
 use crate::support::pipes;
 

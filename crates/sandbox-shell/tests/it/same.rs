@@ -9,9 +9,9 @@ use std::sync::Arc;
 use backend_core::ops::{GlobOrder, GlobQuery, GrepQuery};
 use backend_core::{Backend, BackendExt as _, ErrorKind, VPath};
 use backend_local::{LocalBackend, NameSpace};
-use sandbox_wire::PortableSandbox;
+use sandbox_shell::PortableSandbox;
 
-use crate::support::portable_machine::{HostMachine, busybox_path, host_path};
+use crate::support::host_machine::{HostMachine, busybox_path, host_path};
 
 struct Place {
     directory: PathBuf,

@@ -11,11 +11,11 @@ use backend_core::{Error, Result};
 use backend_run::{CommandResult, Sinks};
 use futures::future::{BoxFuture, Fuse, FutureExt as _};
 use futures::{StreamExt as _, future};
+use sandbox_wire::{Machine, OutputChunk, Process};
 use tokio::sync::{mpsc, watch};
 
 use super::parser::{Exit, OutputParser};
 use super::{Job, Task};
-use crate::machine::{Machine, OutputChunk, Process};
 
 /// The timeout for the final report of an ended command's script.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -8,7 +8,7 @@ use backend_core::ops::{Entry, FileKind};
 use backend_core::search::{Child, is_generated};
 
 use super::IGNORE_FILES;
-use crate::portable::record::Record;
+use crate::record::Record;
 
 /// Metadata of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -159,7 +159,7 @@ mod tests {
     use backend_core::search::GENERATED_DIRECTORIES;
 
     use super::*;
-    use crate::portable::record::records;
+    use crate::record::records;
 
     /// A walk through two directories, as the machine lists it.
     const NAMES: &[(&str, bool)] = &[

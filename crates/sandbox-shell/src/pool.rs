@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use backend_core::{Error, ErrorKind, Result};
 use bytes::Bytes;
+use sandbox_wire::Machine;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use super::sentinel::random_word;
-use super::worker::{Answer, Request, Worker};
-use crate::machine::Machine;
+use crate::sentinel::random_word;
+use crate::worker::{Answer, Request, Worker};
 
 /// The number of concurrent shells. A shell mostly waits for the programs it
 /// runs.
@@ -30,7 +30,7 @@ pub(crate) struct Pool<M> {
     slots: Arc<Semaphore>,
     /// The prefix of all markers of this sandbox. Replaced when it stops.
     owner: Mutex<String>,
-    pub(super) warned: AtomicBool,
+    pub(crate) warned: AtomicBool,
     /// Whether a shell was opened since the last stop.
     opened: AtomicBool,
     /// The ID of the user that the shells run as.

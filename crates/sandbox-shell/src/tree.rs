@@ -14,13 +14,13 @@ use backend_core::ops::{FileKind, Skipped};
 use backend_core::search::{Step, Walk, WalkOptions};
 use backend_core::{Error, Quoted, Result, VPath};
 use bytes::Bytes;
+use sandbox_wire::Machine;
 
-use super::failure::{broken, is_about_entry};
-use super::pool::Pool;
-use super::read::LISTING_BYTES;
-use super::record::records;
-use super::worker::Request;
-use crate::machine::Machine;
+use crate::failure::{broken, is_about_entry};
+use crate::pool::Pool;
+use crate::read::LISTING_BYTES;
+use crate::record::records;
+use crate::worker::Request;
 
 mod listing;
 

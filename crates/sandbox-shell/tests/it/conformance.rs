@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use backend_testkit::{DirectoryFixture, Need};
-use sandbox_wire::PortableSandbox;
+use sandbox_shell::PortableSandbox;
 
-use crate::support::portable_machine::{HostMachine, busybox_path, host_path};
+use crate::support::host_machine::{HostMachine, busybox_path, host_path};
 
 /// A directory of this host with the tools in `path`. A machine has no outside, and it
 /// decides itself whether it can be written to.

@@ -9,14 +9,14 @@ use backend_core::ops::{
 use backend_core::search::{GlobCollector, Grep, GrepCollector, SkipReason};
 use backend_core::{Error, Result, VPath};
 use bytes::{Buf as _, Bytes};
+use sandbox_wire::Machine;
 use tokio::sync::mpsc;
 
-use super::failure::is_about_entry;
-use super::pool::Pool;
-use super::read::{Next, Pieces};
-use super::tree::{FileInfo, Tree};
-use super::worker::Request;
-use crate::machine::Machine;
+use crate::failure::is_about_entry;
+use crate::pool::Pool;
+use crate::read::{Next, Pieces};
+use crate::tree::{FileInfo, Tree};
+use crate::worker::Request;
 
 /// Files up to this size are read together with others.
 const SMALL_BYTES: u64 = 15 * 64 * 1024;

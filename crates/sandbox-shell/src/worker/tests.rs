@@ -1,10 +1,13 @@
 //! Shells that talk without answering, on a clock that advances by itself.
 
-use backend_core::ErrorKind;
+use std::borrow::Cow;
+
+use async_trait::async_trait;
+use backend_core::ops::StopMode;
+use backend_core::{ErrorKind, VPath};
 use futures::stream;
 
 use super::*;
-use crate::machine::fake::FakeMachine;
 
 /// The output of a shell after its greeting.
 #[derive(Debug, Clone, Copy)]
@@ -19,9 +22,38 @@ pub(crate) enum Talk {
     Says,
 }
 
-/// Returns a machine whose shells talk like this.
-pub(crate) fn talker(talk: Talk) -> FakeMachine {
-    FakeMachine::new(move |program| {
+/// A machine whose shells talk like this.
+#[derive(Debug)]
+pub(crate) struct Talker(pub(crate) Talk);
+
+#[async_trait]
+impl Machine for Talker {
+    fn name(&self) -> Cow<'static, str> {
+        "talker".into()
+    }
+
+    fn id(&self) -> String {
+        "talker".into()
+    }
+
+    fn working_dir(&self) -> VPath {
+        VPath::root()
+    }
+
+    async fn start(&self) -> Result<()> {
+        Ok(())
+    }
+
+    async fn stop(&self, _: StopMode) -> Result<()> {
+        Ok(())
+    }
+
+    async fn is_alive(&self) -> Result<bool> {
+        Ok(true)
+    }
+
+    async fn spawn(&self, program: Spawn) -> Result<Process> {
+        let talk = self.0;
         let secret = &program.argv[6];
         let greeting = format!("\u{1e}{secret} ready 1 0\n");
         let (pause, piece) = match talk {
@@ -37,17 +69,17 @@ pub(crate) fn talker(talk: Talk) -> FakeMachine {
             tokio::time::sleep(Duration::from_secs(pause)).await;
             Ok(piece)
         });
-        Process::new(
+        Ok(Process::new(
             Some(Box::pin(tokio::io::sink())),
             greeting.chain(pieces).boxed(),
             futures::future::pending().boxed(),
-        )
-    })
+        ))
+    }
 }
 
 /// Returns the time until a shell is given up, in seconds.
 async fn given_up(talk: Talk) -> u64 {
-    let machine = talker(talk);
+    let machine = Talker(talk);
     let began = Instant::now();
     let error = match Worker::open(&machine, "").await {
         Ok(mut worker) => {

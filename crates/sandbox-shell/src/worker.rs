@@ -7,12 +7,12 @@ use backend_core::{Error, Quoted, Result};
 use bytes::{Bytes, BytesMut};
 use futures::stream::BoxStream;
 use futures::{FutureExt as _, StreamExt as _};
+use sandbox_wire::{Machine, OutputChunk, Process, Spawn};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::time::Instant;
 
-use super::failure::{self, broken};
-use super::sentinel::{Scanner, random_word};
-use crate::machine::{Machine, OutputChunk, Process, Spawn};
+use crate::failure::{self, broken};
+use crate::sentinel::{Scanner, random_word};
 
 const START: &str = include_str!("start.sh");
 const WORKER: &str = concat!(

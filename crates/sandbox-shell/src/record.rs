@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use backend_core::ops::{Entry, FileKind};
 use backend_core::{Result, VPath};
 
-use super::failure::broken;
+use crate::failure::broken;
 
 /// The description of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]

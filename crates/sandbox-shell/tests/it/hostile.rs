@@ -13,10 +13,10 @@ use backend_core::ops::{
 use backend_core::{Backend as _, BackendExt as _, ErrorKind, Sandbox as _, VPath};
 use backend_testkit::fails;
 use futures::StreamExt as _;
-use sandbox_wire::PortableSandbox;
+use sandbox_shell::PortableSandbox;
 
+use crate::support::host_machine::{HostMachine, busybox_path, host_path};
 use crate::support::liar::{Liar, Lie};
-use crate::support::portable_machine::{HostMachine, busybox_path, host_path};
 
 fn sandbox(path: String) -> (PortableSandbox<HostMachine>, tempfile::TempDir) {
     let directory = tempfile::Builder::new()

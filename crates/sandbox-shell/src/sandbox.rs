@@ -4,7 +4,7 @@
 //! standard input and answers them with the machine's own small tools. Their
 //! output is limited in size, framed by words that cannot be guessed, and
 //! trusted only for that machine. Commands are separate programs. Everything
-//! runs on [the engine](crate::engine).
+//! runs on [the engine](sandbox_wire::engine).
 
 use std::future::Future;
 use std::sync::Arc;
@@ -25,26 +25,13 @@ use backend_core::{
 };
 use backend_run::Activity;
 use bytes::Bytes;
+use sandbox_wire::{Machine, engine};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use crate::engine;
-use crate::machine::Machine;
-
-mod command;
-mod failure;
-mod pool;
-mod read;
-mod record;
-mod search;
-mod sentinel;
-mod tree;
-mod worker;
-mod write;
-
-use command::Runner;
-use pool::Pool;
-use write::Writer;
+use crate::command::Runner;
+use crate::pool::Pool;
+use crate::write::Writer;
 
 /// A [`Machine`] used without an agent: slower, with the same results.
 ///
@@ -58,7 +45,8 @@ use write::Writer;
 /// ```no_run
 /// use std::sync::Arc;
 /// use backend_core::BackendExt as _;
-/// use sandbox_wire::{Machine, PortableSandbox};
+/// use sandbox_shell::PortableSandbox;
+/// use sandbox_wire::Machine;
 ///
 /// async fn first_line(machine: Arc<impl Machine>) -> backend_core::Result<String> {
 ///     let sandbox = PortableSandbox::new(machine);

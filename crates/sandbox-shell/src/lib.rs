@@ -1,0 +1,15 @@
+#![doc = include_str!("../README.md")]
+
+mod command;
+mod failure;
+mod pool;
+mod read;
+mod record;
+mod sandbox;
+mod search;
+mod sentinel;
+mod tree;
+mod worker;
+mod write;
+
+pub use sandbox::PortableSandbox;
