@@ -23,8 +23,8 @@ const END: &str = "<!-- end of packages -->";
 /// default features.
 const LIMITS: &[Limit] = &[
     Limit::new("backend-core", 39, false),
-    Limit::new("backend-local", 65, false),
-    Limit::new("agentbox-permissions", 60, true),
+    Limit::new("backend-local", 64, false),
+    Limit::new("agentbox-permissions", 59, true),
 ];
 
 struct Limit {
