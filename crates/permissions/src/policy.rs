@@ -16,6 +16,7 @@ pub use builder::PolicyBuilder;
 pub use command::CommandJudgement;
 pub(crate) use command::refusal;
 pub use path_layer::PathLayer;
+use path_layer::is;
 use protected::Protected;
 
 use crate::rules::Rules;
@@ -289,11 +290,6 @@ impl Policy {
         }
         ContentHash::of(text.as_bytes()).to_string()
     }
-}
-
-/// Returns whether a layer has this type.
-fn is<L: PathLayer>(layer: &Arc<dyn PathLayer>) -> bool {
-    (&**layer as &dyn Any).is::<L>()
 }
 
 impl Default for Policy {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use backend_core::VPath;
 
-use super::path_layer::PathLayer;
+use super::path_layer::{PathLayer, is};
 use super::{Policy, Protected};
 use crate::Ruleset;
 use crate::rules::Rules;
@@ -33,9 +33,12 @@ impl PolicyBuilder {
         self
     }
 
-    /// Adds a layer that judges by path, such as a scope of mounts.
+    /// Adds a layer that judges by path, such as a scope of mounts. It replaces another
+    /// layer of the same type.
     #[must_use]
-    pub fn layer(mut self, layer: impl PathLayer) -> Self {
+    pub fn layer<L: PathLayer>(mut self, layer: L) -> Self {
+        // Deriving narrows the only layer of a type. A second one would be lost then.
+        self.paths.retain(|other| !is::<L>(other));
         self.paths.push(Arc::new(layer));
         self
     }

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::sync::Arc;
 
 use backend_core::VPath;
 use backend_core::search::Exclude;
@@ -33,4 +34,9 @@ pub trait PathLayer: Any + fmt::Debug + Send + Sync {
 
     /// Returns an id. Equal layers have equal ids, in every process.
     fn id(&self) -> String;
+}
+
+/// Returns whether a layer has this type.
+pub(super) fn is<L: PathLayer>(layer: &Arc<dyn PathLayer>) -> bool {
+    (&**layer as &dyn Any).is::<L>()
 }

@@ -60,16 +60,16 @@ impl Default for RulesetBuilder {
     }
 }
 
-macro_rules! switches {
-    ($($method:ident sets $field:ident: $what:literal, $usually:literal;)+) => {
-        impl Ruleset {
+impl Ruleset {
     /// Returns a builder with a few switches and room for additional rules.
     pub fn builder() -> RulesetBuilder {
         RulesetBuilder::default()
     }
 }
 
-impl RulesetBuilder {
+macro_rules! switches {
+    ($($method:ident sets $field:ident: $what:literal, $usually:literal;)+) => {
+        impl RulesetBuilder {
             $(
                 #[doc = concat!(
                     "Sets whether ", $what, " is allowed or asked about. By default, it is ",
