@@ -146,6 +146,7 @@ impl Worker {
             stdin,
             output,
             exit,
+            ..
         } = process;
         let mut worker = Self {
             stdin: stdin
