@@ -249,6 +249,7 @@ impl Settings {
     pub(crate) fn relaxed(&self, relaxation: Relaxation) -> bool {
         self.relaxed.contains(&relaxation)
     }
+
     /// Returns the action to take on the container when its owner is gone.
     pub(crate) fn disposal(&self) -> Disposal {
         if self.name.is_some() {

@@ -74,8 +74,9 @@ pub(super) fn test(ctx: &Ctx) -> Result<Outcome> {
     Ok(run_tests(&mut command)?.outcome())
 }
 
-/// Makes property tests use the same cases each time, so that they fail because of a
-/// change and not by chance. `--random` lets them try new ones.
+/// Sets the number of test threads, and makes property tests use the same cases each
+/// time, so that they fail because of a change and not by chance. `--random` lets them
+/// try new ones.
 pub(super) fn steady(ctx: &Ctx, command: &mut Command) {
     // Many tests wait for processes and deadlines: one for each processor leaves them idle.
     let threads = thread::available_parallelism().map_or(1, usize::from) * 2;
