@@ -2,7 +2,7 @@
 use backend_core::ErrorKind;
 use backend_mounts::{DERIVE_DEPTH, DERIVE_ENTRIES, Derive, DeriveError, Mode, Scope};
 use backend_testkit::path;
-use permissions::{Action, Kind, Layer, Op, Reason, Refusal};
+use permissions::{Action, Kind, Layer, Op, Policy, Reason, Refusal};
 
 use crate::support::scope::{mount, rw, scope, strings, texts};
 
@@ -324,4 +324,22 @@ fn the_id_tells_configurations_and_chains_apart() {
     ids.sort_unstable();
     ids.dedup();
     assert_eq!(ids.len(), others.len() + 1);
+}
+
+/// With two, a derived scope would replace both and narrow only one of them.
+#[test]
+fn a_policy_has_one_scope() {
+    let (first, second) = (base(), scope([mount("/ro")]));
+    let policy = Policy::builder().layer(first).layer(second.clone()).build();
+    let kept = policy.layer::<Scope>().unwrap();
+    assert_eq!(kept.id(), second.id());
+    let alone = Policy::builder().layer(second.clone()).build();
+    assert_eq!(policy.id(), alone.id());
+
+    let child = second.derive(Derive::new().read(["/ro/a"])).unwrap();
+    let policy = policy.with_layer(child);
+    let judge = |op, text: &str| policy.judge(op, &path(text), Kind::File, None).action();
+    assert_eq!(judge(Op::Read, "/ro/a/x"), Action::Allow);
+    assert_eq!(judge(Op::Read, "/ro/b"), Action::Deny);
+    assert_eq!(judge(Op::Write, "/src/x"), Action::Deny);
 }

@@ -209,10 +209,14 @@ impl<B: Backend> Guarded<B> {
         view
     }
 
-    /// Returns a view with another policy.
+    /// Returns a view with another policy, which may also be a wider one.
     #[must_use]
     pub fn with_policy(&self, policy: Policy) -> Self {
         let mut view = self.clone();
+        // The settings of the view's tool are part of the policy.
+        if let Some(tool) = &view.tool {
+            view.setting = policy.tools().get(tool);
+        }
         view.policy = policy;
         view
     }

@@ -168,7 +168,9 @@ impl Policy {
     }
 }
 
-/// Returns the operations whose denials apply to a use of a path.
+/// Returns the operations whose denials apply to a use of a path. One that may not be read
+/// or written may not be used at all, except that a program may be run even if it cannot be
+/// written. Files within a path count only if they are protected, which is judged elsewhere.
 fn judged_as(usage: PathUse) -> &'static [Op] {
     match usage {
         PathUse::Run | PathUse::Possible => &[Op::Read],
