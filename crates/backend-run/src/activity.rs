@@ -35,7 +35,9 @@ impl Activity {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let now = now.unwrap_or_default().as_nanos();
         let now = u64::try_from(now).unwrap_or(u64::MAX);
-        self.0.last.fetch_max(now, Ordering::Relaxed);
+        // Not the maximum: after the clock was set back, a sandbox would seem to be in use
+        // until the clock has caught up.
+        self.0.last.store(now, Ordering::Relaxed);
     }
 
     /// Records an operation, which ends when the guard is dropped.
