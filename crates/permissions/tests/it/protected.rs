@@ -5,7 +5,9 @@ use backend_core::{BackendExt as _, ErrorKind, VPath};
 use backend_local::LocalBackend;
 use backend_state::StateBackend;
 use backend_testkit::{fails, path};
-use permissions::{Action, Guarded, Policy, Preset, Refusal};
+#[cfg(feature = "shell")]
+use permissions::Action;
+use permissions::{Guarded, Policy, Preset, Refusal};
 
 use crate::support::scene::local;
 
