@@ -291,8 +291,8 @@ impl<M: Machine> Writer<M> {
         let begun = self.begin(path, options).await?;
         let mut pieces = stream::iter([Ok(bytes)]).boxed();
         let placed = async {
-            let whole = CancellationToken::new();
-            let filled = self.fill(&begun, &mut pieces, &whole).await?;
+            let never = CancellationToken::new();
+            let filled = self.fill(&begun, &mut pieces, &never).await?;
             self.commit(path, options, &begun, filled).await
         };
         let placed = placed.await;

@@ -85,7 +85,7 @@ fn cargo(ctx: &Ctx, packages: &[&Package], directory: &Path, args: &[&str]) -> R
         fs::write(&wrapper, WRAPPER)?;
         fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755))?;
     }
-    let options = ["test", "--all-features", "--lib", "--test", "it"];
+    let options = ["test", "--all-features", "--lib", "--bins", "--test", "it"];
     let mut command = ctx.workspace.cargo(options)?;
     for package in packages {
         command.args(["--package", &package.name]);

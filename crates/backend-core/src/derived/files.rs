@@ -169,7 +169,7 @@ async fn edit_and_write<B: Backend + ?Sized>(
 /// `InvalidInput`.
 pub fn refuse_working_dir(path: &VPath, working_dir: &VPath) -> Result<()> {
     if working_dir.starts_with(path) {
-        return Err(Error::is_working_dir());
+        return Err(Error::contains_working_dir());
     }
     Ok(())
 }

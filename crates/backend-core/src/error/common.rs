@@ -62,7 +62,7 @@ common_errors! {
     into_itself: InvalidInput, "the destination is the source or lies inside it; choose another";
 
     /// Creates an error for a deletion or move of the working directory or of one above it.
-    is_working_dir: InvalidInput,
+    contains_working_dir: InvalidInput,
         "it is the working directory or lies above it; name what is in it instead";
 
     /// Creates an error for an access that the operating system denies.
@@ -70,7 +70,7 @@ common_errors! {
         "the operating system does not permit it; change the permissions or choose another path";
 
     /// Creates an error for a file system that cannot be written to.
-    read_only: PermissionDenied, "the file system cannot be written to; choose another path";
+    read_only_file_system: PermissionDenied, "the file system cannot be written to; choose another path";
 
     /// Creates an error for a full disk.
     disk_full: TooLarge, "there is no room left on the disk; delete something first";

@@ -16,7 +16,7 @@ pub(crate) fn error(errno: Errno) -> Error {
         Errno::ISDIR => Error::is_a_directory(),
         Errno::EXIST | Errno::NOTEMPTY => Error::already_exists(),
         Errno::ACCESS | Errno::PERM => Error::not_permitted(),
-        Errno::ROFS => Error::read_only(),
+        Errno::ROFS => Error::read_only_file_system(),
         Errno::TXTBSY => denied("the program is running; end it first"),
         Errno::LOOP => Error::link_loop(),
         Errno::NAMETOOLONG => Error::name_too_long(),
