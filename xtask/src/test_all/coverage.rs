@@ -39,8 +39,8 @@ const FLOORS: &[(&str, f64)] = &[
 ];
 
 /// Compiles members of the workspace, but none of their dependencies, with
-/// instrumentation.
-const WRAPPER: &str = "#!/bin/sh\nexec \"$@\" -C instrument-coverage\n";
+/// instrumentation. Bash hands on variables like `CARGO_BIN_EXE_a-b`; dash drops them.
+const WRAPPER: &str = "#!/usr/bin/env bash\nexec \"$@\" -C instrument-coverage\n";
 
 pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     let Some(tools) = ctx.workspace.llvm_tools()? else {
