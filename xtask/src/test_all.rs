@@ -12,6 +12,7 @@ mod dist;
 mod docker;
 mod everyday;
 mod examples;
+mod floors;
 mod fuzz;
 mod package;
 mod plan;

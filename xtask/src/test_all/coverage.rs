@@ -1,4 +1,5 @@
-//! Stage `coverage`: line coverage of the crates that have a floor.
+//! Stage `coverage`: line coverage of the crates that have a floor. With `--full`, their
+//! tests run here and not in stage `test` too.
 //!
 //! The tests are built with `-C instrument-coverage`, and each process writes down the
 //! code it ran when it exits. The LLVM tools of the toolchain convert that into lines.
@@ -16,27 +17,10 @@ use anyhow::{Context as _, Result};
 
 use crate::metadata::Package;
 use crate::test_all::cargo::{TestProgram, run_tests, steady};
+use crate::test_all::floors::{self, FLOORS};
 use crate::test_all::stage::{Ctx, Outcome};
 use crate::tidy::{is_test_source, lines_before_tests};
 use crate::{process, table};
-
-/// The measured crates by directory, and the share of lines in percent that the tests
-/// of these crates must reach.
-const FLOORS: &[(&str, f64)] = &[
-    ("backend-composite", 0.0),
-    ("backend-core", 95.0),
-    ("backend-local", 0.0),
-    ("backend-run", 0.0),
-    ("backend-state", 95.0),
-    ("backend-sync", 0.0),
-    ("command-line", 0.0),
-    ("console-tools", 0.0),
-    ("hashline", 95.0),
-    ("permissions", 0.0),
-    ("sandbox-runtime", 0.0),
-    ("sandbox-shell", 0.0),
-    ("sandbox-wire", 0.0),
-];
 
 /// Compiles members of the workspace, but none of their dependencies, with
 /// instrumentation. Bash hands on variables like `CARGO_BIN_EXE_a-b`; dash drops them.
@@ -49,12 +33,7 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
                 .to_owned(),
         ));
     };
-    let metadata = ctx.workspace.metadata()?;
-    let is_measured = |package: &&Package| {
-        let mut names = FLOORS.iter().map(|(name, _)| name);
-        names.any(|name| package.dir().ends_with(name))
-    };
-    let packages: Vec<_> = metadata.packages.iter().filter(is_measured).collect();
+    let packages = floors::packages(ctx)?;
     let profiles = Profiles::prepare(ctx, &packages)?;
     let cargo = |args: &[&str]| cargo(ctx, &packages, &profiles.directory, args);
     let built = process::output(&mut cargo(&["--no-run", "--message-format", "json"])?)?;
@@ -69,8 +48,9 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     );
     let short = below_floor(&crates, FLOORS);
     Ok(match run.outcome() {
-        Outcome::Passed(_) if short.is_empty() => {
-            Outcome::Passed(format!("{} in {} crates", total(&crates), crates.len()))
+        Outcome::Passed(tests) if short.is_empty() => {
+            let note = format!("{} in {} crates", total(&crates), crates.len());
+            Outcome::Passed(format!("{tests}; {note}"))
         }
         Outcome::Passed(_) => Outcome::Failed(short.join(", ")),
         failed => failed,
@@ -79,13 +59,13 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
 
 /// Creates a command for the tests of `packages`. Their programs are kept apart from
 /// others, so that neither are built anew each time.
-fn cargo(ctx: &Ctx, packages: &[&Package], directory: &Path, args: &[&str]) -> Result<Command> {
+fn cargo(ctx: &Ctx, packages: &[Package], directory: &Path, args: &[&str]) -> Result<Command> {
     let wrapper = ctx.workspace.cache("coverage-rustc");
     if fs::read_to_string(&wrapper).ok().as_deref() != Some(WRAPPER) {
         fs::write(&wrapper, WRAPPER)?;
         fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755))?;
     }
-    let options = ["test", "--all-features", "--lib", "--bins", "--test", "it"];
+    let options = ["test", "--all-features", "--lib", "--bins", "--tests"];
     let mut command = ctx.workspace.cargo(options)?;
     for package in packages {
         command.args(["--package", &package.name]);
@@ -110,7 +90,7 @@ struct Profiles {
 
 impl Profiles {
     /// Removes those of an earlier run, which must not be mixed with those of this run.
-    fn prepare(ctx: &Ctx, packages: &[&Package]) -> Result<Self> {
+    fn prepare(ctx: &Ctx, packages: &[Package]) -> Result<Self> {
         let strays = packages.iter().map(|package| package.dir().to_owned());
         let profiles = Self {
             directory: ctx.workspace.cache("coverage"),
