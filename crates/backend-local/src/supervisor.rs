@@ -45,7 +45,7 @@ static ARMED: AtomicBool = AtomicBool::new(false);
 ///
 /// An async `main` may call it too: threads that its runtime has started by
 /// then stay idle. They are started again for each command with
-/// [`Limits`](crate::Limits), which calling this before the runtime starts
+/// [`Limits`], which calling this before the runtime starts
 /// avoids.
 pub fn run_if_asked() {
     ARMED.store(true, Ordering::Relaxed);
