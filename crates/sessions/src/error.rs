@@ -1,0 +1,148 @@
+//! Errors of sessions that callers act on, and the one text of each error.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use backend_core::{Error, ErrorKind};
+
+use crate::id::SessionId;
+
+/// What a ceiling counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CapacityScope {
+    /// All sessions of the manager.
+    Overall,
+    /// The sessions of this tenant.
+    Tenant(Arc<str>),
+}
+
+/// A ceiling on running sessions is reached and none could be hibernated.
+///
+/// It is the source of an error of kind `RateLimited`:
+///
+/// ```
+/// use sessions::CapacityError;
+///
+/// fn retry_after(error: &backend_core::Error) -> Option<std::time::Duration> {
+///     CapacityError::of(error).map(|capacity| capacity.retry_after)
+/// }
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("at most {limit} may run at once; try again in {} s", .retry_after.as_secs().max(1))]
+#[non_exhaustive]
+pub struct CapacityError {
+    /// What the ceiling counts.
+    pub scope: CapacityScope,
+    /// The ceiling.
+    pub limit: usize,
+    /// When a session may be free.
+    pub retry_after: Duration,
+}
+
+impl CapacityError {
+    pub(crate) fn new(scope: CapacityScope, limit: usize, retry_after: Duration) -> Self {
+        Self {
+            scope,
+            limit,
+            retry_after,
+        }
+    }
+
+    /// Returns the capacity error that caused `error`, if one did.
+    pub fn of(error: &Error) -> Option<&Self> {
+        source_of(error)
+    }
+}
+
+impl From<CapacityError> for Error {
+    fn from(error: CapacityError) -> Self {
+        let message = match &error.scope {
+            CapacityScope::Overall => "no more sessions can run; release one or wait",
+            CapacityScope::Tenant(_) => {
+                "no more sessions of this tenant can run; release one or wait"
+            }
+        };
+        Self::new(ErrorKind::RateLimited, message).with_source(error)
+    }
+}
+
+/// The quota on stored files is used up. It is the source of an error of kind `TooLarge`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{used} of {limit} bytes are used")]
+#[non_exhaustive]
+pub struct QuotaError {
+    /// Bytes in use.
+    pub used: u64,
+    /// The quota.
+    pub limit: u64,
+}
+
+impl QuotaError {
+    /// Creates an error.
+    pub fn new(used: u64, limit: u64) -> Self {
+        Self { used, limit }
+    }
+
+    /// Returns the quota error that caused `error`, if one did.
+    pub fn of(error: &Error) -> Option<&Self> {
+        source_of(error)
+    }
+}
+
+impl From<QuotaError> for Error {
+    fn from(error: QuotaError) -> Self {
+        let message = "the quota on stored files is used up; delete files or purge sessions";
+        Self::new(ErrorKind::TooLarge, message).with_source(error)
+    }
+}
+
+/// Returns the first source of `error` that has type `T`.
+fn source_of<T: std::error::Error + 'static>(error: &Error) -> Option<&T> {
+    let mut source = std::error::Error::source(error);
+    while let Some(next) = source {
+        if let Some(found) = next.downcast_ref() {
+            return Some(found);
+        }
+        source = next.source();
+    }
+    None
+}
+
+/// Returns the error for a call after the session's end.
+pub(crate) fn released(id: &SessionId) -> Error {
+    Error::unavailable("the session has ended; open it again").about(id)
+}
+
+/// Returns the error for a session past its maximum lifetime.
+pub(crate) fn expired(id: &SessionId) -> Error {
+    Error::unavailable("the session has reached its maximum lifetime; open it again").about(id)
+}
+
+/// Returns the error for a sandbox that died with its files.
+pub(crate) fn died(id: &SessionId) -> Error {
+    let message = "its sandbox died and its files are lost; release the session to begin anew";
+    Error::unavailable(message).about(id)
+}
+
+/// Returns the error for a session whose files were purged while it slept.
+pub(crate) fn purged(id: &SessionId) -> Error {
+    Error::unavailable("its files were purged; open the session to begin anew").about(id)
+}
+
+/// Returns the error for a session that exists with another runtime.
+pub(crate) fn other_runtime(id: &SessionId) -> Error {
+    let message = "it exists with another runtime; name that one, or release the session first";
+    Error::new(ErrorKind::Conflict, message).about(id)
+}
+
+/// Returns the error for a session that belongs to another tenant.
+pub(crate) fn other_tenant(id: &SessionId) -> Error {
+    let message = "the session belongs to another tenant; choose another id";
+    Error::new(ErrorKind::Conflict, message).about(id)
+}
+
+/// Returns the error for a manager that has been shut down.
+pub(crate) fn shut_down() -> Error {
+    Error::unavailable("the sessions are being shut down")
+}
