@@ -1,0 +1,31 @@
+//! Work that may block, and the errors of the host's file system.
+
+use std::io;
+
+use backend_core::{Error, Result};
+
+/// Runs `work` where it may block. It is finished even if the caller goes away.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| {
+        Err(Error::internal("work on stored files was cut off").with_source(error))
+    })
+}
+
+/// Converts an error of the directories that hold sessions. Paths of the host stay out of
+/// its message: it can reach a user.
+pub(super) fn from_io(error: io::Error) -> Error {
+    use io::ErrorKind as Io;
+    let own = match error.kind() {
+        Io::NotFound => Error::not_found(),
+        Io::NotADirectory => Error::not_a_directory(),
+        Io::PermissionDenied => Error::not_permitted(),
+        Io::ReadOnlyFilesystem => Error::read_only_file_system(),
+        Io::StorageFull | Io::QuotaExceeded => Error::disk_full(),
+        Io::InvalidFilename => Error::name_too_long(),
+        _ => Error::unavailable("the directory of sessions cannot be used; see the cause"),
+    };
+    own.with_source(error)
+}
