@@ -67,6 +67,12 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
     /// hibernated, and recreated when their sandbox died.
     fn keeps_files(&self) -> bool;
 
+    /// Whether several processes may use one session at once. Then a session is hibernated
+    /// only after a time in which the others would have written that they use it.
+    fn is_shared(&self) -> bool {
+        true
+    }
+
     /// Creates the sandbox of a session, not started, on its stored files if there are any.
     /// Atomic between processes: of several that claim one id, one gets
     /// [`Claim::Created`].

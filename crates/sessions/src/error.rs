@@ -146,3 +146,47 @@ pub(crate) fn other_tenant(id: &SessionId) -> Error {
 pub(crate) fn shut_down() -> Error {
     Error::unavailable("the sessions are being shut down")
 }
+
+/// Returns the error for a session that another process keeps creating or ending.
+pub(crate) fn contended(id: &SessionId) -> Error {
+    let message = "another process is opening or ending it; try again";
+    Error::unavailable(message).about(id)
+}
+
+/// Returns the same error for another caller that waited for the same start.
+pub(crate) fn copied(error: &Error) -> Error {
+    if let Some(capacity) = CapacityError::of(error) {
+        return capacity.clone().into();
+    }
+    if let Some(quota) = QuotaError::of(error) {
+        return quota.clone().into();
+    }
+    Error::new(error.kind(), error.chain().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn typed_causes_are_found_and_survive_a_copy() {
+        let capacity = CapacityError::new(CapacityScope::Overall, 3, Duration::from_secs(7));
+        let error = Error::from(capacity.clone());
+        assert_eq!(error.kind(), ErrorKind::RateLimited);
+        assert!(error.is_retryable());
+        assert_eq!(CapacityError::of(&copied(&error)), Some(&capacity));
+        let text = error.chain().to_string();
+        assert!(
+            text.ends_with("at most 3 may run at once; try again in 7 s"),
+            "{text}"
+        );
+
+        let quota = Error::from(QuotaError::new(9, 8));
+        assert_eq!(quota.kind(), ErrorKind::TooLarge);
+        assert_eq!(
+            QuotaError::of(&copied(&quota)),
+            Some(&QuotaError::new(9, 8))
+        );
+        assert_eq!(CapacityError::of(&quota), None);
+    }
+}

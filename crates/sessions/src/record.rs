@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use backend_core::Result;
 use serde::{Deserialize, Serialize};
 
+use crate::error::{other_runtime, other_tenant};
 use crate::id::SessionId;
 use crate::request::OpenRequest;
 use crate::time::{moment, span};
@@ -73,6 +75,19 @@ impl Record {
             idle_timeout: request.idle_timeout,
             max_lifetime: request.max_lifetime,
         }
+    }
+
+    /// Checks that the session is the one that `request` means.
+    pub(crate) fn check_serves(&self, request: &OpenRequest) -> Result<()> {
+        let differs = |asked: Option<&str>, found: Option<&str>| asked.is_some() && asked != found;
+        if differs(request.tenant.as_deref(), self.tenant.as_deref()) {
+            return Err(other_tenant(&self.id));
+        }
+        let asked = request.asked_runtime();
+        if differs(asked.as_deref(), self.runtime.as_deref()) {
+            return Err(other_runtime(&self.id));
+        }
+        Ok(())
     }
 
     /// Sets what exists of the session.

@@ -12,7 +12,8 @@ use crate::id::SessionId;
 /// Characters of a hash that tell two runtimes of one name apart.
 const HASH_CHARACTERS: usize = 16;
 
-type Report = Arc<dyn Fn(&SessionId, &str) + Send + Sync>;
+/// Receives the progress of an opening.
+pub(crate) type Report = Arc<dyn Fn(&SessionId, &str) + Send + Sync>;
 
 /// Which session to open, and how it is created if there is none.
 ///
@@ -39,6 +40,9 @@ pub struct OpenRequest {
     pub idle_timeout: Option<Duration>,
     /// The age at which it is ended, once no call is under way.
     pub max_lifetime: Option<Duration>,
+    /// Whether the runtime is the manager's default, with which any runtime is fine for a
+    /// session that exists.
+    has_default_runtime: bool,
     report: Option<Report>,
 }
 
@@ -51,6 +55,7 @@ impl OpenRequest {
             runtime: None,
             idle_timeout: None,
             max_lifetime: None,
+            has_default_runtime: false,
             report: None,
         }
     }
@@ -67,6 +72,7 @@ impl OpenRequest {
     #[must_use]
     pub fn runtime(mut self, runtime: Runtime) -> Self {
         self.runtime = Some(runtime);
+        self.has_default_runtime = false;
         self
     }
 
@@ -88,6 +94,25 @@ impl OpenRequest {
     /// Returns the [fingerprint] of the runtime.
     pub fn fingerprint(&self) -> Option<String> {
         self.runtime.as_ref().map(fingerprint)
+    }
+
+    /// Returns the fingerprint of the runtime that the caller named.
+    pub(crate) fn asked_runtime(&self) -> Option<String> {
+        self.fingerprint().filter(|_| !self.has_default_runtime)
+    }
+
+    /// Fills in the manager's defaults.
+    pub(crate) fn with_defaults(
+        mut self,
+        runtime: Option<&Runtime>,
+        max_lifetime: Option<Duration>,
+    ) -> Self {
+        if self.runtime.is_none() {
+            self.runtime = runtime.cloned();
+            self.has_default_runtime = true;
+        }
+        self.max_lifetime = self.max_lifetime.or(max_lifetime);
+        self
     }
 
     /// Reports progress of the opening, such as a layer of an image, as an event. Engines
