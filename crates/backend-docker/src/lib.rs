@@ -4,6 +4,7 @@ mod archive;
 mod attach;
 mod builder;
 mod check;
+pub mod containers;
 mod daemon;
 mod environment;
 pub mod image;
