@@ -27,6 +27,8 @@ pub use sandbox::DockerSandbox;
 pub use settings::{DEFAULT_MEMORY, DEFAULT_PIDS};
 pub use stats::Stats;
 
+pub use sandbox_wire::agent::AgentBinary;
+
 pub use sandbox_runtime::{
     PackageManager, Packages, Runtime, Runtimes, WORK_DIR as DEFAULT_WORKING_DIR,
 };

@@ -2,6 +2,8 @@
 
 mod builder;
 mod capacity;
+#[cfg(feature = "docker")]
+mod docker;
 mod engine;
 mod error;
 mod events;
@@ -12,6 +14,8 @@ mod lifecycle;
 mod local;
 mod manager;
 mod reaper;
+#[cfg(feature = "docker")]
+mod pool;
 mod record;
 mod request;
 mod session;
@@ -24,6 +28,8 @@ mod time;
 mod tools;
 
 pub use builder::{IDLE_TIMEOUT, SessionManagerBuilder, WRITE_BACK_INTERVAL};
+#[cfg(feature = "docker")]
+pub use docker::{DockerEngine, DockerEngineBuilder};
 pub use engine::{Attached, Claim, Engine};
 pub use error::{CapacityError, CapacityScope, QuotaError};
 pub use events::{Counters, EVENTS, EventKind, SessionEvent};
