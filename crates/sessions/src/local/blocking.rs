@@ -3,15 +3,30 @@
 use std::io;
 
 use backend_core::{Error, Result};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 
 /// Runs `work` where it may block. It is finished even if the caller goes away.
+///
+/// A sandbox needs no runtime of its caller. Where there is one, its threads are used.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|error| {
-        Err(Error::internal("work on stored files was cut off").with_source(error))
-    })
+    if let Ok(runtime) = Handle::try_current() {
+        let done = runtime.spawn_blocking(work).await;
+        return done.unwrap_or_else(|error| Err(cut_off().with_source(error)));
+    }
+    let (reply, answer) = oneshot::channel();
+    let thread = std::thread::Builder::new().name("sessions".to_owned());
+    let spawned = thread.spawn(move || {
+        let _ = reply.send(work());
+    });
+    spawned.map_err(from_io)?;
+    answer.await.unwrap_or_else(|_| Err(cut_off()))
+}
+
+fn cut_off() -> Error {
+    Error::internal("work on stored files was cut off")
 }
 
 /// Converts an error of the directories that hold sessions. Paths of the host stay out of
