@@ -175,6 +175,11 @@ impl Engine for LocalEngine {
         true
     }
 
+    /// Each process has a sandbox of its own on the files, and stops only that one.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
     async fn claim(&self, request: &OpenRequest) -> Result<Claim> {
         if request.runtime.is_some() {
             let message = "sessions in local directories have no runtimes; leave it out, or use an engine with images";

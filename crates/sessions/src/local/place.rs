@@ -11,7 +11,6 @@ use backend_core::{Error, ErrorKind, Result};
 use rustix::fs::OFlags;
 
 use super::blocking::from_io;
-use crate::error::other_tenant;
 use crate::id::SessionId;
 use crate::record::{Record, RecordState};
 use crate::request::OpenRequest;
@@ -25,8 +24,7 @@ const RECORD: &str = "session.json";
 /// The name of a record until it is complete.
 const NEW_RECORD: &str = "session.json.new";
 
-/// The largest record that is read. Ours are far smaller; commands without confinement may
-/// write anything there.
+/// The largest record that is read. Ours are far smaller.
 const RECORD_BYTES: u64 = 64 * 1024;
 
 /// The mode of directories: only the owner may enter.
@@ -77,17 +75,18 @@ impl Place {
                 break held;
             }
         };
-        if let Some(record) = self.open_record()? {
-            if is_locked(&record)? {
+        let mut record = Record::new(request, now);
+        if let Some(file) = self.open_record()? {
+            if is_locked(&file)? {
                 return Ok(None);
             }
-            let before = self.parse_record(&record)?;
-            if before.tenant.is_some() && before.tenant != request.tenant {
-                return Err(other_tenant(&self.id));
+            if let Some(before) = self.known_record(&file)? {
+                before.check_serves(request)?;
+                record.tenant = record.tenant.or(before.tenant);
             }
         }
         create_directory(&self.path.join(WORKSPACE)).map_err(from_io)?;
-        let used = self.write_record(&Record::new(request, now));
+        let used = self.write_record(&record);
         drop(held);
         used.map(Some)
     }
@@ -236,23 +235,30 @@ impl Place {
         }
     }
 
-    /// Reads a record. One that is not ours counts as empty, because the files beside it
+    /// Reads a record. One that cannot be read counts as empty, because the files beside it
     /// must stay reachable.
     fn parse_record(&self, file: &File) -> Result<Record> {
         let last_activity = changed(&file.metadata().map_err(from_io)?)?;
-        let mut text = Vec::new();
-        let read = file.take(RECORD_BYTES).read_to_end(&mut text);
-        let parsed = read.map_err(from_io).and_then(|_| {
-            serde_json::from_slice::<Record>(&text)
-                .map_err(|error| Error::internal("the record is broken").with_source(error))
-        });
-        let mut record = parsed.unwrap_or_else(|error| {
-            tracing::warn!(session = %self.id, error = %error.chain(), "a session has no readable record");
-            self.unknown(last_activity)
-        });
+        let mut record = match self.known_record(file)? {
+            Some(record) => record,
+            None => self.unknown(last_activity),
+        };
         record.id = self.id.clone();
         record.last_activity = last_activity;
         Ok(record)
+    }
+
+    /// Reads what a record says, if it is one. Commands without confinement may write
+    /// anything there.
+    fn known_record(&self, file: &File) -> Result<Option<Record>> {
+        let mut text = Vec::new();
+        let read = file.take(RECORD_BYTES).read_to_end(&mut text);
+        read.map_err(from_io)?;
+        let parsed = serde_json::from_slice(&text);
+        if let Err(error) = &parsed {
+            tracing::warn!(session = %self.id, %error, "a session has no readable record");
+        }
+        Ok(parsed.ok())
     }
 
     /// Describes stored files of which only the time is known.

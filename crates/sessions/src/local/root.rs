@@ -57,10 +57,15 @@ impl Root {
     pub(super) fn records(&self) -> Result<Vec<Record>> {
         let mut records = Vec::new();
         for name in self.names()? {
-            if let Ok(id) = SessionId::new(&name)
-                && let Some(record) = self.place(&id).record()?
-            {
-                records.push(record);
+            let Ok(id) = SessionId::new(&name) else {
+                continue;
+            };
+            match self.place(&id).record() {
+                Ok(record) => records.extend(record),
+                // One broken session must not hide the others.
+                Err(error) => {
+                    tracing::warn!(session = %id, error = %error.chain(), "a session cannot be read");
+                }
             }
         }
         records.sort_unstable_by(|one, other| one.id.cmp(&other.id));
@@ -77,7 +82,8 @@ impl Root {
         let mut total = 0_u64;
         for record in self.records()? {
             // A session may be removed meanwhile.
-            let bytes = Error::none_if_missing(self.stored_bytes(&record.id))?;
+            let bytes = Error::none_if_missing(self.stored_bytes(&record.id));
+            let bytes = bytes.map_err(|error| error.about(&record.id))?;
             total = total.saturating_add(bytes.unwrap_or_default());
         }
         Ok(total)

@@ -38,7 +38,10 @@ async fn the_loser_attaches_and_shares_the_files() {
     assert_eq!(theirs.record.state, RecordState::Running);
     assert_eq!(theirs.sandbox.id(), mine.id());
     mine.write_file("from-one", "1").await.unwrap();
-    assert_eq!(theirs.sandbox.read_to_string("from-one").await.unwrap(), "1");
+    assert_eq!(
+        theirs.sandbox.read_to_string("from-one").await.unwrap(),
+        "1"
+    );
     // The same value for those who ask again.
     let again = attach(&one, "alice").await.unwrap();
     assert!(std::ptr::addr_eq(

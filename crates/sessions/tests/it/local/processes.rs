@@ -72,7 +72,9 @@ fn start(root: &Path) -> Child {
         .unwrap();
     let stdout = child.stdout.as_mut().unwrap();
     let lines = BufReader::new(stdout).lines();
-    let told = lines.map_while(Result::ok).any(|line| line.contains("ready"));
+    let told = lines
+        .map_while(Result::ok)
+        .any(|line| line.contains("ready"));
     assert!(told, "the process ended before it was ready");
     child
 }

@@ -38,7 +38,10 @@ async fn it_lists_reads_and_searches_without_starting_anything() {
     assert!(files.as_sandbox().is_none());
     let listing = files.list_dir("src").await.unwrap();
     assert_eq!(listing.entries[0].name(), "main.rs");
-    assert_eq!(files.read_to_string("src/main.rs").await.unwrap(), "fn main() {}\n");
+    assert_eq!(
+        files.read_to_string("src/main.rs").await.unwrap(),
+        "fn main() {}\n"
+    );
     let query = GrepQuery::new("main", VPath::root());
     assert_eq!(files.grep(query).await.unwrap().files.len(), 1);
     let error = files.write_file("src/main.rs", "").await.unwrap_err();
@@ -67,7 +70,11 @@ async fn no_link_leads_to_another_session_or_out() {
     store(root.path(), "bob", &[("secret", "bob's")]);
     let files = root.path().join("alice/workspace");
     symlink("../../bob/workspace/secret", files.join("relative")).unwrap();
-    symlink(root.path().join("bob/workspace/secret"), files.join("absolute")).unwrap();
+    symlink(
+        root.path().join("bob/workspace/secret"),
+        files.join("absolute"),
+    )
+    .unwrap();
     symlink("../../bob/workspace", files.join("directory")).unwrap();
     symlink("own", files.join("inside")).unwrap();
     let alice = open(root.path(), "alice").await;
@@ -77,14 +84,22 @@ async fn no_link_leads_to_another_session_or_out() {
     }
     assert_eq!(alice.read_to_string("inside").await.unwrap(), "mine");
     let entries = unpack(&alice).await;
-    let entries: Vec<_> = entries.iter().map(|(path, text)| (&**path, &**text)).collect();
+    let entries: Vec<_> = entries
+        .iter()
+        .map(|(path, text)| (&**path, &**text))
+        .collect();
     assert_eq!(entries, [("inside", "mine"), ("own", "mine")]);
 }
 
 #[tokio::test]
 async fn a_tree_has_a_depth_and_a_number_of_entries() {
     let root = tempfile::tempdir().unwrap();
-    let stored = [("a/b/c/deep", ""), ("a/one", ""), ("a-z", ""), ("top\n", "")];
+    let stored = [
+        ("a/b/c/deep", ""),
+        ("a/one", ""),
+        ("a-z", ""),
+        ("top\n", ""),
+    ];
     store(root.path(), "alice", &stored);
     let files = open(root.path(), "alice").await;
     symlink(".", root.path().join("alice/workspace/a/loop")).unwrap();
@@ -98,10 +113,16 @@ async fn a_tree_has_a_depth_and_a_number_of_entries() {
     assert_eq!(shallow.to_string(), "a/\na-z\ntop\\n\n… and more\n");
     let few = files.tree(TreeOptions::default().entries(4)).await.unwrap();
     assert_eq!((few.entries.len(), few.truncated), (4, true));
-    assert!(few.to_string().starts_with("a/\n  b/\na-z\n"), "level by level: {few}");
+    assert!(
+        few.to_string().starts_with("a/\n  b/\na-z\n"),
+        "level by level: {few}"
+    );
     let inner = TreeOptions::default().path(VPath::parse("/a/b").unwrap());
     assert_eq!(files.tree(inner).await.unwrap().to_string(), "c/\n  deep\n");
-    for nothing in [TreeOptions::default().depth(0), TreeOptions::default().entries(0)] {
+    for nothing in [
+        TreeOptions::default().depth(0),
+        TreeOptions::default().entries(0),
+    ] {
         let error = files.tree(nothing).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
     }
@@ -143,7 +164,10 @@ async fn an_archive_holds_every_file() {
     store(root.path(), "alice", &stored);
     let files = open(root.path(), "alice").await;
     let unpacked = unpack(&files).await;
-    let unpacked: Vec<_> = unpacked.iter().map(|(path, text)| (&**path, &**text)).collect();
+    let unpacked: Vec<_> = unpacked
+        .iter()
+        .map(|(path, text)| (&**path, &**text))
+        .collect();
     assert!(unpacked == stored, "another archive than what was stored");
 }
 
