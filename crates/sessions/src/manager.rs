@@ -41,7 +41,7 @@ const USAGES_AT_ONCE: usize = 16;
 ///         std::fs::create_dir_all(&directory).map_err(|error| {
 ///             backend_core::Error::unavailable("cannot create the directory").with_source(error)
 ///         })?;
-///         let sandbox: Arc<dyn Sandbox> = Arc::new(LocalBackend::builder(directory).build()?);
+///         let sandbox: Arc<dyn Sandbox> = Arc::new(LocalBackend::builder(directory).enable_execute(true).open()?);
 ///         Ok(sandbox)
 ///     }
 /// };

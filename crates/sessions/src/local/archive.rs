@@ -42,7 +42,7 @@ pub(super) fn archive(files: Arc<dyn Backend>) -> BoxStream<'static, Result<Byte
 
 struct Packing {
     files: Arc<dyn Backend>,
-    /// What is still to be packed, the next last.
+    /// The entries that are still to be packed, the next last.
     pending: Vec<Entry>,
     /// The file whose header is out.
     file: Option<OpenFile>,

@@ -1,4 +1,4 @@
-//! [`Tree`]: what a directory holds, to a depth and a number of entries.
+//! [`Tree`]: the entries beneath a directory, to a depth and a number.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -57,8 +57,8 @@ impl TreeOptions {
     }
 }
 
-/// What a directory holds, to a depth and a number of entries. As text it is one line for
-/// each entry.
+/// The entries beneath a directory, to a depth and a number. As text it is one line for each
+/// entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tree {

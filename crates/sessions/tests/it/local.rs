@@ -2,6 +2,7 @@
 
 mod claims;
 mod conformance;
+mod manager;
 mod processes;
 mod quota;
 mod reader;

@@ -1,4 +1,5 @@
-//! What lasts and what ends it: purges, times to live, and directories of other programs.
+//! How files last and how they end: purges, times to live, and directories of other
+//! programs.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
