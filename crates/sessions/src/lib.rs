@@ -13,9 +13,9 @@ mod lifecycle;
 #[cfg(all(feature = "local", target_os = "linux"))]
 mod local;
 mod manager;
-mod reaper;
 #[cfg(feature = "docker")]
 mod pool;
+mod reaper;
 mod record;
 mod request;
 mod session;

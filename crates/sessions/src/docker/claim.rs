@@ -30,6 +30,11 @@ impl DockerEngine {
             runtime: Some(fingerprint(&runtime)),
             ..Record::new(request, SystemTime::now())
         };
+        let name = self.0.containers.names.session(&request.id);
+        if docker::find(&self.0.daemon, &name).await?.is_some() {
+            return Ok(Claim::Taken);
+        }
+        // Only now: a session that exists can be opened, whatever the quota says.
         let stored = self.check_files(&request.id).await?;
         if !stored && let Some(claim) = self.claim_spare(&runtime, &record).await? {
             return Ok(claim);
@@ -103,10 +108,6 @@ impl DockerEngine {
         record: &Record,
     ) -> Result<Claim> {
         let id = &request.id;
-        let name = self.0.containers.names.session(id);
-        if docker::find(&self.0.daemon, &name).await?.is_some() {
-            return Ok(Claim::Taken);
-        }
         self.0.containers.image(runtime, request).await?;
         let workspace = self.prepare(id).await?;
         let claimed = self.create_named(runtime, record, workspace.as_deref());
@@ -116,6 +117,7 @@ impl DockerEngine {
             Err(error) => error,
         };
         // The process that won a race may have replaced the directory.
+        let name = self.0.containers.names.session(id);
         match docker::find(&self.0.daemon, &name).await? {
             Some(_) => Ok(Claim::Taken),
             None => Err(error),
