@@ -8,14 +8,16 @@
 mod builder;
 mod claim;
 mod containers;
+mod ending;
 mod files;
 mod names;
 mod state;
+mod upkeep;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use async_trait::async_trait;
 use backend_core::ops::StopMode;
@@ -40,9 +42,6 @@ use state::States;
 
 /// Records that are read at once.
 const READ_AT_ONCE: usize = 8;
-/// Attempts, and the pause between them, to see a container that is being removed gone.
-const SETTLE_TIMES: u32 = 40;
-const SETTLE_PAUSE: Duration = Duration::from_millis(50);
 
 /// Sessions in containers of a Docker daemon. Clones share everything.
 ///
@@ -128,21 +127,6 @@ impl DockerEngine {
         drop(known);
     }
 
-    /// Finds the container of a session. One that is being removed is waited for.
-    async fn find(&self, id: &SessionId) -> Result<Option<Container>> {
-        let name = self.0.containers.names.session(id);
-        let mut found = docker::find(&self.0.daemon, &name).await?;
-        for _ in 0..SETTLE_TIMES {
-            match &found {
-                Some(container) if container.state == ContainerState::Changing => {}
-                _ => break,
-            }
-            tokio::time::sleep(SETTLE_PAUSE).await;
-            found = docker::find(&self.0.daemon, &name).await?;
-        }
-        Ok(found)
-    }
-
     /// Returns the sandbox on a container: the one that was handed out before, if it is
     /// the same container.
     async fn sandbox(&self, id: &SessionId, container: &Container) -> Result<DockerSandbox> {
@@ -190,6 +174,22 @@ impl DockerEngine {
         blocking(move || files.trash(&id)).await
     }
 
+    /// Stops a container, or removes it if its session has no files that last. Returns
+    /// whether it ran.
+    async fn stop_container(&self, id: &SessionId, container: &Container) -> Result<bool> {
+        if !self.keeps_files() {
+            self.purge_container(id, container).await?;
+            return Ok(true);
+        }
+        let runs = is_running(container);
+        let sandbox = self.sandbox(id, container).await?;
+        self.forget(id);
+        if runs {
+            sandbox.stop(StopMode::Keep).await?;
+        }
+        Ok(runs)
+    }
+
     /// Deletes a container and its session's files. The files go out of their place while
     /// the container still holds the name, so no other process can begin to use them.
     async fn purge_container(&self, id: &SessionId, container: &Container) -> Result<()> {
@@ -228,68 +228,13 @@ impl DockerEngine {
         };
         blocking(move || files.delete(&trashed)).await
     }
+}
 
-    /// Removes the containers that killed processes created for no session, and what is
-    /// left of their directories.
-    async fn sweep(&self, now: SystemTime) -> Result<()> {
-        let names = &self.0.containers.names;
-        let all = docker::list(&self.0.daemon, names::SPACE, names.space()).await?;
-        let mut used = BTreeSet::new();
-        for container in all {
-            let spare = names.spare_of(&container.name);
-            if spare.is_some() && container.abandoned {
-                self.sweep_one(&container).await?;
-            } else {
-                used.extend(container.labels.get(names::SPARE).cloned());
-            }
-        }
-        let Some(files) = self.0.files.clone() else {
-            return Ok(());
-        };
-        blocking(move || files.sweep(now, |key| used.contains(key))).await
-    }
-
-    async fn sweep_one(&self, container: &Container) -> Result<()> {
-        let template = self.0.containers.template.clone();
-        let attach = template
-            .daemon(self.0.daemon.clone())
-            .attach(&*container.id);
-        match attach.open().await {
-            Ok(sandbox) => sandbox.stop(StopMode::Purge).await?,
-            // Another process was faster, or it only has the labels of a session.
-            Err(error) => {
-                tracing::debug!("a container was not removed: {}", error.chain());
-                return Ok(());
-            }
-        }
-        let key = container.labels.get(names::SPARE);
-        self.remove_link(key.map(String::as_str)).await;
-        Ok(())
-    }
-
-    /// Purges the sessions that do not run and were not used for long enough.
-    async fn expire(&self, now: SystemTime) -> Result<()> {
-        let files = self.0.files.as_ref();
-        let Some(keep_for) = files.and_then(|files| files.keep_for) else {
-            return Ok(());
-        };
-        let is_due = |record: &Record| {
-            let unused = now.duration_since(record.last_activity);
-            record.state != RecordState::Running && unused.is_ok_and(|time| time > keep_for)
-        };
-        for record in self.list().await? {
-            // Read again: another process may have opened it since it was listed.
-            if is_due(&record)
-                && self
-                    .record(&record.id)
-                    .await?
-                    .is_some_and(|now| is_due(&now))
-            {
-                self.purge(&record.id).await?;
-            }
-        }
-        Ok(())
-    }
+fn is_running(container: &Container) -> bool {
+    matches!(
+        container.state,
+        ContainerState::Running | ContainerState::Paused
+    )
 }
 
 /// Returns the record of a session without a container.
@@ -400,8 +345,7 @@ impl Engine for DockerEngine {
         if touched.is_some_and(|touched| touched >= at) {
             return Ok(());
         }
-        let name = self.0.containers.names.session(id);
-        self.0.states.touch(&name, at).await?;
+        self.write_use(id, at).await?;
         if let Some(known) = self.known().get_mut(id) {
             known.touched = known.touched.max(Some(at));
         }
@@ -413,17 +357,11 @@ impl Engine for DockerEngine {
             self.forget(id);
             return Ok(false);
         };
-        if !self.keeps_files() {
-            self.purge_container(id, &container).await?;
-            return Ok(true);
-        }
-        let runs = [ContainerState::Running, ContainerState::Paused].contains(&container.state);
-        let sandbox = self.sandbox(id, &container).await?;
-        self.forget(id);
-        if runs {
-            sandbox.stop(StopMode::Keep).await?;
-        }
-        Ok(runs)
+        self.stop_container(id, &container).await
+    }
+
+    async fn stop_if_unused_since(&self, id: &SessionId, since: SystemTime) -> Result<bool> {
+        self.end_unused(id, since).await
     }
 
     async fn purge(&self, id: &SessionId) -> Result<bool> {

@@ -108,6 +108,9 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
     /// Writes the time of the last use back, never earlier than what is there. A session
     /// that does not exist is a success.
     ///
+    /// When it returns, a [stop](Self::stop_if_unused_since) by another process that did not
+    /// see this use is done; one that begins later sees it.
+    ///
     /// # Errors
     ///
     /// `Unavailable`.

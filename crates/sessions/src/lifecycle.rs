@@ -103,7 +103,34 @@ impl Shared {
     async fn start(&self, slot: &Slot, request: &OpenRequest) -> Result<()> {
         let permit = self.make_room(request).await?;
         let (sandbox, record) = self.sandbox_of(request).await?;
-        slot.run(sandbox, request.clone(), Run { record, permit });
+        let refresh_after = self.refresh_after(&record);
+        let run = Run {
+            record,
+            permit,
+            refresh_after,
+        };
+        slot.run(sandbox, request.clone(), run);
+        Ok(())
+    }
+
+    /// Returns the time without use after which another process could end a session as idle
+    /// before it reads of the next use.
+    fn refresh_after(&self, record: &Record) -> Duration {
+        if !self.engine.is_shared() {
+            return Duration::MAX;
+        }
+        let timeout = record.idle_timeout.unwrap_or(self.settings.idle_timeout);
+        let unread = self.settings.write_back * 3;
+        timeout.saturating_sub(unread).max(timeout / 4)
+    }
+
+    /// Writes that a session is used again, if another process could be about to end it.
+    /// What that process did is done when this returns.
+    async fn refresh(&self, slot: &Slot) -> Result<()> {
+        if slot.is_stale() {
+            self.engine.touch(&slot.id, self.clock.now()).await?;
+            slot.touch();
+        }
         Ok(())
     }
 
@@ -112,6 +139,7 @@ impl Shared {
         if slot.phase() == Phase::Asleep {
             return self.resume(slot).await;
         }
+        self.refresh(slot).await?;
         if let Some(sandbox) = slot.sandbox()
             && !sandbox.is_alive().await?
         {
@@ -166,8 +194,10 @@ impl Shared {
     /// Begins a call on a session that may sleep. Runs detached.
     pub(crate) async fn wake(self: Arc<Self>, slot: Arc<Slot>) -> Result<Call> {
         let _gate = slot.gate.lock().await;
-        if slot.phase() == Phase::Asleep {
-            self.resume(&slot).await?;
+        match slot.phase() {
+            Phase::Asleep => self.resume(&slot).await?,
+            Phase::Running => self.refresh(&slot).await?,
+            _ => {}
         }
         match slot.begin() {
             Begin::Ready(call) => Ok(call),

@@ -62,6 +62,8 @@ struct State {
     has_started_shells: bool,
     /// Whether the owner of a handle stopped the sandbox: then it is not dead.
     is_paused: bool,
+    /// The time without use after which the next one is written before it begins.
+    refresh_after: Duration,
 }
 
 /// The answer to a call that wants to begin.
@@ -91,6 +93,7 @@ impl Slot {
                 written: SystemTime::UNIX_EPOCH,
                 has_started_shells: false,
                 is_paused: false,
+                refresh_after: Duration::MAX,
             }),
         })
     }
@@ -133,6 +136,7 @@ impl Slot {
         }
         state.record = Some(record);
         state.permit = Some(run.permit);
+        state.refresh_after = run.refresh_after;
         state.last = now;
         state.has_started_shells = false;
         state.is_paused = false;
@@ -154,6 +158,9 @@ impl Slot {
         if state.is_expired(now) {
             return Begin::Refused(expired(&self.id));
         }
+        if state.is_stale(now) {
+            return Begin::Wait;
+        }
         let Some(sandbox) = state.sandbox.clone() else {
             return Begin::Wait;
         };
@@ -164,6 +171,12 @@ impl Slot {
             slot: Arc::clone(self),
             sandbox,
         })
+    }
+
+    /// Whether another process may be about to end the session as idle.
+    pub(crate) fn is_stale(&self) -> bool {
+        let now = self.clock.now();
+        self.state().is_stale(now)
     }
 
     /// Records a use now.
@@ -340,6 +353,10 @@ impl Slot {
 }
 
 impl State {
+    fn is_stale(&self, now: SystemTime) -> bool {
+        self.calls == 0 && elapsed(self.last, now) > self.refresh_after
+    }
+
     fn is_expired(&self, now: SystemTime) -> bool {
         let Some(record) = &self.record else {
             return false;
@@ -369,6 +386,8 @@ impl fmt::Debug for Slot {
 pub(crate) struct Run {
     pub(crate) record: Record,
     pub(crate) permit: Permit,
+    /// The time without use after which the next one is written before it begins.
+    pub(crate) refresh_after: Duration,
 }
 
 /// A call under way: the session is in use until it is dropped.

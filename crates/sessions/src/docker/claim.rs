@@ -10,6 +10,7 @@ use sandbox_runtime::Runtime;
 
 use super::DockerEngine;
 use super::containers::{Spare, blocking, remove};
+use super::names::new_key;
 use crate::engine::Claim;
 use crate::id::SessionId;
 use crate::record::Record;
@@ -166,10 +167,20 @@ impl DockerEngine {
         self.0.states.write(container, record).await?;
         let name = self.0.containers.names.session(&record.id);
         match docker::rename(&self.0.daemon, container, &name).await {
-            Ok(()) => Ok(Named::Ours),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(Named::Taken),
-            Err(error) => Err(error),
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(Named::Taken),
+            Err(error) => return Err(error),
         }
+        // The session may have a container that is being ended, and does not have its own
+        // name for a moment.
+        let names = &self.0.containers.names;
+        let ending = names.ending(&record.id);
+        if docker::find(&self.0.daemon, &ending).await?.is_none() {
+            return Ok(Named::Ours);
+        }
+        let spare = names.spare(&new_key());
+        docker::rename(&self.0.daemon, container, &spare).await?;
+        Ok(Named::Taken)
     }
 
     /// Makes sure that no other process deleted the session's directory before the

@@ -47,14 +47,20 @@ impl Names {
         format!("agentbox-s-{}-{}", self.space, id.engine_name())
     }
 
+    /// The name of a session's container while it is ended as idle.
+    pub(super) fn ending(&self, id: &SessionId) -> String {
+        format!("agentbox-e-{}-{}", self.space, id.engine_name())
+    }
+
     /// The name of a container that belongs to no session yet.
     pub(super) fn spare(&self, key: &str) -> String {
         format!("agentbox-p-{}-{key}", self.space)
     }
 
-    /// The session whose container has this name.
+    /// The session whose container has this name, also while it is ended.
     pub(super) fn session_of(&self, name: &str) -> Option<SessionId> {
-        let rest = name.strip_prefix("agentbox-s-")?;
+        let named = name.strip_prefix("agentbox-s-");
+        let rest = named.or_else(|| name.strip_prefix("agentbox-e-"))?;
         let rest = rest.strip_prefix(&*self.space)?.strip_prefix('-')?;
         SessionId::from_engine_name(rest)
     }
@@ -87,6 +93,9 @@ mod tests {
         for text in ["alice", "Alice_2", "a-b.c"] {
             let id = SessionId::new(text).unwrap();
             let name = names.session(&id);
+            let ending = names.ending(&id);
+            assert_ne!(name, ending);
+            assert_eq!(names.session_of(&ending), Some(id.clone()));
             assert_eq!(names.session_of(&name), Some(id));
             assert_eq!(names.spare_of(&name), None);
         }

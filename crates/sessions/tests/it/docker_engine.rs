@@ -119,7 +119,10 @@ async fn files_outlive_the_container() {
     let record = engine.record(&id("alice")).await.unwrap().unwrap();
     assert_eq!(record.state, RecordState::Stored);
     let recreated = manager.get_or_create("alice").await.unwrap();
-    assert_eq!(recreated.read_to_string("notes.md").await.unwrap(), "milk\n");
+    assert_eq!(
+        recreated.read_to_string("notes.md").await.unwrap(),
+        "milk\n"
+    );
     assert_ne!(container_of(&recreated).await, before);
     run(&recreated, "echo more >> notes.md").await;
     manager.purge("alice").await.unwrap();
@@ -131,7 +134,10 @@ async fn files_outlive_the_container() {
 async fn a_ready_container_becomes_that_of_a_session() {
     let (space, root) = (new_space(), tempfile::tempdir().unwrap());
     let _cleanup = Cleanup(space.clone());
-    let engine = engine(&space, root.path()).pool(runtime(), 1).build().unwrap();
+    let engine = engine(&space, root.path())
+        .pool(runtime(), 1)
+        .build()
+        .unwrap();
     let manager = manager(&engine);
     engine.warm().await.unwrap();
     let spare = containers(&space, &["running"]);
@@ -188,7 +194,11 @@ async fn without_a_root_files_end_with_the_container() {
     run(&alice, "echo milk > notes.md").await;
     docker(&["rm", "-f", &format!("agentbox-s-{space}-alice")]);
     let error = manager.get_or_create("alice").await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unavailable, "never a blank restart");
+    assert_eq!(
+        error.kind(),
+        ErrorKind::Unavailable,
+        "never a blank restart"
+    );
     manager.release("alice").await.unwrap();
     let blank = manager.get_or_create("alice").await.unwrap();
     assert!(!blank.exists("notes.md").await.unwrap());
@@ -222,10 +232,17 @@ async fn the_latest_use_counts_and_commands_cannot_change_it() {
     one.touch(&id("alice"), earlier).await.unwrap();
     assert_eq!(last(&other).await, later);
     one.touch(&id("nobody"), later).await.unwrap();
-    let looked = run(&alice, "cat /.agentbox-session/* 2>/dev/null || echo refused").await;
+    let looked = run(
+        &alice,
+        "cat /.agentbox-session/* 2>/dev/null || echo refused",
+    )
+    .await;
     assert_eq!(looked, "refused");
     let usage = one.usage(&id("alice")).await.unwrap().unwrap();
-    assert!(usage.memory_bytes.is_some_and(|bytes| bytes > 0), "{usage:?}");
+    assert!(
+        usage.memory_bytes.is_some_and(|bytes| bytes > 0),
+        "{usage:?}"
+    );
     assert_eq!(one.usage(&id("nobody")).await.unwrap(), None);
     manager.purge("alice").await.unwrap();
 }
@@ -262,7 +279,10 @@ async fn the_quota_keeps_new_sessions_out_and_old_ones_in() {
 async fn the_reaper_of_leftovers_has_no_part_in_sessions() {
     let (space, root) = (new_space(), tempfile::tempdir().unwrap());
     let _cleanup = Cleanup(space.clone());
-    let engine = engine(&space, root.path()).pool(runtime(), 1).build().unwrap();
+    let engine = engine(&space, root.path())
+        .pool(runtime(), 1)
+        .build()
+        .unwrap();
     engine.warm().await.unwrap();
     let shared = Arc::new(engine.clone());
     let manager = SessionManager::builder().engine(shared).build().unwrap();
