@@ -223,7 +223,7 @@ pub async fn read_files(
             match piece {
                 Ok(piece) => bytes.extend_from_slice(&piece),
                 Err(error) if daemon::is_missing(&error) => return Ok(BTreeMap::new()),
-                Err(error) => return Err(daemon.error(error)),
+                Err(error) => return Err(file_error(&daemon, error)),
             }
             if bytes.len() > FILES_BYTES {
                 return Err(Error::too_large(format!(
@@ -264,9 +264,20 @@ pub async fn write_file(
         let body = bollard::body_full(archive);
         let client = daemon.negotiated().await?;
         let written = client.upload_to_container(&container, Some(options), body);
-        written.await.map_err(|error| daemon.error(error))
+        written.await.map_err(|error| file_error(&daemon, error))
     });
     written.await.map_err(|error| error.on("docker"))
+}
+
+/// Converts an error of reading or writing a file.
+fn file_error(daemon: &Daemon, error: bollard::errors::Error) -> Error {
+    let status = daemon::status(&error);
+    let error = daemon.error(error);
+    if status == Some(409) {
+        // The container is being removed, which is no conflict with the caller.
+        return Error::unavailable(error.message().to_owned());
+    }
+    error
 }
 
 /// Checks a name or id, which becomes part of the request's path.

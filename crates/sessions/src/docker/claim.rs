@@ -164,12 +164,13 @@ impl DockerEngine {
     /// container with a session's name is complete, whenever this process is killed.
     async fn name(&self, sandbox: &DockerSandbox, record: &Record) -> Result<Named> {
         let container = sandbox.container();
-        self.0.states.write(container, record).await?;
+        let written = self.0.states.write(container, record).await;
+        written.map_err(lost)?;
         let name = self.0.containers.names.session(&record.id);
         match docker::rename(&self.0.daemon, container, &name).await {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(Named::Taken),
-            Err(error) => return Err(error),
+            Err(error) => return Err(lost(error)),
         }
         // The session may have a container that is being ended, and does not have its own
         // name for a moment.
@@ -201,4 +202,13 @@ impl DockerEngine {
         self.remember(id, sandbox.clone());
         Claim::Created(Arc::new(sandbox))
     }
+}
+
+/// The error for a container that was removed from outside while it was given its name.
+fn lost(error: Error) -> Error {
+    if error.kind() != ErrorKind::NotFound {
+        return error;
+    }
+    Error::unavailable("its container was removed while the session was opened; open it again")
+        .with_source(error)
 }
