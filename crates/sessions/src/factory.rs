@@ -113,8 +113,13 @@ impl Engine for FactoryEngine {
     }
 
     async fn claim(&self, request: &OpenRequest) -> Result<Claim> {
-        if self.sandbox(&request.id).is_some() {
-            return Ok(Claim::Taken);
+        if let Some(sandbox) = self.sandbox(&request.id) {
+            let is_dead = matches!(sandbox.is_alive().await, Ok(false));
+            if !(self.keeps_files && is_dead) {
+                return Ok(Claim::Taken);
+            }
+            // What is left of it cannot be started, and the next one finds its files.
+            let _ = sandbox.stop(StopMode::Keep).await;
         }
         let sandbox = self.factory.create(request).await?;
         let record = Record::new(request, self.clock.now());

@@ -29,7 +29,7 @@ const USAGES_AT_ONCE: usize = 16;
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> backend_core::Result<()> {
 /// use std::sync::Arc;
-/// use backend_core::{BackendExt as _, Result, Sandbox};
+/// use backend_core::{BackendExt as _, Error, Sandbox};
 /// use backend_local::LocalBackend;
 /// use sessions::{OpenRequest, SessionManager};
 /// # let root = tempfile::tempdir().unwrap();
@@ -38,11 +38,9 @@ const USAGES_AT_ONCE: usize = 16;
 /// let factory = move |request: OpenRequest| {
 ///     let directory = root.join(request.id.as_str());
 ///     async move {
-///         std::fs::create_dir_all(&directory).map_err(|error| {
-///             backend_core::Error::unavailable("cannot create the directory").with_source(error)
-///         })?;
-///         let sandbox: Arc<dyn Sandbox> = Arc::new(LocalBackend::builder(directory).enable_execute(true).open()?);
-///         Ok(sandbox)
+///         std::fs::create_dir_all(&directory).unwrap();
+///         let local = LocalBackend::builder(directory).enable_execute(true).open()?;
+///         Ok::<Arc<dyn Sandbox>, Error>(Arc::new(local))
 ///     }
 /// };
 /// let manager = SessionManager::builder().factory(factory).build()?;

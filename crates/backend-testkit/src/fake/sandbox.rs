@@ -44,7 +44,15 @@ pub struct FakeSandbox<B> {
     files: B,
     clock: PausedClock,
     life: Arc<Mutex<Life>>,
+    used: Arc<Mutex<Used>>,
     held: Arc<watch::Sender<u64>>,
+}
+
+/// The use through one handle, as each process has its own.
+#[derive(Debug)]
+struct Used {
+    running: usize,
+    last: SystemTime,
 }
 
 #[derive(Debug)]
@@ -55,24 +63,22 @@ struct Life {
     fails_to_stop: bool,
     starts: usize,
     stops: usize,
-    running: usize,
-    last: SystemTime,
     shells: BTreeMap<ShellId, ShellInfo>,
 }
 
 /// A command under way.
-struct Running<'a>(&'a Mutex<Life>, &'a PausedClock);
+struct Running<'a>(&'a Mutex<Used>, &'a PausedClock);
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        let mut life = lock(self.0);
-        life.running -= 1;
-        life.last = self.1.now();
+        let mut used = lock(self.0);
+        used.running -= 1;
+        used.last = self.1.now();
     }
 }
 
-fn lock(life: &Mutex<Life>) -> MutexGuard<'_, Life> {
-    life.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<B> FakeSandbox<B> {
@@ -85,16 +91,35 @@ impl<B> FakeSandbox<B> {
             fails_to_stop: false,
             starts: 0,
             stops: 0,
+            shells: BTreeMap::new(),
+        };
+        let used = Used {
             running: 0,
             last: clock.now(),
-            shells: BTreeMap::new(),
         };
         Self {
             id: id.into(),
             files,
             clock,
             life: Arc::new(Mutex::new(life)),
+            used: Arc::new(Mutex::new(used)),
             held: Arc::new(watch::Sender::new(0)),
+        }
+    }
+
+    /// Returns the same sandbox as another process knows it: with times of use of its own.
+    #[must_use]
+    pub fn attached(&self) -> Self
+    where
+        B: Clone,
+    {
+        let used = Used {
+            running: 0,
+            last: self.clock.now(),
+        };
+        Self {
+            used: Arc::new(Mutex::new(used)),
+            ..self.clone()
         }
     }
 
@@ -151,14 +176,14 @@ impl<B> FakeSandbox<B> {
             life.is_alive = true;
             life.starts += 1;
         }
-        life.last = self.clock.now();
+        lock(&self.used).last = self.clock.now();
         Ok(&self.files)
     }
 
     fn running(&self) -> Result<Running<'_>> {
         self.ready()?;
-        lock(&self.life).running += 1;
-        Ok(Running(&self.life, &self.clock))
+        lock(&self.used).running += 1;
+        Ok(Running(&self.used, &self.clock))
     }
 
     /// Changes a shell, if there is one.
@@ -220,11 +245,11 @@ impl<B: Backend> Sandbox for FakeSandbox<B> {
     }
 
     fn last_activity(&self) -> SystemTime {
-        let life = lock(&self.life);
-        if life.running > 0 {
+        let used = lock(&self.used);
+        if used.running > 0 {
             self.clock.now()
         } else {
-            life.last
+            used.last
         }
     }
 

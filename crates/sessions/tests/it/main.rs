@@ -1,0 +1,15 @@
+//! Tests of sessions through their public interface.
+
+mod ceilings;
+#[cfg(target_os = "linux")]
+mod conformance;
+mod events;
+mod idle;
+#[cfg(all(feature = "local", target_os = "linux"))]
+mod local;
+mod manager;
+mod model;
+mod processes;
+mod support;
+#[cfg(feature = "tools")]
+mod tools;
