@@ -3,6 +3,12 @@
 mod ceilings;
 #[cfg(target_os = "linux")]
 mod conformance;
+#[cfg(feature = "docker")]
+mod docker_engine;
+#[cfg(feature = "docker")]
+mod docker_processes;
+#[cfg(feature = "docker")]
+mod docker_soak;
 mod events;
 mod idle;
 #[cfg(all(feature = "local", target_os = "linux"))]

@@ -1,5 +1,7 @@
 //! A manager over fake sandboxes, whose starts and files a test controls.
 
+#[cfg(feature = "docker")]
+pub(crate) mod docker;
 mod engine;
 
 use std::collections::HashMap;
