@@ -21,11 +21,10 @@ use std::time::SystemTime;
 
 use async_trait::async_trait;
 use backend_core::ops::StopMode;
-use backend_core::{Result, Sandbox as _};
+use backend_core::{Error, ErrorKind, Result, Sandbox as _};
 use backend_docker::containers::{self as docker, Container};
 use backend_docker::{ContainerState, Daemon, DockerSandbox};
 use futures_util::StreamExt as _;
-use futures_util::future::join_all;
 use futures_util::stream;
 use sandbox_runtime::Runtime;
 
@@ -109,8 +108,10 @@ impl DockerEngine {
     ///
     /// Any of creating a container.
     pub async fn warm(&self) -> Result<()> {
-        let filled = join_all(self.0.pools.values().map(Pool::fill)).await;
-        filled.into_iter().collect()
+        for pool in self.0.pools.values() {
+            pool.fill().await?;
+        }
+        Ok(())
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<SessionId, Known>> {
@@ -182,12 +183,25 @@ impl DockerEngine {
             return Ok(true);
         }
         let runs = is_running(container);
-        let sandbox = self.sandbox(id, container).await?;
-        self.forget(id);
         if runs {
-            sandbox.stop(StopMode::Keep).await?;
+            self.end_container(id, container, StopMode::Keep).await?;
         }
+        self.forget(id);
         Ok(runs)
+    }
+
+    async fn end_container(
+        &self,
+        id: &SessionId,
+        container: &Container,
+        mode: StopMode,
+    ) -> Result<()> {
+        match self.sandbox(id, container).await {
+            Ok(sandbox) => sandbox.stop(mode).await,
+            // It was removed meanwhile.
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Deletes a container and its session's files. The files go out of their place while
@@ -197,9 +211,8 @@ impl DockerEngine {
             tracing::debug!("a claim was not completed: {}", error.chain());
         }
         let trashed = self.trash(id).await?;
-        let sandbox = self.sandbox(id, container).await?;
+        self.end_container(id, container, StopMode::Purge).await?;
         self.forget(id);
-        sandbox.stop(StopMode::Purge).await?;
         let key = container.labels.get(names::SPARE);
         self.remove_link(key.map(String::as_str)).await;
         self.delete(trashed).await
@@ -296,17 +309,19 @@ impl Engine for DockerEngine {
         };
         self.heal(id, &container).await?;
         let record = self.0.states.read(&container, id).await?;
-        let sandbox = self.sandbox(id, &container).await?;
-        Ok(Some(Attached::new(Arc::new(sandbox), record)))
+        let sandbox = Error::none_if_missing(self.sandbox(id, &container).await)?;
+        Ok(sandbox.map(|sandbox| Attached::new(Arc::new(sandbox), record)))
     }
 
     async fn list(&self) -> Result<Vec<Record>> {
         let names = &self.0.containers.names;
         let all = docker::list(&self.0.daemon, names::SPACE, names.space()).await?;
-        let sessions = all.into_iter().filter_map(|container| {
-            let id = names.session_of(&container.name)?;
-            Some((id, container))
-        });
+        let mut sessions = Vec::new();
+        for container in all {
+            if let Some(id) = names.session_of(&container.name) {
+                sessions.push((id, container));
+            }
+        }
         let read = |(id, container): (SessionId, Container)| async move {
             self.0.states.read(&container, &id).await
         };
@@ -385,8 +400,12 @@ impl Engine for DockerEngine {
             return Ok(usage.stored_bytes.map(|_| usage));
         };
         if container.state == ContainerState::Running {
+            let stats = match self.sandbox(id, &container).await {
+                Ok(sandbox) => sandbox.stats().await,
+                Err(error) => Err(error),
+            };
             // If it ends at this moment, its memory is not known, which is no failure.
-            if let Ok(stats) = self.sandbox(id, &container).await?.stats().await {
+            if let Ok(stats) = stats {
                 usage.memory_bytes = Some(stats.memory);
                 usage.cpu = stats.cpu_percent.map(|percent| percent / 100.0);
             }
@@ -403,7 +422,9 @@ impl Engine for DockerEngine {
     }
 
     async fn close(&self) -> Result<()> {
-        join_all(self.0.pools.values().map(Pool::close)).await;
+        for pool in self.0.pools.values() {
+            pool.close().await;
+        }
         Ok(())
     }
 }
