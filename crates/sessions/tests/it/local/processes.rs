@@ -37,8 +37,8 @@ async fn part_user() {
         sandbox.write_file(&name, text).await.unwrap();
         let after = sandbox.read_to_string(&name).await.unwrap();
         assert_eq!(after.lines().count(), lines + 1);
-        let purged = engine.record(&id(session)).await.unwrap();
-        assert_eq!(purged.unwrap().state, RecordState::Running);
+        let record = engine.record(&id(session)).await.unwrap();
+        assert_eq!(record.unwrap().state, RecordState::Running);
         if random.bool() {
             engine.stop(&id(session)).await.unwrap();
         }
