@@ -39,7 +39,8 @@ impl StoredSessions {
         Self { root }
     }
 
-    /// Lists the sessions that have files, in order of ids.
+    /// Lists the sessions that have files, in order of ids. Of those of other engines only
+    /// the time of the last change is known; whether they run, the engine knows.
     ///
     /// # Errors
     ///
