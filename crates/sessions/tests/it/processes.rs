@@ -147,3 +147,19 @@ async fn many_calls_are_one_write() {
     write_back().await;
     assert_eq!(engine.touches(), before + 1, "nothing was used since");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_use_after_a_long_pause_is_written_before_it_begins() {
+    let engine = SharedEngine::default();
+    let one = engine.process().build().unwrap();
+    let two = engine.process().build().unwrap();
+    let alice = one.get_or_create("alice").await.unwrap();
+    write_back().await;
+    // It is past its idle timeout, and no reaper has looked yet.
+    engine.clock().advance(61 * MINUTE);
+    let command = tokio::spawn(async move { alice.execute(Command::new(HOLD)).await });
+    settle().await;
+    assert_eq!(two.cleanup_idle(None).await.unwrap(), 0);
+    engine.sandbox("alice").unwrap().finish();
+    command.await.unwrap().unwrap();
+}
