@@ -16,6 +16,8 @@ mod docker_engine;
 mod docker_processes;
 #[cfg(feature = "docker")]
 mod docker_soak;
+#[cfg(feature = "docker")]
+mod docker_times;
 mod events;
 mod idle;
 #[cfg(all(feature = "local", target_os = "linux"))]
