@@ -10,7 +10,6 @@ use sandbox_runtime::Runtime;
 
 use super::DockerEngine;
 use super::containers::{Spare, blocking, remove};
-use super::names::new_key;
 use crate::engine::Claim;
 use crate::id::SessionId;
 use crate::record::Record;
@@ -22,6 +21,9 @@ enum Named {
     Ours,
     /// Another container has it.
     Taken,
+    /// It has the session's name, which another container will have again in a moment. It
+    /// may have been seen with that name, so no other session gets it.
+    TooEarly,
 }
 
 impl DockerEngine {
@@ -79,6 +81,10 @@ impl DockerEngine {
             Ok(Named::Ours) => self.adopt(spare, &record.id).await.map(Some),
             Ok(Named::Taken) => {
                 pool.give_back(spare).await;
+                Ok(Some(Claim::Taken))
+            }
+            Ok(Named::TooEarly) => {
+                pool.discard(spare).await;
                 Ok(Some(Claim::Taken))
             }
             Err(error) => {
@@ -144,7 +150,7 @@ impl DockerEngine {
         let sandbox = created.await?;
         let named = match self.name(&sandbox, record).await {
             Ok(Named::Ours) => self.check_kept(&record.id).await.map(|()| true),
-            Ok(Named::Taken) => Ok(false),
+            Ok(Named::Taken | Named::TooEarly) => Ok(false),
             Err(error) => Err(error),
         };
         match named {
@@ -176,12 +182,10 @@ impl DockerEngine {
         // name for a moment.
         let names = &self.0.containers.names;
         let ending = names.ending(&record.id);
-        if docker::find(&self.0.daemon, &ending).await?.is_none() {
-            return Ok(Named::Ours);
+        match docker::find(&self.0.daemon, &ending).await? {
+            None => Ok(Named::Ours),
+            Some(_) => Ok(Named::TooEarly),
         }
-        let spare = names.spare(&new_key());
-        docker::rename(&self.0.daemon, container, &spare).await?;
-        Ok(Named::Taken)
     }
 
     /// Makes sure that no other process deleted the session's directory before the

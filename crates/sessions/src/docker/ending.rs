@@ -30,27 +30,40 @@ impl DockerEngine {
         let (name, ending) = (names.session(id), names.ending(id));
         let mut removed_times = 0;
         for _ in 0..ENDED_TIMES {
-            match docker::find(&self.0.daemon, &name).await? {
-                Some(found) if found.state == ContainerState::Changing => {
-                    removed_times += 1;
-                    if removed_times == REMOVED_TIMES {
-                        return Ok(Some(found));
+            let found = docker::find(&self.0.daemon, &name).await?;
+            // While there is such a container, the other name belongs to a claim that
+            // gives way.
+            if docker::find(&self.0.daemon, &ending).await?.is_none() {
+                match found {
+                    // It may have got its name back between the two questions.
+                    None => return docker::find(&self.0.daemon, &name).await,
+                    Some(found) if found.state == ContainerState::Changing => {
+                        removed_times += 1;
+                        if removed_times == REMOVED_TIMES {
+                            return Ok(Some(found));
+                        }
                     }
-                }
-                Some(found) => return Ok(Some(found)),
-                None => {
-                    if docker::find(&self.0.daemon, &ending).await?.is_none() {
-                        // It may have got its name back between the two questions.
-                        return docker::find(&self.0.daemon, &name).await;
-                    }
+                    Some(found) => return Ok(Some(found)),
                 }
             }
             tokio::time::sleep(PAUSE).await;
         }
-        if let Some(left) = docker::find(&self.0.daemon, &ending).await? {
-            self.name_again(id, &left.id).await?;
-        }
+        self.recover(id).await?;
         docker::find(&self.0.daemon, &name).await
+    }
+
+    /// Gives a container its name back that a killed process was ending.
+    async fn recover(&self, id: &SessionId) -> Result<()> {
+        let names = &self.0.containers.names;
+        let Some(left) = docker::find(&self.0.daemon, &names.ending(id)).await? else {
+            return Ok(());
+        };
+        // A process that claimed the session meanwhile was killed before it gave way. No
+        // process has used its container.
+        if let Some(claimed) = docker::find(&self.0.daemon, &names.session(id)).await? {
+            self.sweep_one(&claimed).await?;
+        }
+        self.name_again(id, &left.id).await
     }
 
     /// Writes the time of a use. When it returns, no process is ending the session that did

@@ -40,7 +40,8 @@ impl DockerEngine {
         blocking(move || files.sweep(now, |key| used.contains(key))).await
     }
 
-    async fn sweep_one(&self, container: &Container) -> Result<()> {
+    /// Removes a container that no session uses, and its directory.
+    pub(super) async fn sweep_one(&self, container: &Container) -> Result<()> {
         let template = self.0.containers.template.clone();
         let attach = template
             .daemon(self.0.daemon.clone())
