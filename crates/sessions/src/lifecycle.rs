@@ -120,7 +120,7 @@ impl Shared {
             return Duration::MAX;
         }
         let timeout = record.idle_timeout.unwrap_or(self.settings.idle_timeout);
-        let unread = self.settings.write_back * 3;
+        let unread = self.settings.write_back.saturating_mul(3);
         timeout.saturating_sub(unread).max(timeout / 4)
     }
 
@@ -309,7 +309,7 @@ impl Shared {
     fn hibernate_after(&self) -> Duration {
         let own = self.settings.hibernate_after;
         if self.engine.is_shared() {
-            own.max(self.settings.write_back * 2)
+            own.max(self.settings.write_back.saturating_mul(2))
         } else {
             own
         }

@@ -142,7 +142,7 @@ impl SessionManager {
     fn progress(&self) -> Report {
         // Weak: engines keep it in sandboxes, and those are kept by what it refers to.
         let shared = Arc::downgrade(self.shared());
-        Arc::new(move |id, message| {
+        Arc::new(move |id: &SessionId, message: &str| {
             if let Some(shared) = shared.upgrade() {
                 let message = EventKind::Progress(message.to_owned());
                 shared.events.send(id, message);

@@ -35,7 +35,7 @@ impl Shared {
         let default_idle = self.settings.idle_timeout;
         let mut due = self.table.slots();
         due.retain(|slot| slot.is_due(max_idle, default_idle));
-        let reap = |slot| {
+        let reap = |slot: Arc<Slot>| {
             let shared = Arc::clone(&self);
             async move { shared.reap(slot, max_idle).await }
         };
@@ -148,7 +148,7 @@ impl Shared {
                 .is_some_and(|lifetime| elapsed(record.created, now) > lifetime);
             let idle = elapsed(record.last_activity, now);
             // An old one may have a call under way in its process, which keeps it current.
-            idle > timeout || (is_old && idle > self.settings.write_back * 2)
+            idle > timeout || (is_old && idle > self.settings.write_back.saturating_mul(2))
         };
         let mut ended = 0;
         for record in self.engine.list().await? {

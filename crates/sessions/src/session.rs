@@ -243,7 +243,8 @@ impl Sandbox for Session {
 
     async fn stream(&self, command: Command) -> Result<EventStream> {
         let call = self.begin().await?;
-        match call.stream(command).await {
+        let started = call.stream(command).await;
+        match started {
             Ok(events) => {
                 // The session is in use for as long as the stream is.
                 let events = events.map(move |event| {
