@@ -135,7 +135,7 @@ mod tests {
         archive.private("/notes/a", b"1").unwrap();
         archive.private("/notes/b", b"").unwrap();
         let found = files(&archive.finish().unwrap()).unwrap();
-        let expected = [("a", &b"1"[..]), ("b", b"")];
+        let expected = [("a", &b"1"[..]), ("b", &b""[..])];
         let expected = expected.map(|(name, content)| (name.to_owned(), Bytes::from(content)));
         assert_eq!(found, BTreeMap::from(expected));
         assert!(files(b"").unwrap().is_empty());

@@ -68,7 +68,7 @@ struct Inner {
     known: Mutex<HashMap<SessionId, Known>>,
 }
 
-/// What this process knows about a session.
+/// The facts that this process knows about a session.
 #[derive(Debug, Default)]
 struct Known {
     /// The sandbox that was handed out: its agent stays connected.

@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 /// Makes the items of a pool.
 #[async_trait]
 pub(crate) trait Source: fmt::Debug + Send + Sync + 'static {
-    /// What the pool holds.
+    /// A thing that the pool holds.
     type Item: fmt::Debug + Send + 'static;
 
     /// Makes one item, ready to be used. A failure leaves nothing behind.

@@ -1,4 +1,4 @@
-//! What changes about a session, in small files of its container that only root can read.
+//! The changing facts about a session, in small files of its container that only root can read.
 //!
 //! One file holds the record. The time of the last use is in one of several files, chosen
 //! by the process: processes that use a session at once do not overwrite each other's

@@ -1,5 +1,5 @@
-//! What is due from time to time: removing what killed processes left, and sessions that
-//! were stored for long enough.
+//! Work that is due from time to time: removing remains of killed processes, and sessions
+//! that were stored for long enough.
 
 use std::collections::BTreeSet;
 use std::time::SystemTime;

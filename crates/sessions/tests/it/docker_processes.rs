@@ -148,7 +148,7 @@ impl Drop for Part {
     }
 }
 
-/// What the processes wrote: the containers that each session had, and what went wrong.
+/// The lines of all processes: the containers that each session had, and the faults.
 #[derive(Debug, Default)]
 struct Report {
     used: BTreeMap<String, BTreeSet<String>>,

@@ -21,7 +21,7 @@ const USERS: usize = 20;
 /// Fewer than users, so that sessions are hibernated and woken.
 const RESIDENT: usize = 16;
 
-/// What happened.
+/// Counts of events.
 #[derive(Debug, Default)]
 struct Counts {
     calls: AtomicUsize,
