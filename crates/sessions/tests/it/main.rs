@@ -1,11 +1,6 @@
 //! Integration tests of `agentbox-sessions`.
 
 #![allow(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    reason = "a test stops where it fails"
-)]
-#![allow(
     clippy::disallowed_methods,
     clippy::expect_used,
     clippy::unwrap_used,
