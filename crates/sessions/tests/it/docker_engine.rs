@@ -294,3 +294,69 @@ async fn the_reaper_of_leftovers_has_no_part_in_sessions() {
     manager.purge("alice").await.unwrap();
     engine.close().await.unwrap();
 }
+
+#[tokio::test]
+#[ignore = "needs a Docker daemon; run by cargo xtask test-all"]
+async fn a_session_is_only_ended_if_it_was_not_used() {
+    let (space, root) = (new_space(), tempfile::tempdir().unwrap());
+    let _cleanup = Cleanup(space.clone());
+    let engine = engine(&space, root.path()).build().unwrap();
+    let manager = manager(&engine);
+    manager.get_or_create("alice").await.unwrap();
+    let record = engine.record(&id("alice")).await.unwrap().unwrap();
+    let name = format!("agentbox-s-{space}-alice");
+    let before = record.last_activity - Duration::from_secs(1);
+    let ended = engine.stop_if_unused_since(&id("alice"), before).await;
+    assert!(!ended.unwrap());
+    assert_eq!(containers(&space, &["running"]), [name.clone()]);
+    let since = SystemTime::now() + Duration::from_secs(60);
+    let ended = engine.stop_if_unused_since(&id("alice"), since).await;
+    assert!(ended.unwrap());
+    assert_eq!(containers(&space, &["exited"]), [name], "it has its name");
+    let again = engine.stop_if_unused_since(&id("alice"), since).await;
+    assert!(!again.unwrap(), "nothing runs");
+    manager.purge("alice").await.unwrap();
+}
+
+#[tokio::test]
+#[ignore = "needs a Docker daemon; run by cargo xtask test-all"]
+async fn a_session_that_a_killed_process_was_ending_is_found() {
+    let (space, root) = (new_space(), tempfile::tempdir().unwrap());
+    let _cleanup = Cleanup(space.clone());
+    let first = manager(&engine(&space, root.path()).build().unwrap());
+    let alice = first.get_or_create("alice").await.unwrap();
+    run(&alice, "echo milk > notes.md").await;
+    let container = container_of(&alice).await;
+    let (name, ending) = (
+        format!("agentbox-s-{space}-alice"),
+        format!("agentbox-e-{space}-alice"),
+    );
+    docker(&["rename", &name, &ending]);
+    let second = manager(&engine(&space, root.path()).build().unwrap());
+    let again = second.get_or_create("alice").await.unwrap();
+    assert_eq!(container_of(&again).await, container);
+    assert_eq!(run(&again, "cat notes.md").await, "milk");
+    assert_eq!(containers(&space, &[]), [name]);
+    second.purge("alice").await.unwrap();
+}
+
+#[tokio::test]
+#[ignore = "needs a Docker daemon; run by cargo xtask test-all"]
+async fn a_claim_that_was_interrupted_is_completed() {
+    let (space, root) = (new_space(), tempfile::tempdir().unwrap());
+    let _cleanup = Cleanup(space.clone());
+    // As if its process were killed, it is not closed.
+    let killed = engine(&space, root.path()).pool(runtime(), 1);
+    let killed = killed.build().unwrap();
+    killed.warm().await.unwrap();
+    let spare = containers(&space, &[]);
+    let name = format!("agentbox-s-{space}-alice");
+    docker(&["rename", &spare[0], &name]);
+    let manager = manager(&engine(&space, root.path()).build().unwrap());
+    let alice = manager.get_or_create("alice").await.unwrap();
+    run(&alice, "echo milk > notes.md").await;
+    let file = root.path().join("alice/workspace/notes.md");
+    assert_eq!(std::fs::read_to_string(file).unwrap(), "milk\n");
+    manager.purge("alice").await.unwrap();
+    assert!(containers(&space, &[]).is_empty());
+}
