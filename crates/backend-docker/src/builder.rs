@@ -267,7 +267,8 @@ impl DockerBuilder {
     /// operations and [`start`](backend_core::Sandbox::start) are `Unavailable`. It keeps
     /// working when the container is [renamed](crate::containers::rename). Dropping it
     /// changes nothing: a container without a name is then removed by
-    /// [`reap`](crate::reap) once this process has ended, one with a name stays.
+    /// [`reap`](crate::reap) once this process has ended, one with a name stays. The same
+    /// holds for the container of a call that is dropped before it returns.
     ///
     /// ```no_run
     /// # async fn example() -> backend_core::Result<()> {

@@ -55,12 +55,15 @@ impl DockerEngine {
     /// Gives a container its name back that a killed process was ending.
     async fn recover(&self, id: &SessionId) -> Result<()> {
         let names = &self.0.containers.names;
+        // In this order: what has the session's name while the other one is still there
+        // belongs to a process that was killed before it gave way, and was never used.
+        let claimed = docker::find(&self.0.daemon, &names.session(id)).await?;
         let Some(left) = docker::find(&self.0.daemon, &names.ending(id)).await? else {
             return Ok(());
         };
-        // A process that claimed the session meanwhile was killed before it gave way. No
-        // process has used its container.
-        if let Some(claimed) = docker::find(&self.0.daemon, &names.session(id)).await? {
+        if let Some(claimed) = claimed
+            && claimed.id != left.id
+        {
             self.sweep_one(&claimed).await?;
         }
         self.name_again(id, &left.id).await
