@@ -96,12 +96,8 @@ impl DockerEngine {
         if !is_running(&container) || self.is_used(id, &container, since).await? {
             return Ok(false);
         }
-        let ending = self.0.containers.names.ending(id);
-        match docker::rename(&self.0.daemon, &container.id, &ending).await {
-            Ok(()) => {}
-            Err(error) if error.kind() == ErrorKind::Unavailable => return Err(error),
-            // Another process ends it, or has removed it.
-            Err(_) => return Ok(false),
+        if !self.begin_to_end(id, &container).await? {
+            return Ok(false);
         }
         let ended = match self.is_used(id, &container, since).await {
             Ok(true) => Ok(false),
@@ -110,6 +106,49 @@ impl DockerEngine {
         };
         self.name_again(id, &container.id).await?;
         ended
+    }
+
+    /// Purges a session that does not run and that no process has used since `since`.
+    pub(super) async fn purge_unused(&self, id: &SessionId, since: SystemTime) -> Result<bool> {
+        let Some(container) = self.find(id).await? else {
+            return self.purge_files(id).await;
+        };
+        if is_running(&container) || !self.begin_to_end(id, &container).await? {
+            return Ok(false);
+        }
+        let purged = match docker::find(&self.0.daemon, &container.id).await {
+            Ok(Some(found)) if !is_running(&found) => self.purge_locked(id, &found, since).await,
+            // Another process has started or removed it.
+            Ok(_) => Ok(false),
+            Err(error) => Err(error),
+        };
+        self.name_again(id, &container.id).await?;
+        purged
+    }
+
+    async fn purge_locked(
+        &self,
+        id: &SessionId,
+        container: &Container,
+        since: SystemTime,
+    ) -> Result<bool> {
+        if self.is_used(id, container, since).await? {
+            return Ok(false);
+        }
+        self.purge_container(id, container).await?;
+        Ok(true)
+    }
+
+    /// Gives a container the name of one that is being ended. Returns whether this process
+    /// is the one that ends it.
+    async fn begin_to_end(&self, id: &SessionId, container: &Container) -> Result<bool> {
+        let ending = self.0.containers.names.ending(id);
+        match docker::rename(&self.0.daemon, &container.id, &ending).await {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::Unavailable => Err(error),
+            // Another process ends it, or has removed it.
+            Err(_) => Ok(false),
+        }
     }
 
     async fn is_used(

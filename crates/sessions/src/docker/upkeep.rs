@@ -11,7 +11,7 @@ use backend_docker::containers::{self as docker, Container};
 use super::containers::blocking;
 use super::{DockerEngine, names};
 use crate::engine::Engine as _;
-use crate::record::{Record, RecordState};
+use crate::record::RecordState;
 
 impl DockerEngine {
     /// Removes the containers that killed processes created for no session, and what is
@@ -65,19 +65,10 @@ impl DockerEngine {
         let Some(keep_for) = files.and_then(|files| files.keep_for) else {
             return Ok(());
         };
-        let is_due = |record: &Record| {
-            let unused = now.duration_since(record.last_activity);
-            record.state != RecordState::Running && unused.is_ok_and(|time| time > keep_for)
-        };
         for record in self.list().await? {
-            // Read again: another process may have opened it since it was listed.
-            if is_due(&record)
-                && self
-                    .record(&record.id)
-                    .await?
-                    .is_some_and(|now| is_due(&now))
-            {
-                self.purge(&record.id).await?;
+            let unused = now.duration_since(record.last_activity);
+            if record.state != RecordState::Running && unused.is_ok_and(|time| time > keep_for) {
+                self.purge_unused(&record.id, record.last_activity).await?;
             }
         }
         Ok(())

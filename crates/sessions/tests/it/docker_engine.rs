@@ -360,3 +360,31 @@ async fn a_claim_that_was_interrupted_is_completed() {
     manager.purge("alice").await.unwrap();
     assert!(containers(&space, &[]).is_empty());
 }
+
+#[tokio::test]
+#[ignore = "needs a Docker daemon; run by cargo xtask test-all"]
+async fn stored_files_are_deleted_after_their_time() {
+    let (space, root) = (new_space(), tempfile::tempdir().unwrap());
+    let _cleanup = Cleanup(space.clone());
+    let day = Duration::from_secs(24 * 3600);
+    let engine = engine(&space, root.path()).keep_stored_for(day);
+    let engine = engine.build().unwrap();
+    let manager = manager(&engine);
+    for name in ["running", "stopped", "stored"] {
+        let session = manager.get_or_create(name).await.unwrap();
+        run(&session, "echo milk > notes.md").await;
+    }
+    manager.release("stopped").await.unwrap();
+    manager.release("stored").await.unwrap();
+    docker(&["rm", &format!("agentbox-s-{space}-stored")]);
+    let now = SystemTime::now();
+    engine.maintain(now + day / 2).await.unwrap();
+    assert_eq!(engine.list().await.unwrap().len(), 3);
+    engine.maintain(now + 2 * day).await.unwrap();
+    let left = engine.list().await.unwrap();
+    let left: Vec<_> = left.iter().map(|record| record.id.as_str()).collect();
+    assert_eq!(left, ["running"]);
+    assert!(!root.path().join("stopped").exists());
+    assert!(!root.path().join("stored").exists());
+    manager.purge("running").await.unwrap();
+}
