@@ -27,7 +27,7 @@ pub enum Claim {
 pub struct Attached {
     /// The sandbox, running or stopped.
     pub sandbox: Arc<dyn Sandbox>,
-    /// What is known about the session.
+    /// The record of the session.
     pub record: Record,
 }
 
@@ -38,7 +38,7 @@ impl Attached {
     }
 }
 
-/// What keeps sandboxes and knows which exist: a directory with locks, a Docker daemon.
+/// A keeper of sandboxes that knows which exist: a directory with locks, a Docker daemon.
 ///
 /// An engine is the only record of its sessions; there is no database beside it. Several
 /// processes may use one engine at once, each through a value of this type, and any of

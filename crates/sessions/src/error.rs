@@ -7,7 +7,7 @@ use backend_core::{Error, ErrorKind};
 
 use crate::id::SessionId;
 
-/// What a ceiling counts.
+/// The sessions that a ceiling counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CapacityScope {
@@ -32,7 +32,7 @@ pub enum CapacityScope {
 #[error("at most {limit} may run at once; try again in {} s", .retry_after.as_secs().max(1))]
 #[non_exhaustive]
 pub struct CapacityError {
-    /// What the ceiling counts.
+    /// The sessions that the ceiling counts.
     pub scope: CapacityScope,
     /// The ceiling.
     pub limit: usize,
@@ -112,6 +112,13 @@ fn source_of<T: std::error::Error + 'static>(error: &Error) -> Option<&T> {
 /// Returns the error for a call after the session's end.
 pub(crate) fn released(id: &SessionId) -> Error {
     Error::unavailable("the session has ended; open it again").about(id)
+}
+
+/// Returns the error for opening a session that could not be ended.
+pub(crate) fn stuck(id: &SessionId) -> Error {
+    let message =
+        "its sandbox could not be ended; release the session again, or wait for the reaper";
+    Error::unavailable(message).about(id)
 }
 
 /// Returns the error for a session past its maximum lifetime.

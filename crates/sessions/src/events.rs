@@ -21,14 +21,14 @@ pub struct SessionEvent {
     /// When it happened, as milliseconds since 1970 where it is written.
     #[serde(with = "moment")]
     pub at: SystemTime,
-    /// What happened.
+    /// The kind of event.
     pub kind: EventKind,
     /// How long it took, where that is known.
     #[serde(with = "span")]
     pub took: Option<Duration>,
 }
 
-/// What happened to a session.
+/// The kind of a [`SessionEvent`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]

@@ -9,6 +9,7 @@ use crate::capacity::Permit;
 use crate::engine::Claim;
 use crate::error::{
     CapacityError, CapacityScope, contended, copied, died, expired, purged, released, shut_down,
+    stuck,
 };
 use crate::events::EventKind;
 use crate::id::SessionId;
@@ -58,7 +59,7 @@ impl Shared {
                         return Err(copied(failure));
                     }
                 }
-                Phase::Stuck | Phase::Closing => return Err(released(&slot.id)),
+                Phase::Stuck | Phase::Closing => return Err(stuck(&slot.id)),
                 Phase::Dead => return Err(died(&slot.id)),
                 Phase::Running | Phase::Asleep => {
                     if let Some(record) = slot.record() {

@@ -251,7 +251,7 @@ impl Shared {
     }
 }
 
-/// What a shutdown has done.
+/// The result of a shutdown.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Shutdown {

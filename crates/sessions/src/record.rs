@@ -11,7 +11,7 @@ use crate::id::SessionId;
 use crate::request::OpenRequest;
 use crate::time::{moment, span};
 
-/// What exists of a session.
+/// The parts of a session that exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -24,7 +24,7 @@ pub enum RecordState {
     Stored,
 }
 
-/// What an engine knows about a session, in this process or in another one.
+/// The knowledge of an engine about a session, of this process or of another one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Record {
@@ -36,7 +36,7 @@ pub struct Record {
     /// The [fingerprint](crate::fingerprint) of its runtime.
     #[serde(default)]
     pub runtime: Option<String>,
-    /// What exists of it.
+    /// The parts that exist.
     pub state: RecordState,
     /// When it was created, as milliseconds since 1970 where it is written.
     #[serde(with = "moment")]
@@ -98,7 +98,7 @@ impl Record {
     }
 }
 
-/// What a session uses, where its engine tells.
+/// The resources that a session uses, where its engine tells.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Usage {

@@ -34,7 +34,7 @@ pub struct OpenRequest {
     pub id: SessionId,
     /// The customer or project that the session counts for.
     pub tenant: Option<Arc<str>>,
-    /// What the sandbox is made of; the manager's default if there is none.
+    /// The content of the sandbox; the manager's default if there is none.
     pub runtime: Option<Runtime>,
     /// The time without use after which it is ended; the manager's default if there is none.
     pub idle_timeout: Option<Duration>,

@@ -20,7 +20,7 @@ use crate::time::Clock;
 
 type OnRelease = Box<dyn Fn(&SessionId) + Send + Sync>;
 
-/// What the builder decides.
+/// The decisions of the builder.
 pub(crate) struct Settings {
     pub(crate) runtime: Option<Runtime>,
     pub(crate) idle_timeout: Duration,
@@ -43,7 +43,7 @@ impl fmt::Debug for Settings {
     }
 }
 
-/// What a manager, its sessions and its background tasks have in common.
+/// The state that a manager, its sessions and its background tasks have in common.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) engine: Arc<dyn Engine>,

@@ -382,7 +382,7 @@ impl fmt::Debug for Slot {
     }
 }
 
-/// What a slot needs to begin to run, beside the sandbox.
+/// The facts with which a slot begins to run, beside the sandbox.
 pub(crate) struct Run {
     pub(crate) record: Record,
     pub(crate) permit: Permit,

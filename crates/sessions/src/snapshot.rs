@@ -30,20 +30,20 @@ pub struct Snapshot {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SessionStatus {
-    /// What is known about it.
+    /// Its record.
     #[serde(flatten)]
     pub record: Record,
-    /// What it is doing.
+    /// Its status.
     pub status: Status,
     /// Calls under way.
     pub calls: usize,
     /// Seconds since the last use.
     pub idle_seconds: u64,
-    /// What it uses, where the engine tells.
+    /// The resources it uses, where the engine tells.
     pub usage: Option<Usage>,
 }
 
-/// What an open session is doing.
+/// The status of an open session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]

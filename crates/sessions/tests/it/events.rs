@@ -1,4 +1,4 @@
-//! What is seen from outside: events, counters and snapshots.
+//! The view from outside: events, counters and snapshots.
 
 use std::sync::Arc;
 use std::time::Duration;

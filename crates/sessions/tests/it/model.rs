@@ -20,7 +20,7 @@ const TENANTS: [&str; 2] = ["acme", "umbrella"];
 const CEILING: usize = 3;
 const IDLE: Duration = Duration::from_secs(600);
 
-/// What the model expects of one session.
+/// The expectations of the model for one session.
 #[derive(Debug, Clone, Default)]
 struct Expected {
     /// Whether it is open: running, sleeping or dead.
