@@ -15,7 +15,7 @@ use std::fs;
 use anyhow::{Context as _, Result};
 
 use crate::bench::report::{Comparison, Machine, Run};
-use crate::bench::suite::{DOCKER, Row, Suite, suites};
+use crate::bench::suite::{Row, Suite, suites};
 use crate::flags;
 use crate::workspace::Workspace;
 
@@ -29,8 +29,11 @@ pub(crate) fn run(flags: &flags::Bench) -> Result<bool> {
     let mut is_right = true;
     for (suite, rows) in select(&suites, flags)? {
         let is_named = flags.suites.is_some() || flags.only.is_some();
-        if suite.name == DOCKER && !is_named && !measure::daemon_answers(&workspace)? {
-            println!("the suite docker is left out: no Docker daemon answers");
+        if suite.needs_docker() && !is_named && !measure::daemon_answers(&workspace)? {
+            println!(
+                "the suite {} is left out: no Docker daemon answers",
+                suite.name
+            );
             continue;
         }
         let run = measure::run(&workspace, suite, &rows, flags)

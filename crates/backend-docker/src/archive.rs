@@ -1,5 +1,6 @@
 //! Tar archives that are uploaded into containers.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
@@ -28,7 +29,16 @@ impl Archive {
 
     /// Adds a program that is owned by root and executable by every user.
     pub(crate) fn program(&mut self, path: &str, content: &[u8]) -> Result<()> {
-        let mut header = header(EntryType::Regular, 0o755, (0, 0));
+        self.file(path, 0o755, content)
+    }
+
+    /// Adds a file that only root can read.
+    pub(crate) fn private(&mut self, path: &str, content: &[u8]) -> Result<()> {
+        self.file(path, 0o600, content)
+    }
+
+    fn file(&mut self, path: &str, mode: u32, content: &[u8]) -> Result<()> {
+        let mut header = header(EntryType::Regular, mode, (0, 0));
         header.set_size(content.len() as u64);
         let path = Path::new(path.trim_start_matches('/'));
         let added = self.0.append_data(&mut header, path, content);
@@ -91,9 +101,45 @@ pub(crate) fn only_file(archive: &[u8]) -> Option<String> {
     Some(text)
 }
 
+/// Returns the regular files of an archive by the last part of their paths.
+pub(crate) fn files(archive: &[u8]) -> io::Result<BTreeMap<String, Bytes>> {
+    let mut found = BTreeMap::new();
+    for entry in tar::Archive::new(archive).entries()? {
+        let mut entry = entry?;
+        if entry.header().entry_type() != EntryType::Regular {
+            continue;
+        }
+        let path = entry.path()?.into_owned();
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
+            continue;
+        };
+        let mut content = Vec::new();
+        io::Read::read_to_end(&mut entry, &mut content)?;
+        found.insert(name.to_owned(), Bytes::from(content));
+    }
+    Ok(found)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_files_of_a_directory_are_named_without_it() {
+        let mut archive = Archive::new();
+        let directory = OwnedDir {
+            path: "/notes".into(),
+            mode: 0o755,
+        };
+        archive.directory(&directory, (0, 0)).unwrap();
+        archive.private("/notes/a", b"1").unwrap();
+        archive.private("/notes/b", b"").unwrap();
+        let found = files(&archive.finish().unwrap()).unwrap();
+        let expected = [("a", &b"1"[..]), ("b", &b""[..])];
+        let expected = expected.map(|(name, content)| (name.to_owned(), Bytes::from(content)));
+        assert_eq!(found, BTreeMap::from(expected));
+        assert!(files(b"").unwrap().is_empty());
+    }
 
     #[test]
     fn archives_name_owners_and_bits() {

@@ -50,6 +50,15 @@ impl DockerSandbox {
 }
 
 impl Attach {
+    /// Options with the daemon and the agents of other ones.
+    pub(crate) fn like(container: String, daemon: Option<Daemon>, agent: AgentSettings) -> Self {
+        Self {
+            daemon,
+            agent,
+            ..DockerSandbox::attach(container)
+        }
+    }
+
     /// Sets the daemon. The default is the one at `/var/run/docker.sock`, or on Windows at
     /// `//./pipe/docker_engine`.
     pub fn daemon(mut self, daemon: Daemon) -> Self {

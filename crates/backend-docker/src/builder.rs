@@ -7,6 +7,7 @@ use backend_core::Result;
 use sandbox_runtime::Runtime;
 use sandbox_wire::agent::AgentBinary;
 
+use crate::attach::Attach;
 use crate::daemon::Daemon;
 use crate::image::BuildOptions;
 use crate::options::{Delivery, Mode, Network, Relaxation, Volume};
@@ -256,6 +257,50 @@ impl DockerBuilder {
     /// listens.
     pub fn build(self) -> Result<DockerSandbox> {
         DockerSandbox::new(self.settings.validate()?)
+    }
+
+    /// Creates and starts a new container now, and returns a sandbox that is bound to
+    /// this one container by its id.
+    ///
+    /// Unlike the sandbox of [`build`](Self::build), it never uses an existing container
+    /// of the same name and never creates a second one: if the container is removed,
+    /// operations and [`start`](backend_core::Sandbox::start) are `Unavailable`. It keeps
+    /// working when the container is [renamed](crate::containers::rename). Dropping it
+    /// changes nothing: a container without a name is then removed by
+    /// [`reap`](crate::reap) once this process has ended, one with a name stays. The same
+    /// holds for the container of a call that is dropped before it returns.
+    ///
+    /// ```no_run
+    /// # async fn example() -> backend_core::Result<()> {
+    /// use backend_docker::{Daemon, DockerSandbox, containers};
+    ///
+    /// let daemon = Daemon::from_env()?;
+    /// let spare = DockerSandbox::builder()
+    ///     .daemon(daemon.clone())
+    ///     .image("python:3.12-slim")
+    ///     .name("spare-1")
+    ///     .create()
+    ///     .await?;
+    /// containers::rename(&daemon, spare.container(), "alice").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `Config` for an invalid option; `AlreadyExists` if there is a container of that
+    /// name; `Unavailable` if the container cannot be started or the daemon does not
+    /// answer.
+    pub async fn create(mut self) -> Result<DockerSandbox> {
+        self.settings.exclusive = true;
+        DockerSandbox::create(self.settings.validate()?).await
+    }
+
+    /// Returns options for attaching to a container, with the daemon, the agents and the
+    /// mode of this builder.
+    pub fn attach(&self, container: impl Into<String>) -> Attach {
+        let (daemon, agent) = (&self.settings.daemon, &self.settings.agent);
+        Attach::like(container.into(), daemon.clone(), agent.clone())
     }
 }
 

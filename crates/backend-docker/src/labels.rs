@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bollard::models::{HostConfig, HostConfigLogConfig};
 
@@ -159,6 +160,27 @@ impl Process {
             Err(error) => error.kind() == std::io::ErrorKind::NotFound && !has_process(self.pid),
         }
     }
+}
+
+/// Whether the process in a container's labels is certainly gone. `host` is this host,
+/// if the daemon runs on it.
+pub(crate) fn is_owner_gone(
+    labels: &HashMap<String, String>,
+    here: &Process,
+    host: Option<&str>,
+) -> bool {
+    let Some(owner) = labels.get(OWNER).and_then(|owner| Process::parse(owner)) else {
+        return false;
+    };
+    let host = host.filter(|host| !host.is_empty());
+    let same_host = host.is_some() && labels.get(HOST).map(String::as_str) == host;
+    owner.is_gone(here, same_host)
+}
+
+/// The creation time in a container's labels.
+pub(crate) fn created(labels: &HashMap<String, String>) -> SystemTime {
+    let seconds = labels.get(CREATED).and_then(|text| text.parse().ok());
+    UNIX_EPOCH + Duration::from_secs(seconds.unwrap_or_default())
 }
 
 /// Whether a process with this pid exists, owned by any user.

@@ -119,11 +119,8 @@ async fn is_ours(daemon: &Daemon, id: &str) -> Result<bool> {
 /// `host` is this host, if the daemon runs on it.
 fn judge(container: ContainerSummary, here: &Process, host: Option<&str>) -> Option<Leftover> {
     let found = container.labels?;
-    let owner = Process::parse(found.get(labels::OWNER)?)?;
-    let host = host.filter(|host| !host.is_empty());
-    let same_host = host.is_some() && found.get(labels::HOST).map(String::as_str) == host;
     let disposal = Disposal::of(&found);
-    if disposal == Disposal::Keep || !owner.is_gone(here, same_host) {
+    if disposal == Disposal::Keep || !labels::is_owner_gone(&found, here, host) {
         return None;
     }
     let running = container

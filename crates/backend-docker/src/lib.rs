@@ -4,6 +4,7 @@ mod archive;
 mod attach;
 mod builder;
 mod check;
+pub mod containers;
 mod daemon;
 mod environment;
 pub mod image;
@@ -25,6 +26,8 @@ pub use options::{Delivery, Mode, Network, Relaxation, Volume};
 pub use sandbox::DockerSandbox;
 pub use settings::{DEFAULT_MEMORY, DEFAULT_PIDS};
 pub use stats::Stats;
+
+pub use sandbox_wire::agent::AgentBinary;
 
 pub use sandbox_runtime::{
     PackageManager, Packages, Runtime, Runtimes, WORK_DIR as DEFAULT_WORKING_DIR,

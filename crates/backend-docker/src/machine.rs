@@ -136,6 +136,16 @@ impl DockerMachine {
         self.0.exclusively(ready).await
     }
 
+    /// Creates and starts a new container, never an existing one of this name. Returns
+    /// its id.
+    pub(crate) async fn create_new(&self) -> Result<String> {
+        self.0.request();
+        let create = |core: Arc<Core>| async move { core.create_new().await };
+        self.0.exclusively(create).await?;
+        let found = self.find().await?;
+        found.map(|found| found.id).ok_or_else(|| self.0.removed())
+    }
+
     pub(crate) async fn stop_container(&self, mode: StopMode) -> Result<()> {
         let stop = move |core: Arc<Core>| async move { core.stop(mode).await };
         self.0.exclusively(stop).await

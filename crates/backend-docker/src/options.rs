@@ -81,6 +81,8 @@ pub struct Volume {
     pub(crate) source: Source,
     pub(crate) target: String,
     pub(crate) read_only: bool,
+    /// Whether a directory of the host is given to the sandbox's user.
+    pub(crate) owned: bool,
 }
 
 /// The source of a [`Volume`].
@@ -95,7 +97,7 @@ pub(crate) enum Source {
 impl Volume {
     /// Mounts a directory or file of the host, which must exist, at `target`.
     ///
-    /// Its owner is never changed. Without [`user`](crate::DockerBuilder::user), the
+    /// Its owner is not changed, unless [`owned`](Self::owned) says so. Without [`user`](crate::DockerBuilder::user), the
     /// sandbox runs as the owner of the first such directory that it may write to,
     /// unless that is root.
     pub fn host(source: impl Into<PathBuf>, target: impl Into<String>) -> Self {
@@ -114,6 +116,7 @@ impl Volume {
             source,
             target,
             read_only: false,
+            owned: false,
         }
     }
 
@@ -121,6 +124,22 @@ impl Volume {
     #[must_use]
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.read_only = read_only;
+        self
+    }
+
+    /// Sets whether a directory of the host is given to the sandbox's user when the
+    /// container is created: the directory itself, with mode 755, not what is in it. The
+    /// daemon does it, so this process needs no privileges. With a read-only root
+    /// nothing is changed.
+    ///
+    /// ```
+    /// use backend_docker::Volume;
+    /// let files = Volume::host("/srv/files/alice", "/workspace").owned(true);
+    /// # let _ = files;
+    /// ```
+    #[must_use]
+    pub fn owned(mut self, owned: bool) -> Self {
+        self.owned = owned;
         self
     }
 }

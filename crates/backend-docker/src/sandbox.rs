@@ -59,35 +59,42 @@ struct Inner {
 
 impl DockerSandbox {
     pub(crate) fn new(valid: ValidSettings) -> Result<Self> {
-        let ValidSettings {
-            settings,
-            daemon,
-            working_dir,
-        } = valid;
-        let name = settings.name.clone().unwrap_or_else(|| {
-            let random = fastrand::u64(..);
-            format!("agentbox-{random:016x}")
-        });
+        let settings = &valid.settings;
         let disposal = Some(settings.disposal());
         let relaxed = settings.relaxed.iter().copied().collect();
         let idle_timeout = settings.idle_timeout;
         let mode = settings.agent.mode;
-        let config = MachineConfig {
-            daemon,
-            name,
-            working_dir,
-            foreign: false,
-            agents: settings.agent.binaries()?,
-            delivery: settings.agent.delivery,
-            settings: Some(settings),
-        };
         Ok(Self::assemble(
-            config,
+            machine_config(valid)?,
             mode,
             disposal,
             relaxed,
             idle_timeout,
         ))
+    }
+
+    /// Creates a container now, and refers to it by its id only.
+    pub(crate) async fn create(valid: ValidSettings) -> Result<Self> {
+        let settings = &valid.settings;
+        let relaxed = settings.relaxed.iter().copied().collect();
+        let idle_timeout = settings.idle_timeout;
+        let mode = settings.agent.mode;
+        let config = machine_config(valid)?;
+        let bound = MachineConfig {
+            daemon: config.daemon.clone(),
+            name: String::new(),
+            working_dir: config.working_dir.clone(),
+            foreign: false,
+            agents: config.agents.clone(),
+            delivery: config.delivery,
+            settings: None,
+        };
+        let machine = DockerMachine::new(config);
+        let created = engine::run(async move { machine.create_new().await });
+        let context = |error: Error| error.during(Operation::Start).on("docker");
+        let name = created.await.map_err(context)?;
+        let config = MachineConfig { name, ..bound };
+        Ok(Self::assemble(config, mode, None, relaxed, idle_timeout))
     }
 
     pub(crate) fn assemble(
@@ -273,6 +280,28 @@ impl DockerSandbox {
             Arc::clone(chosen)
         }))
     }
+}
+
+/// Returns the configuration of a machine that creates its container.
+fn machine_config(valid: ValidSettings) -> Result<MachineConfig> {
+    let ValidSettings {
+        settings,
+        daemon,
+        working_dir,
+    } = valid;
+    let name = settings.name.clone().unwrap_or_else(|| {
+        let random = fastrand::u64(..);
+        format!("agentbox-{random:016x}")
+    });
+    Ok(MachineConfig {
+        daemon,
+        name,
+        working_dir,
+        foreign: false,
+        agents: settings.agent.binaries()?,
+        delivery: settings.agent.delivery,
+        settings: Some(settings),
+    })
 }
 
 impl Drop for Inner {

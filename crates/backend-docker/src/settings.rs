@@ -44,6 +44,8 @@ pub(crate) struct Settings {
     pub(crate) seccomp: Option<String>,
     pub(crate) oci_runtime: Option<String>,
     pub(crate) name: Option<String>,
+    /// Whether an existing container of that name is refused.
+    pub(crate) exclusive: bool,
     pub(crate) auto_remove: bool,
     pub(crate) init: bool,
     pub(crate) idle_timeout: Option<Duration>,
@@ -77,6 +79,7 @@ impl Default for Settings {
             seccomp: None,
             oci_runtime: None,
             name: None,
+            exclusive: false,
             auto_remove: true,
             init: true,
             idle_timeout: None,

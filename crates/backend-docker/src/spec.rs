@@ -349,9 +349,11 @@ impl Plan<'_> {
             add(work, 0o755);
         }
         for volume in &settings.volumes {
-            if let Source::Named(name) = &volume.source
-                && fresh.contains(name)
-            {
+            let given = match &volume.source {
+                Source::Named(name) => fresh.contains(name),
+                Source::Host(_) => volume.owned,
+            };
+            if given {
                 add(&volume.target, 0o755);
             }
         }

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::bench::corpus::{BigFile, Corpus};
 use crate::bench::peers;
 use crate::bench::report::{Comparison, Figure, PeerFigure, Run};
-use crate::bench::suite::{DOCKER, Method, Row, Suite};
+use crate::bench::suite::{Method, Row, Suite};
 use crate::workspace::{Workspace, cargo_home};
 use crate::{agent, flags, process, scratch};
 
@@ -31,6 +31,9 @@ pub(super) fn run<'a>(
     flags: &flags::Bench,
 ) -> Result<Run<'a>> {
     let mut command = workspace.cargo(["bench", "--package", &suite.package])?;
+    if !suite.features.is_empty() {
+        command.args(["--features", &suite.features.join(",")]);
+    }
     command.args(["--bench", &suite.bench, "--"]);
     let mut measured = match suite.method {
         Method::Criterion => apart(workspace, suite, rows, flags, command)?,
@@ -152,7 +155,7 @@ fn in_turns(
     measured
         .facts
         .extend(files.tree.as_ref().map(Corpus::describe));
-    if suite.name == DOCKER {
+    if suite.needs_docker() {
         command.args(docker(workspace)?);
     }
     command.args(["--rows", &ids(rows).join(",")]);

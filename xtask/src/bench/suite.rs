@@ -12,8 +12,8 @@ pub(super) const PYTHON_PACKAGE: (&str, &str) = ("pydantic-ai-backend", "0.2.29"
 pub(super) const NPM_PACKAGE: (&str, &str) =
     ("@modelcontextprotocol/server-filesystem", "2026.8.31");
 
-/// The name of the suite that needs a Docker daemon.
-pub(super) const DOCKER: &str = "docker";
+/// The beginning of the names of suites that need a Docker daemon.
+const DOCKER: &str = "docker";
 
 /// Returns every suite, in the order of the report.
 pub(super) fn suites() -> Result<Vec<Suite>> {
@@ -36,11 +36,21 @@ pub(super) struct Suite {
     pub(super) title: String,
     pub(super) method: Method,
     pub(super) package: String,
+    /// The features of the package that the target needs.
+    #[serde(default)]
+    pub(super) features: Vec<String>,
     /// The name of the `[[bench]]` target.
     pub(super) bench: String,
     /// The script of the Python peer, or a source that describes the workloads.
     pub(super) script: String,
     pub(super) rows: Vec<Row>,
+}
+
+impl Suite {
+    /// Whether it needs a Docker daemon.
+    pub(super) fn needs_docker(&self) -> bool {
+        self.name.starts_with(DOCKER)
+    }
 }
 
 /// The way a suite is measured.

@@ -99,6 +99,10 @@ pub(super) fn steady(ctx: &Ctx, command: &mut Command) {
     if !ctx.is_random {
         command.env("PROPTEST_RNG_SEED", "1");
     }
+    if ctx.is_full {
+        // Of each of two kinds of schedules, in the tests of sessions.
+        command.env("SESSION_MODEL_STEPS", "50000");
+    }
 }
 
 pub(super) fn doctest(ctx: &Ctx) -> Result<Outcome> {

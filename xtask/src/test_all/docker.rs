@@ -39,6 +39,9 @@ const KEPT: &[&str] = &[
 /// a container need them too. Tests look for them where OpenSSL does.
 const CERTIFICATES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
+/// The seconds that the soak of sessions takes in full runs.
+const FULL_SOAK: &str = "120";
+
 pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     let daemon = match Daemon::find(&ctx.workspace)? {
         Found::Daemon(daemon) => daemon,
@@ -131,6 +134,9 @@ impl<'c> Docker<'c> {
             for module in modules(&process::output(&mut list)?) {
                 let mut command = program.command(ctx)?;
                 command.args(["--ignored", &format!("{module}::")]);
+                if ctx.is_full {
+                    command.env("SOAK_SECONDS", FULL_SOAK);
+                }
                 run = run.and(run_tests(self.prepare(&mut command, agent))?);
             }
         }

@@ -42,7 +42,13 @@ const RULES: &[(&str, Allowed)] = &[
     ),
     (
         "agentbox-sessions",
-        Allowed::Only(&["backend-core", "backend-local"]),
+        Allowed::Only(&[
+            "agentbox-sandbox-runtime",
+            "backend-core",
+            "backend-docker",
+            "backend-local",
+            "console-tools",
+        ]),
     ),
     ("backend-composite", Allowed::Only(&["backend-core"])),
     ("backend-core", Allowed::Only(&[])),

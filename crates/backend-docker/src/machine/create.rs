@@ -65,6 +65,9 @@ impl Core {
             if daemon::status(&error) == Some(409) && settings.name.is_some() {
                 // Another process created a container of this name first.
                 self.state().attempted = false;
+                if settings.exclusive {
+                    return Err(self.name_is_taken());
+                }
                 if let Some(found) = self.find_soon().await? {
                     return self.resume(found, StartReason::OnDemand).await;
                 }
@@ -77,6 +80,32 @@ impl Core {
             self.set_pending(None);
         }
         finished
+    }
+
+    /// Creates and starts a container that did not exist, with everything in it that it
+    /// needs, so that other objects can use it from now on.
+    pub(super) async fn create_new(&self) -> Result<()> {
+        let Some(settings) = &self.settings else {
+            return Err(self.removed());
+        };
+        self.daemon.negotiated().await?;
+        self.create(settings).await?;
+        let provisioned = self.provision().await;
+        if provisioned.is_err() {
+            self.discard().await;
+        }
+        provisioned
+    }
+
+    /// The error for a new container whose name another one has.
+    fn name_is_taken(&self) -> Error {
+        Error::new(
+            ErrorKind::AlreadyExists,
+            format!(
+                "there is a container {} already; attach to it, or choose another name",
+                self.name
+            ),
+        )
     }
 
     /// Finds the container of a name that is taken. It may still be in creation.

@@ -46,6 +46,9 @@ pub enum ContainerState {
 /// An existing container.
 #[derive(Debug, Clone)]
 pub(crate) struct ContainerInfo {
+    pub(crate) id: String,
+    /// Its current name.
+    pub(crate) name: String,
     pub(crate) state: ContainerState,
     pub(crate) exit_code: i64,
     pub(crate) out_of_memory: bool,
@@ -58,7 +61,7 @@ pub(crate) struct ContainerInfo {
 }
 
 impl ContainerInfo {
-    fn new(answer: ContainerInspectResponse) -> Self {
+    pub(crate) fn new(answer: ContainerInspectResponse) -> Self {
         let state = answer.state.unwrap_or_default();
         let config = answer.config.unwrap_or_default();
         let host = answer.host_config.unwrap_or_default();
@@ -71,7 +74,10 @@ impl ContainerInfo {
             _ => ContainerState::Changing,
         };
         let labels = config.labels.unwrap_or_default();
+        let name = answer.name.unwrap_or_default();
         Self {
+            id: answer.id.unwrap_or_default(),
+            name: name.trim_start_matches('/').to_owned(),
             state: current,
             ours: labels::is_ours(&labels, &host),
             exit_code: state.exit_code.unwrap_or_default(),

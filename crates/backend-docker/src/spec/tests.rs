@@ -227,6 +227,11 @@ fn what_is_given_to_the_user() {
         Vec::<String>::new(),
         "never the host's"
     );
+    let given = Volume::host("/srv", "/workspace").owned(true);
+    assert_eq!(
+        owned(new().user("7").volume(given), &plain, &[]),
+        ["/workspace"]
+    );
     let kept = || new().user("7").volume(Volume::named("data", "/workspace"));
     assert_eq!(
         owned(kept(), &plain, &[]),

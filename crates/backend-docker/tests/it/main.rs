@@ -13,6 +13,7 @@ mod docker_attach;
 mod docker_build;
 mod docker_build_runtimes;
 mod docker_conformance;
+mod docker_containers;
 mod docker_conversation;
 mod docker_daemon;
 mod docker_faults;

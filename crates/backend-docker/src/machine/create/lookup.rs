@@ -126,6 +126,10 @@ impl Core {
             }
             if !volume.read_only && shared.is_none() {
                 shared = Shared::inspect(&real).await;
+                if let Some(shared) = shared.as_mut().filter(|_| volume.owned) {
+                    // It is given to the user before anything runs.
+                    shared.mode |= 0o222;
+                }
             }
         }
         if let Some(path) = &settings.ca_bundle {

@@ -1,0 +1,315 @@
+//! A sandbox without a machine.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use async_trait::async_trait;
+use backend_core::ops::{
+    Command, CommandStatus, ExecuteOutcome, ShellId, ShellInfo, ShellOutput, ShellState, StopMode,
+};
+use backend_core::{
+    Backend, CommandPaths, Error, ErrorKind, EventStream, Result, Sandbox, TracedPath, VPath,
+};
+use bytes::Bytes;
+use tokio::sync::watch;
+
+use super::clock::PausedClock;
+
+/// The command line that [`FakeSandbox`] runs until it is told to finish.
+pub const HOLD: &str = "hold";
+
+/// A sandbox on the files of another backend, whose life a test controls.
+///
+/// Commands succeed at once and print nothing; [`HOLD`] runs until
+/// [`finish`](Self::finish). Times are those of a [`PausedClock`]. Clones are the same
+/// sandbox.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> backend_core::Result<()> {
+/// use backend_core::{BackendExt as _, Sandbox as _};
+/// use backend_state::StateBackend;
+/// use backend_testkit::fake::{FakeSandbox, PausedClock};
+///
+/// let sandbox = FakeSandbox::new("one", StateBackend::new(), PausedClock::new());
+/// sandbox.write_file("a.txt", "x").await?;
+/// assert!(sandbox.is_alive().await?);
+/// sandbox.kill();
+/// assert!(sandbox.exists("a.txt").await.is_err());
+/// # Ok(()) }
+/// ```
+#[derive(Debug, Clone)]
+pub struct FakeSandbox<B> {
+    id: Arc<str>,
+    files: B,
+    clock: PausedClock,
+    life: Arc<Mutex<Life>>,
+    used: Arc<Mutex<Used>>,
+    held: Arc<watch::Sender<u64>>,
+}
+
+/// The use through one handle, as each process has its own.
+#[derive(Debug)]
+struct Used {
+    running: usize,
+    last: SystemTime,
+}
+
+#[derive(Debug)]
+struct Life {
+    is_alive: bool,
+    is_killed: bool,
+    fails_to_start: bool,
+    fails_to_stop: bool,
+    starts: usize,
+    stops: usize,
+    shells: BTreeMap<ShellId, ShellInfo>,
+}
+
+/// A command under way.
+struct Running<'a>(&'a Mutex<Used>, &'a PausedClock);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        let mut used = lock(self.0);
+        used.running -= 1;
+        used.last = self.1.now();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<B> FakeSandbox<B> {
+    /// Creates a sandbox that is not started.
+    pub fn new(id: impl Into<Arc<str>>, files: B, clock: PausedClock) -> Self {
+        let life = Life {
+            is_alive: false,
+            is_killed: false,
+            fails_to_start: false,
+            fails_to_stop: false,
+            starts: 0,
+            stops: 0,
+            shells: BTreeMap::new(),
+        };
+        let used = Used {
+            running: 0,
+            last: clock.now(),
+        };
+        Self {
+            id: id.into(),
+            files,
+            clock,
+            life: Arc::new(Mutex::new(life)),
+            used: Arc::new(Mutex::new(used)),
+            held: Arc::new(watch::Sender::new(0)),
+        }
+    }
+
+    /// Returns the same sandbox as another process knows it: with times of use of its own.
+    #[must_use]
+    pub fn attached(&self) -> Self
+    where
+        B: Clone,
+    {
+        let used = Used {
+            running: 0,
+            last: self.clock.now(),
+        };
+        Self {
+            used: Arc::new(Mutex::new(used)),
+            ..self.clone()
+        }
+    }
+
+    /// Makes it die: it never starts again, and every call is `Unavailable`.
+    pub fn kill(&self) {
+        let mut life = lock(&self.life);
+        life.is_alive = false;
+        life.is_killed = true;
+        life.shells.clear();
+        drop(life);
+        self.finish();
+    }
+
+    /// Lets all held commands finish.
+    pub fn finish(&self) {
+        self.held.send_modify(|round| *round += 1);
+    }
+
+    /// Sets whether it fails to start.
+    pub fn fail_to_start(&self, fails: bool) {
+        lock(&self.life).fails_to_start = fails;
+    }
+
+    /// Sets whether it fails to stop.
+    pub fn fail_to_stop(&self, fails: bool) {
+        lock(&self.life).fails_to_stop = fails;
+    }
+
+    /// Whether it runs.
+    pub fn is_running(&self) -> bool {
+        lock(&self.life).is_alive
+    }
+
+    /// Returns how often it was started.
+    pub fn starts(&self) -> usize {
+        lock(&self.life).starts
+    }
+
+    /// Returns how often it was stopped.
+    pub fn stops(&self) -> usize {
+        lock(&self.life).stops
+    }
+
+    /// Starts it if necessary, for a call.
+    fn ready(&self) -> Result<&B> {
+        let mut life = lock(&self.life);
+        if life.is_killed {
+            return Err(Error::unavailable("the sandbox was killed"));
+        }
+        if !life.is_alive {
+            if life.fails_to_start {
+                return Err(Error::unavailable("the sandbox does not start"));
+            }
+            life.is_alive = true;
+            life.starts += 1;
+        }
+        lock(&self.used).last = self.clock.now();
+        Ok(&self.files)
+    }
+
+    fn running(&self) -> Result<Running<'_>> {
+        self.ready()?;
+        lock(&self.used).running += 1;
+        Ok(Running(&self.used, &self.clock))
+    }
+
+    /// Changes a shell, if there is one.
+    fn shell<T>(&self, id: &ShellId, change: impl FnOnce(&mut ShellInfo) -> T) -> Result<T> {
+        self.ready()?;
+        let mut life = lock(&self.life);
+        let shell = life.shells.get_mut(id);
+        let missing = || Error::new(ErrorKind::NotFound, "there is no such shell");
+        Ok(change(shell.ok_or_else(missing)?))
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl<B: Backend> Backend for FakeSandbox<B> {
+    fn info(&self) -> backend_core::BackendInfo {
+        let mut info = self.files.info();
+        info.capabilities = info.capabilities.with_commands();
+        info.containment(backend_core::Containment::Isolated)
+    }
+
+    fn as_sandbox(&self) -> Option<&dyn Sandbox> {
+        Some(self)
+    }
+
+    backend_core::delegate! { |self| self.files => working_dir }
+
+    backend_core::delegate! {
+        |self| self.ready()? => resolve, stat, ls, read, read_text, write, edit, create_dir,
+        delete, rename, copy, glob, grep
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+#[async_trait]
+impl<B: Backend> Sandbox for FakeSandbox<B> {
+    fn id(&self) -> String {
+        self.id.to_string()
+    }
+
+    async fn start(&self) -> Result<()> {
+        self.ready().map(|_| ())
+    }
+
+    async fn stop(&self, _mode: StopMode) -> Result<()> {
+        let mut life = lock(&self.life);
+        if life.fails_to_stop {
+            return Err(Error::unavailable("the sandbox does not stop"));
+        }
+        life.is_alive = false;
+        life.stops += 1;
+        life.shells.clear();
+        drop(life);
+        self.finish();
+        Ok(())
+    }
+
+    async fn is_alive(&self) -> Result<bool> {
+        Ok(self.is_running())
+    }
+
+    fn last_activity(&self) -> SystemTime {
+        let used = lock(&self.used);
+        if used.running > 0 {
+            self.clock.now()
+        } else {
+            used.last
+        }
+    }
+
+    fn command_names(&self, _directory: &VPath) -> CommandPaths {
+        CommandPaths::default()
+    }
+
+    async fn trace(&self, _directory: &VPath, paths: &[String]) -> Result<Vec<TracedPath>> {
+        self.ready()?;
+        let inside =
+            |path: &String| VPath::parse(path).map_or(TracedPath::Unknown, TracedPath::Inside);
+        Ok(paths.iter().map(inside).collect())
+    }
+
+    async fn execute(&self, command: Command) -> Result<ExecuteOutcome> {
+        command.check()?;
+        let _running = self.running()?;
+        if command.line == HOLD {
+            let mut held = self.held.subscribe();
+            // Cannot fail: the sender lives as long as `self`.
+            let _ = held.changed().await;
+        }
+        if !self.is_running() {
+            return Err(Error::unavailable("the sandbox ended during the command"));
+        }
+        Ok(ExecuteOutcome::new(CommandStatus::Exited(0)))
+    }
+
+    async fn stream(&self, _command: Command) -> Result<EventStream> {
+        Err(Error::unsupported("a fake sandbox streams nothing"))
+    }
+
+    async fn shell_start(&self, command: Command) -> Result<ShellInfo> {
+        command.check()?;
+        self.ready()?;
+        let mut life = lock(&self.life);
+        let id = ShellId::new(format!("bg_{}", life.shells.len() + 1));
+        let shell = ShellInfo::new(id.clone(), command.line, None);
+        life.shells.insert(id, shell.clone());
+        Ok(shell)
+    }
+
+    async fn shell_read(&self, id: &ShellId, _wait: Duration) -> Result<ShellOutput> {
+        self.shell(id, |shell| ShellOutput::new(shell.state))
+    }
+
+    async fn shell_write(&self, id: &ShellId, _input: Option<Bytes>) -> Result<()> {
+        self.shell(id, |_| ())
+    }
+
+    async fn shell_kill(&self, id: &ShellId) -> Result<bool> {
+        self.shell(id, |shell| {
+            let was_running = shell.state == ShellState::Running;
+            shell.state = ShellState::Ended(CommandStatus::Signalled(15));
+            was_running
+        })
+    }
+
+    async fn shell_list(&self) -> Result<Vec<ShellInfo>> {
+        self.ready()?;
+        Ok(lock(&self.life).shells.values().cloned().collect())
+    }
+}

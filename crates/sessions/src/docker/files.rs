@@ -1,0 +1,388 @@
+//! The directories of sessions on the host: `{root}/{id}/workspace` is mounted in the
+//! container of a session.
+//!
+//! A container that is created before its session has `{root}/.pool/{key}/workspace`. When
+//! a session claims it, that directory becomes the session's, and a link remains in its
+//! place: a container that is started again finds its mount by the path it was created
+//! with. A directory that is deleted goes to `{root}/.trash` first, in one step.
+
+use std::fs;
+use std::io::{self, ErrorKind as IoKind};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use backend_core::{Error, Result};
+
+use super::names::{is_key, new_key};
+use crate::error::QuotaError;
+use crate::id::SessionId;
+
+/// The directory of containers without a session. No id begins with a point.
+const POOL: &str = ".pool";
+/// The directory of what is being deleted.
+const TRASH: &str = ".trash";
+/// The mounted part of a session's directory.
+const WORKSPACE: &str = "workspace";
+/// The age at which a directory without a container is no longer about to get one.
+const ORPHAN_AGE: Duration = Duration::from_secs(3600);
+
+/// The directories below one root.
+#[derive(Debug, Clone)]
+pub(super) struct Files {
+    root: PathBuf,
+    /// The most bytes that all sessions may store.
+    pub(super) quota: Option<u64>,
+    /// The time after the last use at which files are deleted.
+    pub(super) keep_for: Option<Duration>,
+}
+
+impl Files {
+    /// Uses a root, which is created if it is missing.
+    pub(super) fn new(root: &Path) -> Result<Self> {
+        let make = || {
+            fs::create_dir_all(root)?;
+            fs::canonicalize(root)
+        };
+        let root = make().map_err(|source| failed("the root of the workspaces", source))?;
+        Ok(Self {
+            root,
+            quota: None,
+            keep_for: None,
+        })
+    }
+
+    fn session(&self, id: &SessionId) -> PathBuf {
+        self.root.join(id.as_str())
+    }
+
+    fn spare(&self, key: &str) -> PathBuf {
+        self.root.join(POOL).join(key)
+    }
+
+    /// Whether a session has stored files. An empty directory is none: a start that failed
+    /// may have left it.
+    pub(super) fn is_stored(&self, id: &SessionId) -> bool {
+        let entries = fs::read_dir(self.session(id).join(WORKSPACE));
+        entries.is_ok_and(|mut entries| entries.next().is_some())
+    }
+
+    /// Whether a session has a directory, empty or not.
+    pub(super) fn is_prepared(&self, id: &SessionId) -> bool {
+        self.session(id).join(WORKSPACE).is_dir()
+    }
+
+    /// Makes sure that a session has a directory, and returns it.
+    pub(super) fn prepare(&self, id: &SessionId) -> Result<PathBuf> {
+        let workspace = self.session(id).join(WORKSPACE);
+        let made = fs::create_dir_all(&workspace);
+        made.map_err(|source| failed("the workspace of a session", source))?;
+        Ok(workspace)
+    }
+
+    /// Makes the directory of a container without a session, and returns it.
+    pub(super) fn prepare_spare(&self, key: &str) -> Result<PathBuf> {
+        let workspace = self.spare(key).join(WORKSPACE);
+        let made = fs::create_dir_all(&workspace);
+        made.map_err(|source| failed("the workspace of a spare sandbox", source))?;
+        Ok(workspace)
+    }
+
+    /// Deletes the directory of a container that got no session.
+    pub(super) fn remove_spare(&self, key: &str) -> Result<()> {
+        let spare = self.spare(key);
+        let is_link = fs::symlink_metadata(&spare).is_ok_and(|found| found.is_symlink());
+        let removed = if is_link {
+            fs::remove_file(&spare)
+        } else {
+            fs::remove_dir_all(&spare)
+        };
+        unless_missing(removed).map_err(|source| failed("the workspace of a spare", source))
+    }
+
+    /// Makes the directory of a claimed container that of its session. It can be repeated,
+    /// after any interruption and by several processes.
+    pub(super) fn adopt(&self, key: &str, id: &SessionId) -> Result<()> {
+        if !is_key(key) {
+            return Ok(());
+        }
+        let (spare, session) = (self.spare(key), self.session(id));
+        let adopt = || -> io::Result<()> {
+            match fs::symlink_metadata(&spare) {
+                Ok(found) if found.is_symlink() => return Ok(()),
+                Ok(_) => {
+                    // Another process may have prepared the session and lost the race for
+                    // its name. Only empty directories are removed.
+                    if fs::remove_dir(session.join(WORKSPACE)).is_ok() {
+                        let _ = fs::remove_dir(&session);
+                    }
+                    unless_missing(fs::rename(&spare, &session))?;
+                }
+                Err(error) if error.kind() == IoKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+            let target = Path::new("..").join(id.as_str());
+            match link(&target, &spare) {
+                Err(error) if error.kind() == IoKind::AlreadyExists => Ok(()),
+                linked => linked,
+            }
+        };
+        adopt().map_err(|source| failed("the workspace of a session", source))
+    }
+
+    /// Moves the directory of a session out of its place. `None` if there is none.
+    pub(super) fn trash(&self, id: &SessionId) -> Result<Option<PathBuf>> {
+        let trash = self.root.join(TRASH);
+        let aside = trash.join(new_key());
+        let moved = fs::create_dir_all(&trash).and_then(|()| fs::rename(self.session(id), &aside));
+        match moved {
+            Ok(()) => Ok(Some(aside)),
+            Err(error) if error.kind() == IoKind::NotFound => Ok(None),
+            Err(error) => Err(failed("the workspace of a session", error)),
+        }
+    }
+
+    /// Moves a directory back that was not to be deleted after all.
+    pub(super) fn restore(&self, trashed: &Path, id: &SessionId) -> Result<()> {
+        let moved = fs::rename(trashed, self.session(id));
+        moved.map_err(|source| failed("the workspace of a session", source))
+    }
+
+    /// Deletes a directory that is out of its place.
+    pub(super) fn delete(&self, trashed: &Path) -> Result<()> {
+        let deleted = unless_missing(fs::remove_dir_all(trashed));
+        deleted.map_err(|source| failed("the deleted workspace of a session", source))
+    }
+
+    /// Lists the sessions with a directory, and when it was last changed.
+    pub(super) fn stored(&self) -> Result<Vec<(SessionId, SystemTime)>> {
+        let list = || -> io::Result<Vec<_>> {
+            let mut found = Vec::new();
+            for entry in fs::read_dir(&self.root)? {
+                let name = entry?.file_name();
+                let id = name.to_str().and_then(|name| SessionId::new(name).ok());
+                if let Some(id) = id
+                    && let Some(changed) = self.changed(&id)
+                {
+                    found.push((id, changed));
+                }
+            }
+            Ok(found)
+        };
+        list().map_err(|source| failed("the root of the workspaces", source))
+    }
+
+    /// When the directory of a session was last changed, at its first level. `None` if
+    /// nothing is stored.
+    pub(super) fn changed(&self, id: &SessionId) -> Option<SystemTime> {
+        if !self.is_stored(id) {
+            return None;
+        }
+        let found = fs::symlink_metadata(self.session(id).join(WORKSPACE)).ok()?;
+        found.modified().ok()
+    }
+
+    /// The bytes that a session stores.
+    pub(super) fn bytes_of(&self, id: &SessionId) -> u64 {
+        tree_bytes(&self.session(id))
+    }
+
+    /// Refuses a new session if the quota is used up.
+    pub(super) fn check_quota(&self) -> Result<()> {
+        let Some(limit) = self.quota else {
+            return Ok(());
+        };
+        let used = tree_bytes(&self.root);
+        if used < limit {
+            return Ok(());
+        }
+        Err(QuotaError::new(used, limit).into())
+    }
+
+    /// Deletes what interrupted work left: links and directories of containers that no
+    /// longer exist, and what was being deleted. `is_used` says whether there is a
+    /// container with a key.
+    pub(super) fn sweep(&self, now: SystemTime, is_used: impl Fn(&str) -> bool) -> Result<()> {
+        let old = |path: &Path| {
+            let changed = fs::symlink_metadata(path).and_then(|found| found.modified());
+            changed.is_ok_and(|changed| {
+                now.duration_since(changed)
+                    .is_ok_and(|age| age > ORPHAN_AGE)
+            })
+        };
+        for name in names_in(&self.root.join(POOL)) {
+            if is_key(&name) && !is_used(&name) && old(&self.spare(&name)) {
+                self.remove_spare(&name)?;
+            }
+        }
+        let trash = self.root.join(TRASH);
+        for name in names_in(&trash) {
+            let path = trash.join(&name);
+            if is_key(&name) && old(&path) {
+                self.delete(&path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The bytes of the files below a directory. Links are not followed, and what cannot be
+/// read counts as nothing.
+fn tree_bytes(directory: &Path) -> u64 {
+    let mut sum = 0_u64;
+    let mut directories = vec![directory.to_owned()];
+    while let Some(directory) = directories.pop() {
+        let Ok(entries) = fs::read_dir(&directory) else {
+            continue;
+        };
+        for entry in entries.flatten() {
+            match entry.metadata() {
+                Ok(found) if found.is_dir() => directories.push(entry.path()),
+                Ok(found) if found.is_file() => sum = sum.saturating_add(found.len()),
+                _ => {}
+            }
+        }
+    }
+    sum
+}
+
+fn names_in(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().into_string());
+    names.filter_map(std::result::Result::ok).collect()
+}
+
+fn unless_missing(done: io::Result<()>) -> io::Result<()> {
+    match done {
+        Err(error) if error.kind() == IoKind::NotFound => Ok(()),
+        done => done,
+    }
+}
+
+#[cfg(unix)]
+fn link(target: &Path, at: &Path) -> io::Result<()> {
+    std::os::unix::fs::symlink(target, at)
+}
+
+/// Daemons on other systems do not see this system's links.
+#[cfg(not(unix))]
+fn link(_: &Path, _: &Path) -> io::Result<()> {
+    Err(IoKind::Unsupported.into())
+}
+
+fn failed(what: &str, source: io::Error) -> Error {
+    Error::unavailable(format!("{what} cannot be used; see the cause")).with_source(source)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files() -> (tempfile::TempDir, Files) {
+        let place = tempfile::tempdir().unwrap();
+        let files = Files::new(&place.path().join("root")).unwrap();
+        (place, files)
+    }
+
+    fn id(text: &str) -> SessionId {
+        SessionId::new(text).unwrap()
+    }
+
+    #[test]
+    fn a_claimed_directory_is_reached_by_both_paths() {
+        let (_place, files) = files();
+        let key = new_key();
+        let spare = files.prepare_spare(&key).unwrap();
+        fs::write(spare.join("a"), "1").unwrap();
+        for _ in 0..2 {
+            files.adopt(&key, &id("alice")).unwrap();
+        }
+        let here = files.prepare(&id("alice")).unwrap();
+        for directory in [&here, &spare] {
+            assert_eq!(fs::read(directory.join("a")).unwrap(), b"1");
+        }
+        assert_eq!(files.stored().unwrap().len(), 1, "the link is no session");
+        assert_eq!(files.bytes_of(&id("alice")), 1);
+        files.remove_spare(&key).unwrap();
+        assert!(files.is_stored(&id("alice")), "only the link is removed");
+    }
+
+    #[test]
+    fn an_interrupted_claim_is_completed() {
+        let (_place, files) = files();
+        let key = new_key();
+        let spare = files.prepare_spare(&key).unwrap();
+        // As if the process was killed between the two steps.
+        fs::rename(files.spare(&key), files.session(&id("bob"))).unwrap();
+        files.adopt(&key, &id("bob")).unwrap();
+        assert!(spare.is_dir());
+    }
+
+    #[test]
+    fn stored_files_are_never_replaced() {
+        let (_place, files) = files();
+        let stored = files.prepare(&id("alice")).unwrap();
+        fs::write(stored.join("a"), "1").unwrap();
+        let key = new_key();
+        files.prepare_spare(&key).unwrap();
+        assert!(files.adopt(&key, &id("alice")).is_err());
+        assert_eq!(fs::read(stored.join("a")).unwrap(), b"1");
+    }
+
+    #[test]
+    fn an_empty_directory_is_no_session_and_makes_way() {
+        let (_place, files) = files();
+        files.prepare(&id("alice")).unwrap();
+        assert!(files.is_prepared(&id("alice")));
+        assert!(files.stored().unwrap().is_empty());
+        let key = new_key();
+        let spare = files.prepare_spare(&key).unwrap();
+        fs::write(spare.join("a"), "1").unwrap();
+        files.adopt(&key, &id("alice")).unwrap();
+        assert_eq!(files.stored().unwrap().len(), 1);
+        assert_eq!(files.trash(&id("bob")).unwrap(), None);
+    }
+
+    #[test]
+    fn a_deleted_directory_can_be_restored_until_it_is_gone() {
+        let (_place, files) = files();
+        let alice = files.prepare(&id("alice")).unwrap();
+        fs::write(alice.join("a"), "1").unwrap();
+        let trashed = files.trash(&id("alice")).unwrap().unwrap();
+        assert!(!files.is_stored(&id("alice")));
+        files.restore(&trashed, &id("alice")).unwrap();
+        assert!(files.is_stored(&id("alice")));
+        let trashed = files.trash(&id("alice")).unwrap().unwrap();
+        files.delete(&trashed).unwrap();
+        files.delete(&trashed).unwrap();
+        assert!(!trashed.exists());
+    }
+
+    #[test]
+    fn the_quota_says_how_much_is_used() {
+        let (_place, mut files) = files();
+        let alice = files.prepare(&id("alice")).unwrap();
+        fs::write(alice.join("a"), [0; 100]).unwrap();
+        files.check_quota().unwrap();
+        files.quota = Some(101);
+        files.check_quota().unwrap();
+        files.quota = Some(100);
+        let error = files.check_quota().unwrap_err();
+        assert_eq!(QuotaError::of(&error), Some(&QuotaError::new(100, 100)));
+    }
+
+    #[test]
+    fn only_old_remains_without_a_container_are_swept() {
+        let (_place, files) = files();
+        let (used, unused) = (new_key(), new_key());
+        for key in [&used, &unused] {
+            files.prepare_spare(key).unwrap();
+        }
+        let now = SystemTime::now();
+        files.sweep(now, |key| key == used).unwrap();
+        assert!(files.spare(&unused).exists(), "it may be about to be used");
+        let later = now + ORPHAN_AGE * 2;
+        files.sweep(later, |key| key == used).unwrap();
+        assert!(files.spare(&used).exists());
+        assert!(!files.spare(&unused).exists());
+    }
+}

@@ -1,0 +1,178 @@
+//! [`Engine`]: what keeps sandboxes, also beyond this process.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use async_trait::async_trait;
+use backend_core::{Result, Sandbox};
+
+use crate::id::SessionId;
+use crate::record::{Record, Usage};
+use crate::request::OpenRequest;
+
+/// The answer to a claim.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Claim {
+    /// The session is the caller's: this is its sandbox, which is not started yet.
+    Created(Arc<dyn Sandbox>),
+    /// The session has a sandbox already, or another process is creating it.
+    Taken,
+}
+
+/// The sandbox of a session that existed before.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Attached {
+    /// The sandbox, running or stopped.
+    pub sandbox: Arc<dyn Sandbox>,
+    /// The record of the session.
+    pub record: Record,
+}
+
+impl Attached {
+    /// Creates an answer.
+    pub fn new(sandbox: Arc<dyn Sandbox>, record: Record) -> Self {
+        Self { sandbox, record }
+    }
+}
+
+/// A keeper of sandboxes that knows which exist: a directory with locks, a Docker daemon.
+///
+/// An engine is the only record of its sessions; there is no database beside it. Several
+/// processes may use one engine at once, each through a value of this type, and any of
+/// them may be killed at any moment.
+///
+/// # Signatures
+///
+/// The async methods, as they are written under `#[async_trait]`:
+///
+/// ```text
+/// async fn claim(&self, request: &OpenRequest) -> Result<Claim>;
+/// async fn attach(&self, id: &SessionId) -> Result<Option<Attached>>;
+/// async fn list(&self) -> Result<Vec<Record>>;
+/// async fn record(&self, id: &SessionId) -> Result<Option<Record>>;
+/// async fn touch(&self, id: &SessionId, at: SystemTime) -> Result<()>;
+/// async fn stop(&self, id: &SessionId) -> Result<bool>;
+/// async fn stop_if_unused_since(&self, id: &SessionId, since: SystemTime) -> Result<bool>;
+/// async fn purge(&self, id: &SessionId) -> Result<bool>;
+/// async fn usage(&self, id: &SessionId) -> Result<Option<Usage>>;
+/// async fn maintain(&self, now: SystemTime) -> Result<()>;
+/// async fn close(&self) -> Result<()>;
+/// ```
+#[async_trait]
+pub trait Engine: fmt::Debug + Send + Sync + 'static {
+    /// Whether the files of a session survive its sandbox. Only such sessions are
+    /// hibernated, and recreated when their sandbox died.
+    fn keeps_files(&self) -> bool;
+
+    /// Whether several processes may use one session at once. Then a session is hibernated
+    /// only after a time in which the others would have written that they use it.
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    /// Creates the sandbox of a session, not started, on its stored files if there are any.
+    /// Atomic between processes: of several that claim one id, one gets
+    /// [`Claim::Created`].
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` and `Config` for a runtime that cannot be used; `TooLarge` if the
+    /// quota on stored files is used up; `Unavailable`.
+    async fn claim(&self, request: &OpenRequest) -> Result<Claim>;
+
+    /// Returns the sandbox of an existing session, running or stopped; `None` if it has no
+    /// sandbox.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable`.
+    async fn attach(&self, id: &SessionId) -> Result<Option<Attached>>;
+
+    /// Lists every session that exists, of all processes, in order of ids.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable`.
+    async fn list(&self) -> Result<Vec<Record>>;
+
+    /// Returns what is known about one session.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable`.
+    async fn record(&self, id: &SessionId) -> Result<Option<Record>>;
+
+    /// Writes the time of the last use back, never earlier than what is there. A session
+    /// that does not exist is a success.
+    ///
+    /// When it returns, a [stop](Self::stop_if_unused_since) by another process that did not
+    /// see this use is done; one that begins later sees it.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable`.
+    async fn touch(&self, id: &SessionId, at: SystemTime) -> Result<()>;
+
+    /// Ends the sandbox of a session and keeps its files, where the engine
+    /// [keeps files](Self::keeps_files). Returns `false` if nothing ran.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable`. It can be repeated.
+    async fn stop(&self, id: &SessionId) -> Result<bool>;
+
+    /// Does the same unless the session was used after `since`, by any process.
+    ///
+    /// By default it reads the record and then stops the session. An engine that can do
+    /// both as one step should.
+    ///
+    /// # Errors
+    ///
+    /// As [`stop`](Self::stop).
+    async fn stop_if_unused_since(&self, id: &SessionId, since: SystemTime) -> Result<bool> {
+        match self.record(id).await? {
+            Some(record) if record.last_activity <= since => self.stop(id).await,
+            _ => Ok(false),
+        }
+    }
+
+    /// Ends the sandbox of a session and deletes its files. Returns `false` if there was
+    /// neither.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable`. It can be repeated.
+    async fn purge(&self, id: &SessionId) -> Result<bool>;
+
+    /// Returns what a session uses, as far as it is known, and `None` if there is no such
+    /// session.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable`.
+    async fn usage(&self, id: &SessionId) -> Result<Option<Usage>>;
+
+    /// Does what is due from time to time, such as deleting stored files that are past
+    /// their time. The manager calls it with every pass of its reaper.
+    ///
+    /// # Errors
+    ///
+    /// Any. The pass goes on, and the next one tries again.
+    async fn maintain(&self, now: SystemTime) -> Result<()> {
+        let _ = now;
+        Ok(())
+    }
+
+    /// Ends what the engine holds ready beside sessions, such as a pool. The manager calls
+    /// it last, when it shuts down.
+    ///
+    /// # Errors
+    ///
+    /// Any.
+    async fn close(&self) -> Result<()> {
+        Ok(())
+    }
+}

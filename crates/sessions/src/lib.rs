@@ -1,0 +1,51 @@
+#![doc = include_str!("../README.md")]
+
+mod builder;
+mod capacity;
+#[cfg(feature = "docker")]
+mod docker;
+mod engine;
+mod error;
+mod events;
+mod factory;
+mod id;
+mod lifecycle;
+#[cfg(all(feature = "local", target_os = "linux"))]
+mod local;
+mod manager;
+#[cfg(feature = "docker")]
+mod pool;
+mod reaper;
+mod record;
+mod request;
+mod session;
+mod shared;
+mod slot;
+mod snapshot;
+mod table;
+mod time;
+#[cfg(feature = "tools")]
+mod tools;
+
+pub use builder::{IDLE_TIMEOUT, SessionManagerBuilder, WRITE_BACK_INTERVAL};
+#[cfg(feature = "docker")]
+pub use docker::{DockerEngine, DockerEngineBuilder};
+pub use engine::{Attached, Claim, Engine};
+pub use error::{CapacityError, CapacityScope, QuotaError};
+pub use events::{Counters, EVENTS, EventKind, SessionEvent};
+pub use factory::Factory;
+pub use id::{ID_BYTES, SessionId};
+#[cfg(all(feature = "local", target_os = "linux"))]
+pub use local::{
+    ARCHIVE_ENTRIES, LocalEngine, LocalEngineBuilder, StoredFiles, StoredSessions, TREE_DEPTH,
+    TREE_ENTRIES, Tree, TreeOptions,
+};
+pub use manager::SessionManager;
+pub use reaper::{REAPER_INTERVAL, Shutdown};
+pub use record::{Record, RecordState, Usage};
+pub use request::{OpenRequest, fingerprint};
+pub use session::Session;
+pub use snapshot::{SessionStatus, Snapshot, Status};
+pub use time::Clock;
+#[cfg(feature = "tools")]
+pub use tools::SessionResolver;

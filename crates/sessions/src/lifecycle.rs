@@ -1,0 +1,448 @@
+//! How a session begins, sleeps, wakes and ends. Everything here holds the session's gate.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use backend_core::{Error, Result, Sandbox};
+
+use crate::capacity::Permit;
+use crate::engine::Claim;
+use crate::error::{
+    CapacityError, CapacityScope, contended, copied, died, expired, purged, released, shut_down,
+    stuck,
+};
+use crate::events::EventKind;
+use crate::id::SessionId;
+use crate::record::{Record, RecordState};
+use crate::request::OpenRequest;
+use crate::shared::Shared;
+use crate::slot::{Begin, Call, Phase, Run, Slot};
+use crate::time::elapsed;
+
+/// How often a session is asked for while another process creates or ends it.
+const CLAIMS: u32 = 40;
+
+/// The pause before the next such try.
+const CLAIM_PAUSE: Duration = Duration::from_millis(50);
+
+/// The bounds of a retry hint.
+const RETRY_HINT: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+
+/// How a session ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// Its files are kept, where the engine keeps files.
+    Release,
+    /// Its files are deleted.
+    Purge,
+}
+
+impl Shared {
+    /// Opens a session: reuses, wakes or starts it. Runs detached.
+    pub(crate) async fn open(self: Arc<Self>, request: OpenRequest) -> Result<Arc<Slot>> {
+        loop {
+            let slot = self.slot(&request.id);
+            let waited_for = slot.phase();
+            let gate = slot.gate.lock().await;
+            if self.is_closing() {
+                self.forget_new(&slot);
+                return Err(shut_down());
+            }
+            match slot.phase() {
+                Phase::New => {
+                    self.start_new(&slot, &request).await?;
+                    return Ok(Arc::clone(&slot));
+                }
+                Phase::Ended => {
+                    // One start, one failure for all who waited for it.
+                    if let Some(failure) = slot.failure.get().filter(|_| waited_for == Phase::New) {
+                        return Err(copied(failure));
+                    }
+                }
+                Phase::Stuck | Phase::Closing => return Err(stuck(&slot.id)),
+                Phase::Dead => return Err(died(&slot.id)),
+                Phase::Running | Phase::Asleep => {
+                    if let Some(record) = slot.record() {
+                        record.check_serves(&request)?;
+                    }
+                    if !self.end_expired(&slot).await? {
+                        self.reuse(&slot).await?;
+                        return Ok(Arc::clone(&slot));
+                    }
+                    drop(gate);
+                    self.tell_released(&slot.id);
+                }
+            }
+        }
+    }
+
+    /// Removes a slot that was only made to wait at.
+    fn forget_new(&self, slot: &Arc<Slot>) {
+        if slot.phase() == Phase::New {
+            slot.set_phase(Phase::Ended);
+            self.table.remove(slot);
+        }
+    }
+
+    /// Starts a session that is not open here. If that fails, nothing is left of it.
+    async fn start_new(&self, slot: &Arc<Slot>, request: &OpenRequest) -> Result<()> {
+        let begun = self.clock.now();
+        self.events.send(&slot.id, EventKind::Opening);
+        let started = self.start(slot, request).await;
+        if let Err(error) = started {
+            self.failed(&slot.id, &error);
+            let _ = slot.failure.set(copied(&error));
+            self.forget_new(slot);
+            return Err(error);
+        }
+        let took = elapsed(begun, self.clock.now());
+        self.events
+            .send_with(&slot.id, EventKind::Opened, Some(took));
+        Ok(())
+    }
+
+    async fn start(&self, slot: &Slot, request: &OpenRequest) -> Result<()> {
+        let permit = self.make_room(request).await?;
+        let (sandbox, record) = self.sandbox_of(request).await?;
+        let refresh_after = self.refresh_after(&record);
+        let run = Run {
+            record,
+            permit,
+            refresh_after,
+        };
+        slot.run(sandbox, request.clone(), run);
+        Ok(())
+    }
+
+    /// Returns the time without use after which another process could end a session as idle
+    /// before it reads of the next use.
+    fn refresh_after(&self, record: &Record) -> Duration {
+        if !self.engine.is_shared() {
+            return Duration::MAX;
+        }
+        let timeout = record.idle_timeout.unwrap_or(self.settings.idle_timeout);
+        let unread = self.settings.write_back.saturating_mul(3);
+        timeout.saturating_sub(unread).max(timeout / 4)
+    }
+
+    /// Writes that a session is used again, if another process could be about to end it.
+    /// What that process did is done when this returns.
+    async fn refresh(&self, slot: &Slot) -> Result<()> {
+        if slot.is_stale() {
+            self.engine.touch(&slot.id, self.clock.now()).await?;
+            slot.touch();
+        }
+        Ok(())
+    }
+
+    /// Gives back a session that is open here.
+    async fn reuse(&self, slot: &Arc<Slot>) -> Result<()> {
+        if slot.phase() == Phase::Asleep {
+            return self.resume(slot).await;
+        }
+        self.refresh(slot).await?;
+        if let Some(sandbox) = slot.sandbox()
+            && !sandbox.is_alive().await?
+        {
+            if slot.is_paused() {
+                sandbox.start().await?;
+            } else {
+                self.bury(slot);
+                return self.revive(slot).await;
+            }
+        }
+        slot.touch();
+        self.events.send(&slot.id, EventKind::Reused);
+        Ok(())
+    }
+
+    /// Recreates a sandbox that died, if its files survive.
+    async fn revive(&self, slot: &Arc<Slot>) -> Result<()> {
+        if slot.phase() == Phase::Asleep {
+            self.resume(slot).await
+        } else {
+            Err(died(&slot.id))
+        }
+    }
+
+    /// Notes that the sandbox of a session has died.
+    fn bury(&self, slot: &Slot) {
+        let keeps_files = self.engine.keeps_files();
+        slot.set_phase(if keeps_files {
+            Phase::Asleep
+        } else {
+            Phase::Dead
+        });
+        let text = "its sandbox died".to_owned();
+        self.events.send(&slot.id, EventKind::Failed(text));
+    }
+
+    /// Looks after a call failed as unavailable whether the sandbox died. Runs detached.
+    pub(crate) async fn examine(self: Arc<Self>, slot: Arc<Slot>) -> Result<()> {
+        let _gate = slot.gate.lock().await;
+        if slot.phase() != Phase::Running || slot.is_paused() {
+            return Ok(());
+        }
+        // A state that cannot be determined is not a death.
+        if let Some(sandbox) = slot.sandbox()
+            && matches!(sandbox.is_alive().await, Ok(false))
+        {
+            self.bury(&slot);
+        }
+        Ok(())
+    }
+
+    /// Begins a call on a session that may sleep. Runs detached.
+    pub(crate) async fn wake(self: Arc<Self>, slot: Arc<Slot>) -> Result<Call> {
+        let _gate = slot.gate.lock().await;
+        match slot.phase() {
+            Phase::Asleep => self.resume(&slot).await?,
+            Phase::Running => self.refresh(&slot).await?,
+            _ => {}
+        }
+        match slot.begin() {
+            Begin::Ready(call) => Ok(call),
+            Begin::Refused(error) => Err(error),
+            Begin::Wait => Err(released(&slot.id)),
+        }
+    }
+
+    /// Starts a session that sleeps, on its files.
+    async fn resume(&self, slot: &Arc<Slot>) -> Result<()> {
+        if self.is_closing() {
+            return Err(shut_down());
+        }
+        let begun = self.clock.now();
+        let Some(request) = slot.request() else {
+            return Err(released(&slot.id));
+        };
+        if self.engine.record(&slot.id).await?.is_none() {
+            // A new sandbox would be a blank one.
+            slot.set_phase(Phase::Ended);
+            self.table.remove(slot);
+            return Err(purged(&slot.id));
+        }
+        if let Err(error) = self.start(slot, &request).await {
+            self.failed(&slot.id, &error);
+            return Err(error);
+        }
+        let took = elapsed(begun, self.clock.now());
+        self.events
+            .send_with(&slot.id, EventKind::Woken, Some(took));
+        Ok(())
+    }
+
+    /// Returns the running sandbox of a session, created now or found.
+    async fn sandbox_of(&self, request: &OpenRequest) -> Result<(Arc<dyn Sandbox>, Record)> {
+        for attempt in 0..CLAIMS {
+            if attempt > 0 {
+                tokio::time::sleep(CLAIM_PAUSE).await;
+            }
+            if let Claim::Created(sandbox) = self.engine.claim(request).await? {
+                self.start_created(request, &*sandbox).await?;
+                return Ok((sandbox, Record::new(request, self.clock.now())));
+            }
+            let Some(attached) = self.engine.attach(&request.id).await? else {
+                continue;
+            };
+            attached.record.check_serves(request)?;
+            // Before it is started, so that no other process ends it as idle meanwhile.
+            self.engine.touch(&request.id, self.clock.now()).await?;
+            attached.sandbox.start().await?;
+            return Ok((attached.sandbox, attached.record));
+        }
+        Err(contended(&request.id))
+    }
+
+    /// Starts a sandbox that was just created, or ends it.
+    async fn start_created(&self, request: &OpenRequest, sandbox: &dyn Sandbox) -> Result<()> {
+        let started = sandbox.start().await;
+        if started.is_err()
+            && let Err(error) = self.engine.stop(&request.id).await
+        {
+            tracing::warn!(session = %request.id, error = %error.chain(), "cannot end a sandbox that failed to start");
+        }
+        started
+    }
+
+    /// Takes a place under the ceilings, for which another session may have to sleep.
+    async fn make_room(&self, request: &OpenRequest) -> Result<Permit> {
+        loop {
+            let full = match self.capacity.claim(request.tenant.as_ref()) {
+                Ok(permit) => return Ok(permit),
+                Err(full) => full,
+            };
+            if !self.hibernate_one(&full.scope).await {
+                let retry_after = self.retry_hint(&full.scope);
+                return Err(CapacityError::new(full.scope, full.limit, retry_after).into());
+            }
+        }
+    }
+
+    /// Puts the least recently used session under a ceiling to sleep, if one is idle.
+    async fn hibernate_one(&self, scope: &CapacityScope) -> bool {
+        if !self.engine.keeps_files() {
+            return false;
+        }
+        let now = self.clock.now();
+        let mut idle: Vec<_> = self.counted(scope);
+        idle.retain(|slot| slot.phase() == Phase::Running && slot.calls() == 0);
+        idle.sort_by_cached_key(|slot| slot.last_used());
+        for slot in idle {
+            if elapsed(slot.last_used(), now) < self.hibernate_after() {
+                return false;
+            }
+            // Waiting here could be a circle: the holder may be waiting for our place.
+            let Ok(_gate) = slot.gate.try_lock() else {
+                continue;
+            };
+            match self.hibernate(&slot).await {
+                Ok(true) => return true,
+                Ok(false) => {}
+                Err(error) => self.failed(&slot.id, &error),
+            }
+        }
+        false
+    }
+
+    /// Returns how long a session must be idle before it may sleep. Where another process
+    /// may use it too, that is long enough to have read of its use.
+    fn hibernate_after(&self) -> Duration {
+        let own = self.settings.hibernate_after;
+        if self.engine.is_shared() {
+            own.max(self.settings.write_back.saturating_mul(2))
+        } else {
+            own
+        }
+    }
+
+    /// Puts one session to sleep, unless it is in use here or elsewhere.
+    async fn hibernate(&self, slot: &Slot) -> Result<bool> {
+        if slot.phase() != Phase::Running || slot.has_shells().await {
+            return Ok(false);
+        }
+        let Some(record) = self.engine.record(&slot.id).await? else {
+            return Ok(false);
+        };
+        let idle = elapsed(record.last_activity, self.clock.now());
+        if idle < self.hibernate_after() || !slot.close_if_unused() {
+            return Ok(false);
+        }
+        let since = record.last_activity.max(slot.last_used());
+        let stopped = self.stop_unless_used(slot, since).await;
+        let is_stopped = matches!(stopped, Ok(true));
+        slot.set_phase(if is_stopped {
+            Phase::Asleep
+        } else {
+            Phase::Running
+        });
+        if is_stopped {
+            self.events.send(&slot.id, EventKind::Hibernated);
+        }
+        stopped
+    }
+
+    /// Stops a sandbox unless another process used it after `since`. Returns `true` if it
+    /// does not run now.
+    pub(crate) async fn stop_unless_used(&self, slot: &Slot, since: SystemTime) -> Result<bool> {
+        if self.engine.stop_if_unused_since(&slot.id, since).await? {
+            return Ok(true);
+        }
+        let record = self.engine.record(&slot.id).await?;
+        let is_used =
+            |record: Record| record.state == RecordState::Running && record.last_activity > since;
+        Ok(!record.is_some_and(is_used))
+    }
+
+    /// Returns the open sessions that a ceiling counts.
+    fn counted(&self, scope: &CapacityScope) -> Vec<Arc<Slot>> {
+        let mut slots = self.table.open();
+        if let CapacityScope::Tenant(tenant) = scope {
+            slots.retain(|slot| slot.tenant().as_ref() == Some(tenant));
+        }
+        slots
+    }
+
+    /// Returns the time until a session under a ceiling may sleep or end as idle.
+    fn retry_hint(&self, scope: &CapacityScope) -> Duration {
+        let now = self.clock.now();
+        let left = |slot: Arc<Slot>| {
+            let mut timeout = slot.idle_timeout(None, self.settings.idle_timeout);
+            if self.engine.keeps_files() {
+                timeout = timeout.min(self.hibernate_after());
+            }
+            timeout.saturating_sub(elapsed(slot.last_used(), now))
+        };
+        let least = self.counted(scope).into_iter().map(left).min();
+        least.unwrap_or_default().clamp(RETRY_HINT.0, RETRY_HINT.1)
+    }
+
+    /// Ends a session that is past its lifetime and has no call under way.
+    async fn end_expired(&self, slot: &Arc<Slot>) -> Result<bool> {
+        if !slot.is_expired() {
+            return Ok(false);
+        }
+        if !slot.close_if_unused() {
+            return Err(expired(&slot.id));
+        }
+        self.end(slot, Ending::Release, EventKind::Reaped).await?;
+        Ok(true)
+    }
+
+    /// Ends a session. If that fails, no call begins any more, and it can be tried again.
+    pub(crate) async fn end(
+        &self,
+        slot: &Arc<Slot>,
+        ending: Ending,
+        event: EventKind,
+    ) -> Result<()> {
+        slot.set_phase(Phase::Closing);
+        let ended = self.end_in_engine(&slot.id, ending).await;
+        if let Err(error) = ended {
+            slot.set_phase(Phase::Stuck);
+            self.failed(&slot.id, &error);
+            return Err(error);
+        }
+        self.ended(slot, event);
+        Ok(())
+    }
+
+    /// Forgets a session whose sandbox has ended.
+    pub(crate) fn ended(&self, slot: &Arc<Slot>, event: EventKind) {
+        slot.set_phase(Phase::Ended);
+        self.table.remove(slot);
+        self.events.send(&slot.id, event);
+    }
+
+    pub(crate) async fn end_in_engine(&self, id: &SessionId, ending: Ending) -> Result<bool> {
+        match ending {
+            Ending::Release => self.engine.stop(id).await,
+            Ending::Purge => self.engine.purge(id).await,
+        }
+    }
+
+    /// Releases or purges a session, of this process or another one. Runs detached.
+    pub(crate) async fn end_by_id(self: Arc<Self>, id: SessionId, ending: Ending) -> Result<bool> {
+        loop {
+            let Some(slot) = self.table.get(id.as_str()) else {
+                return self.end_in_engine(&id, ending).await;
+            };
+            let gate = slot.gate.lock().await;
+            match slot.phase() {
+                Phase::Ended => continue,
+                Phase::New => return self.end_in_engine(&id, ending).await,
+                _ => {}
+            }
+            self.end(&slot, ending, EventKind::Released).await?;
+            drop(gate);
+            self.tell_released(&id);
+            return Ok(true);
+        }
+    }
+
+    pub(crate) fn failed(&self, id: &SessionId, error: &Error) {
+        let text = error.chain().to_string();
+        tracing::warn!(session = %id, error = %text, "a session failed");
+        self.events.send(id, EventKind::Failed(text));
+    }
+}

@@ -1,0 +1,266 @@
+//! [`LocalEngine`]: sessions in directories of this machine.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, SystemTime};
+
+use async_trait::async_trait;
+use backend_core::ops::StopMode;
+use backend_core::{Error, Result, Sandbox as _};
+use backend_local::{Commands, LocalBackend};
+
+use super::blocking::blocking;
+use super::builder::LocalEngineBuilder;
+use super::meter::Meter;
+use super::place::{InUse, Place};
+use super::root::Root;
+use super::sandbox::LocalSandbox;
+use super::stored::StoredSessions;
+use crate::engine::{Attached, Claim, Engine};
+use crate::id::SessionId;
+use crate::record::{Record, RecordState, Usage};
+use crate::request::OpenRequest;
+
+/// Sessions in directories of this machine: `ROOT/ID/workspace` holds the files of a
+/// session, and commands run there.
+///
+/// Files last until they are purged or past their
+/// [time](LocalEngineBuilder::time_to_live). Several processes may share one root. If two
+/// have one session open, they share its files, and each ends its own commands.
+///
+/// ```
+/// use backend_core::{BackendExt as _, Result};
+/// use sessions::{Claim, Engine as _, LocalEngine, OpenRequest, SessionId};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<()> {
+/// # let directory = tempfile::tempdir().unwrap();
+/// let engine = LocalEngine::open(directory.path())?;
+/// let request = OpenRequest::new(SessionId::new("alice")?);
+/// let Claim::Created(sandbox) = engine.claim(&request).await? else {
+///     panic!("another process has it");
+/// };
+/// sandbox.write_file("plan.md", "- [ ] learn\n").await?;
+/// engine.stop(&request.id).await?;
+///
+/// let files = engine.stored().files(&request.id).await?;
+/// assert_eq!(files.read_to_string("plan.md").await?, "- [ ] learn\n");
+/// # Ok(()) }
+/// ```
+#[derive(Debug, Clone)]
+pub struct LocalEngine {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    root: Root,
+    commands: Commands,
+    session_quota: Option<u64>,
+    time_to_live: Option<Duration>,
+    total: Option<Meter>,
+    /// The sandboxes of this process. They end with the last that holds them.
+    open: Mutex<HashMap<SessionId, Weak<LocalSandbox>>>,
+}
+
+impl LocalEngineBuilder {
+    /// Opens the directory, and creates it if it is missing.
+    ///
+    /// # Errors
+    ///
+    /// `NotADirectory` and `PermissionDenied` for the directory; `Unsupported` and
+    /// `Config` for commands that cannot run as they are set.
+    pub fn open(self) -> Result<LocalEngine> {
+        let root = Root::create(&self.root)?;
+        // Fails now if no session could run a command.
+        let trial = LocalBackend::builder(&self.root).enable_execute(true);
+        drop(trial.commands(self.commands.clone()).open()?);
+        let total = self.total_quota.map(|limit| {
+            let root = root.clone();
+            Meter::new(limit, move || root.total_bytes())
+        });
+        let inner = Inner {
+            root,
+            commands: self.commands,
+            session_quota: self.session_quota,
+            time_to_live: self.time_to_live,
+            total,
+            open: Mutex::default(),
+        };
+        Ok(LocalEngine {
+            inner: Arc::new(inner),
+        })
+    }
+}
+
+impl LocalEngine {
+    /// Keeps sessions in the directory `root`, with the default options.
+    ///
+    /// # Errors
+    ///
+    /// As [`LocalEngineBuilder::open`].
+    pub fn open(root: impl Into<PathBuf>) -> Result<Self> {
+        Self::builder(root).open()
+    }
+
+    /// Returns a builder for an engine that keeps sessions in the directory `root`.
+    pub fn builder(root: impl Into<PathBuf>) -> LocalEngineBuilder {
+        LocalEngineBuilder::new(root.into())
+    }
+
+    /// Returns a reader of the files of all sessions, which starts nothing.
+    pub fn stored(&self) -> StoredSessions {
+        StoredSessions::new(self.inner.root.clone())
+    }
+}
+
+impl Inner {
+    fn open(&self) -> MutexGuard<'_, HashMap<SessionId, Weak<LocalSandbox>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the sandbox that this process has, in use or stopped.
+    fn known(&self, id: &SessionId) -> Option<Arc<LocalSandbox>> {
+        self.open().get(id)?.upgrade()
+    }
+
+    fn open_sandbox(&self, place: Place, in_use: InUse) -> Result<Arc<LocalSandbox>> {
+        let id = place.id.clone();
+        let opened = LocalSandbox::open(place, in_use, self.commands.clone(), self.session_quota);
+        let sandbox = Arc::new(opened?);
+        let mut open = self.open();
+        if open.len() == open.capacity() {
+            // Before it grows, and so at a cost that is spread over the insertions.
+            open.retain(|_, sandbox| sandbox.strong_count() > 0);
+        }
+        open.insert(id, Arc::downgrade(&sandbox));
+        Ok(sandbox)
+    }
+
+    fn claim(&self, request: &OpenRequest) -> Result<Option<Arc<LocalSandbox>>> {
+        let place = self.root.place(&request.id);
+        match place.claim(request, SystemTime::now())? {
+            Some(in_use) => self.open_sandbox(place, in_use).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn attach(&self, id: &SessionId) -> Result<Option<Attached>> {
+        let place = self.root.place(id);
+        let Some(record) = place.record()? else {
+            return Ok(None);
+        };
+        if let Some(sandbox) = self.known(id).filter(|known| known.is_current()) {
+            let record = if sandbox.is_in_use() {
+                record
+            } else {
+                record.with_state(RecordState::Stopped)
+            };
+            return Ok(Some(Attached::new(sandbox, record)));
+        }
+        if record.state != RecordState::Running {
+            return Ok(None);
+        }
+        let Some(in_use) = place.enter()? else {
+            return Ok(None);
+        };
+        let sandbox = self.open_sandbox(place, in_use)?;
+        Ok(Some(Attached::new(sandbox, record)))
+    }
+}
+
+#[async_trait]
+impl Engine for LocalEngine {
+    fn keeps_files(&self) -> bool {
+        true
+    }
+
+    /// Each process has a sandbox of its own on the files, and stops only that one.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    async fn claim(&self, request: &OpenRequest) -> Result<Claim> {
+        if request.runtime.is_some() {
+            let message = "sessions in local directories have no runtimes; leave it out, or use an engine with images";
+            return Err(Error::unsupported(message).about(&request.id));
+        }
+        let place = self.inner.root.place(&request.id);
+        if let Some(total) = &self.inner.total
+            && !place.exists()
+        {
+            total.admit(1).await?;
+        }
+        let (inner, request) = (Arc::clone(&self.inner), request.clone());
+        let claimed = blocking(move || inner.claim(&request)).await?;
+        Ok(match claimed {
+            Some(sandbox) => Claim::Created(sandbox),
+            None => Claim::Taken,
+        })
+    }
+
+    async fn attach(&self, id: &SessionId) -> Result<Option<Attached>> {
+        let (inner, id) = (Arc::clone(&self.inner), id.clone());
+        blocking(move || inner.attach(&id)).await
+    }
+
+    async fn list(&self) -> Result<Vec<Record>> {
+        let root = self.inner.root.clone();
+        blocking(move || root.records()).await
+    }
+
+    async fn record(&self, id: &SessionId) -> Result<Option<Record>> {
+        let place = self.inner.root.place(id);
+        blocking(move || place.record()).await
+    }
+
+    async fn touch(&self, id: &SessionId, at: SystemTime) -> Result<()> {
+        let place = self.inner.root.place(id);
+        blocking(move || place.touch(at)).await
+    }
+
+    async fn stop(&self, id: &SessionId) -> Result<bool> {
+        let Some(sandbox) = self.inner.known(id) else {
+            return Ok(false);
+        };
+        let was_in_use = sandbox.is_in_use();
+        sandbox.stop(StopMode::Keep).await?;
+        Ok(was_in_use)
+    }
+
+    async fn purge(&self, id: &SessionId) -> Result<bool> {
+        if let Some(sandbox) = self.inner.known(id) {
+            sandbox.stop(StopMode::Purge).await?;
+        }
+        let (root, id) = (self.inner.root.clone(), id.clone());
+        let removed = blocking(move || root.remove(&id)).await?;
+        if let Some(total) = &self.inner.total {
+            total.forget();
+        }
+        Ok(removed)
+    }
+
+    async fn usage(&self, id: &SessionId) -> Result<Option<Usage>> {
+        let (root, id) = (self.inner.root.clone(), id.clone());
+        let measured = blocking(move || Error::none_if_missing(root.stored_bytes(&id))).await?;
+        Ok(measured.map(|bytes| Usage {
+            stored_bytes: Some(bytes),
+            ..Usage::default()
+        }))
+    }
+
+    async fn maintain(&self, now: SystemTime) -> Result<()> {
+        let (root, time_to_live) = (self.inner.root.clone(), self.inner.time_to_live);
+        blocking(move || {
+            root.remove_leftovers()?;
+            let Some(time_to_live) = time_to_live else {
+                return Ok(());
+            };
+            for id in root.remove_expired(time_to_live, now)? {
+                tracing::info!(session = %id, "stored files are past their time and were deleted");
+            }
+            Ok(())
+        })
+        .await
+    }
+}

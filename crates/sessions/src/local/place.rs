@@ -1,0 +1,351 @@
+//! [`Place`]: the directory of one session, with its files, its record and its locks.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use backend_core::{Error, ErrorKind, Result};
+use rustix::fs::OFlags;
+
+use super::blocking::from_io;
+use crate::id::SessionId;
+use crate::record::{Record, RecordState};
+use crate::request::OpenRequest;
+
+/// The directory of the files.
+const WORKSPACE: &str = "workspace";
+
+/// The file with the record.
+const RECORD: &str = "session.json";
+
+/// The name of a record until it is complete.
+const NEW_RECORD: &str = "session.json.new";
+
+/// The largest record that is read. Ours are far smaller.
+const RECORD_BYTES: u64 = 64 * 1024;
+
+/// The mode of directories: only the owner may enter.
+const PRIVATE: u32 = 0o700;
+
+/// The directory of one session. It need not exist.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    pub(super) id: SessionId,
+    path: PathBuf,
+}
+
+/// The proof that this process uses a session: a shared lock on its record, which the
+/// kernel releases when the process ends in whatever way.
+#[derive(Debug)]
+pub(super) struct InUse {
+    _record: File,
+}
+
+/// The outcome of an attempt to take a session's directory away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Removal {
+    /// There was none.
+    Missing,
+    /// A process uses the session.
+    Used,
+    /// It is not due.
+    Kept,
+    /// The directory is now where it was to be moved.
+    Moved,
+}
+
+impl Place {
+    pub(super) fn new(root: &Path, id: &SessionId) -> Self {
+        Self {
+            id: id.clone(),
+            path: root.join(id.as_str()),
+        }
+    }
+
+    /// Makes the session this process's: creates what is missing and begins a new record.
+    /// `None` if a process uses it already.
+    pub(super) fn claim(&self, request: &OpenRequest, now: SystemTime) -> Result<Option<InUse>> {
+        let held = loop {
+            create_directory(&self.path).map_err(from_io)?;
+            // It may be removed before it is held.
+            if let Some(held) = self.hold()? {
+                break held;
+            }
+        };
+        let mut record = Record::new(request, now);
+        if let Some(file) = self.open_record()? {
+            if is_locked(&file)? {
+                return Ok(None);
+            }
+            if let Some(before) = self.known_record(&file)? {
+                before.check_serves(request)?;
+                record.tenant = record.tenant.or(before.tenant);
+            }
+        }
+        create_directory(&self.path.join(WORKSPACE)).map_err(from_io)?;
+        let used = self.write_record(&record);
+        drop(held);
+        used.map(Some)
+    }
+
+    /// Joins the processes that use the session, or wakes it. `None` if there is no such
+    /// session.
+    pub(super) fn enter(&self) -> Result<Option<InUse>> {
+        let Some(_held) = self.hold()? else {
+            return Ok(None);
+        };
+        let Some(record) = self.open_record()? else {
+            return Ok(None);
+        };
+        share(record).map(Some)
+    }
+
+    /// Whether the session was opened by an engine of this kind.
+    pub(super) fn has_record(&self) -> bool {
+        let record = fs::symlink_metadata(self.path.join(RECORD));
+        record.is_ok_and(|found| found.is_file())
+    }
+
+    /// Returns what tells the directory of the files from any other while it is open.
+    pub(super) fn identity(&self) -> Option<(u64, u64)> {
+        let files = fs::symlink_metadata(self.path.join(WORKSPACE)).ok()?;
+        Some((files.dev(), files.ino()))
+    }
+
+    /// Whether the session has a directory with files.
+    pub(super) fn exists(&self) -> bool {
+        let files = fs::symlink_metadata(self.path.join(WORKSPACE));
+        files.is_ok_and(|found| found.is_dir())
+    }
+
+    /// Returns the record and whether a process uses the session.
+    pub(super) fn record(&self) -> Result<Option<Record>> {
+        let Some(_held) = self.hold()? else {
+            return Ok(None);
+        };
+        if !self.exists() {
+            return Ok(None);
+        }
+        let Some(file) = self.open_record()? else {
+            // Files that another program stored here.
+            let files = fs::symlink_metadata(self.path.join(WORKSPACE)).map_err(from_io)?;
+            return Ok(Some(self.unknown(changed(&files)?)));
+        };
+        let state = if is_locked(&file)? {
+            RecordState::Running
+        } else {
+            RecordState::Stored
+        };
+        Ok(Some(self.parse_record(&file)?.with_state(state)))
+    }
+
+    /// Writes the time of the last use, never earlier than what is there.
+    pub(super) fn touch(&self, at: SystemTime) -> Result<()> {
+        let Some(_held) = self.hold()? else {
+            return Ok(());
+        };
+        let Some(file) = self.open_record()? else {
+            return Ok(());
+        };
+        let known = changed(&file.metadata().map_err(from_io)?)?;
+        if at > known {
+            file.set_modified(at).map_err(from_io)?;
+        }
+        Ok(())
+    }
+
+    /// Moves the directory to `to`, an empty directory, if no process uses it and
+    /// `is_due` says so of its record. From then on the session does not exist.
+    pub(super) fn move_away(
+        &self,
+        to: &Path,
+        is_due: impl FnOnce(&Record) -> bool,
+    ) -> Result<Removal> {
+        let Some(_held) = self.hold()? else {
+            return Ok(Removal::Missing);
+        };
+        let record = match self.open_record()? {
+            Some(file) if is_locked(&file)? => return Ok(Removal::Used),
+            Some(file) => self.parse_record(&file)?,
+            None => {
+                let found = fs::symlink_metadata(&self.path).map_err(from_io)?;
+                self.unknown(changed(&found)?)
+            }
+        };
+        if !is_due(&record) {
+            return Ok(Removal::Kept);
+        }
+        fs::rename(&self.path, to).map_err(from_io)?;
+        Ok(Removal::Moved)
+    }
+
+    /// Passes on a path of the files that leads to exactly this directory while `open`
+    /// runs, even if something else gets its name.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if there are no files; those of `open`.
+    pub(super) fn with_files<T>(&self, open: impl FnOnce(&Path) -> Result<T>) -> Result<T> {
+        // A link in place of either directory is refused.
+        let directory = open_directory(&self.path).map_err(|error| self.absent(error))?;
+        let files = through(&directory).join(WORKSPACE);
+        let files = open_directory(&files).map_err(|error| self.absent(error))?;
+        open(&through(&files))
+    }
+
+    fn absent(&self, error: io::Error) -> Error {
+        if error.kind() == io::ErrorKind::NotFound {
+            let message = "no files are stored for this session";
+            return Error::new(ErrorKind::NotFound, message).about(&self.id);
+        }
+        from_io(error).about(&self.id)
+    }
+
+    /// Locks the directory for a moment, against all others that do the same. `None` if
+    /// there is none.
+    fn hold(&self) -> Result<Option<File>> {
+        loop {
+            let directory = match open_directory(&self.path) {
+                Ok(directory) => directory,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                Err(error) => return Err(from_io(error).about(&self.id)),
+            };
+            directory.lock().map_err(from_io)?;
+            // It may have been removed, and another one created, until the lock was free.
+            if is_at(&directory, &self.path).map_err(from_io)? {
+                return Ok(Some(directory));
+            }
+        }
+    }
+
+    fn open_record(&self) -> Result<Option<File>> {
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let opened = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(flags.bits() as i32)
+            .open(self.path.join(RECORD));
+        match opened {
+            Ok(file) => Ok(Some(file)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(from_io(error).about(&self.id)),
+        }
+    }
+
+    /// Reads a record. One that cannot be read counts as empty, because the files beside it
+    /// must stay reachable.
+    fn parse_record(&self, file: &File) -> Result<Record> {
+        let last_activity = changed(&file.metadata().map_err(from_io)?)?;
+        let mut record = match self.known_record(file)? {
+            Some(record) => record,
+            None => self.unknown(last_activity),
+        };
+        record.id = self.id.clone();
+        record.last_activity = last_activity;
+        Ok(record)
+    }
+
+    /// Reads what a record says, if it is one. Commands without confinement may write
+    /// anything there.
+    fn known_record(&self, file: &File) -> Result<Option<Record>> {
+        let mut text = Vec::new();
+        let read = file.take(RECORD_BYTES).read_to_end(&mut text);
+        read.map_err(from_io)?;
+        let parsed = serde_json::from_slice(&text);
+        if let Err(error) = &parsed {
+            tracing::warn!(session = %self.id, %error, "a session has no readable record");
+        }
+        Ok(parsed.ok())
+    }
+
+    /// Describes stored files of which only the time is known.
+    fn unknown(&self, changed: SystemTime) -> Record {
+        let request = OpenRequest::new(self.id.clone());
+        Record::new(&request, changed).with_state(RecordState::Stored)
+    }
+
+    /// Replaces the record as a whole and locks it.
+    fn write_record(&self, record: &Record) -> Result<InUse> {
+        let json = serde_json::to_vec(record)
+            .map_err(|error| Error::internal("the record cannot be written").with_source(error))?;
+        let path = self.path.join(NEW_RECORD);
+        let write = || {
+            // A process that was killed here left its own.
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            let mut options = OpenOptions::new();
+            let options = options.read(true).write(true).create_new(true).mode(0o600);
+            let mut file = options.open(&path)?;
+            file.write_all(&json)?;
+            file.set_modified(record.last_activity)?;
+            Ok(file)
+        };
+        let used = share(write().map_err(from_io)?)?;
+        fs::rename(&path, self.path.join(RECORD)).map_err(from_io)?;
+        Ok(used)
+    }
+}
+
+/// Returns a path that leads to an open file, whatever its name is now.
+fn through(file: &File) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
+}
+
+/// Creates a directory that only its owner may enter; an existing one is a success.
+pub(super) fn create_directory(path: &Path) -> io::Result<()> {
+    match fs::DirBuilder::new().mode(PRIVATE).create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        done => done,
+    }
+}
+
+/// Opens a directory that is not a link.
+fn open_directory(path: &Path) -> io::Result<File> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW;
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(flags.bits() as i32);
+    options.open(path)
+}
+
+fn is_at(directory: &File, path: &Path) -> io::Result<bool> {
+    let held = directory.metadata()?;
+    match fs::symlink_metadata(path) {
+        Ok(found) => Ok((found.dev(), found.ino()) == (held.dev(), held.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether a process uses the session with this record. The directory must be held, so that
+/// two that ask at once do not see each other.
+fn is_locked(record: &File) -> Result<bool> {
+    match record.try_lock() {
+        Ok(()) => {
+            record.unlock().map_err(from_io)?;
+            Ok(false)
+        }
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(error)) => Err(from_io(error)),
+    }
+}
+
+/// Locks a record as one of its users. The directory must be held: then there is no
+/// exclusive lock that this would wait for.
+fn share(record: File) -> Result<InUse> {
+    match record.try_lock_shared() {
+        Ok(()) => Ok(InUse { _record: record }),
+        Err(TryLockError::WouldBlock) => Err(Error::unavailable(
+            "the session's record is locked; try again",
+        )),
+        Err(TryLockError::Error(error)) => Err(from_io(error)),
+    }
+}
+
+fn changed(found: &fs::Metadata) -> Result<SystemTime> {
+    found.modified().map_err(from_io)
+}

@@ -1,0 +1,203 @@
+//! [`Root`]: the directory that holds the directories of all sessions.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use backend_core::{Error, ErrorKind, Result};
+
+use super::blocking::from_io;
+use super::measure::measure;
+use super::place::{Place, Removal, create_directory};
+use crate::id::SessionId;
+use crate::record::{Record, RecordState};
+use crate::time::elapsed;
+
+/// The beginning of the names of directories that are being deleted. No id begins with a
+/// dot.
+const REMOVED: &str = ".removed-";
+
+/// Distinguishes the directories that this process deletes.
+static REMOVALS: AtomicU64 = AtomicU64::new(0);
+
+/// The directory that holds the directories of all sessions.
+#[derive(Debug, Clone)]
+pub(super) struct Root {
+    path: Arc<Path>,
+}
+
+impl Root {
+    /// Opens a directory, and creates it if it is missing.
+    pub(super) fn create(path: &Path) -> Result<Self> {
+        let mut builder = fs::DirBuilder::new();
+        let created = builder.recursive(true).mode(0o700).create(path);
+        created.map_err(|error| from_io(error).about("the directory of sessions"))?;
+        Self::open(path)
+    }
+
+    /// Opens a directory that exists.
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let about = |error| from_io(error).about("the directory of sessions");
+        let path = fs::canonicalize(path).map_err(about)?;
+        if !fs::metadata(&path).map_err(about)?.is_dir() {
+            return Err(Error::not_a_directory().about("the directory of sessions"));
+        }
+        Ok(Self { path: path.into() })
+    }
+
+    pub(super) fn place(&self, id: &SessionId) -> Place {
+        Place::new(&self.path, id)
+    }
+
+    /// Returns the records of all sessions that have files, in order of ids.
+    pub(super) fn records(&self) -> Result<Vec<Record>> {
+        let mut records = Vec::new();
+        for name in self.names()? {
+            let Ok(id) = SessionId::new(&name) else {
+                continue;
+            };
+            match self.place(&id).record() {
+                Ok(record) => records.extend(record),
+                // One broken session must not hide the others.
+                Err(error) => {
+                    tracing::warn!(session = %id, error = %error.chain(), "a session cannot be read");
+                }
+            }
+        }
+        records.sort_unstable_by(|one, other| one.id.cmp(&other.id));
+        Ok(records)
+    }
+
+    /// Returns the bytes that a session's files have.
+    pub(super) fn stored_bytes(&self, id: &SessionId) -> Result<u64> {
+        self.place(id).with_files(measure)
+    }
+
+    /// Returns the bytes that the files of all sessions have.
+    pub(super) fn total_bytes(&self) -> Result<u64> {
+        let mut total = 0_u64;
+        for record in self.records()? {
+            // A session may be removed meanwhile.
+            let bytes = Error::none_if_missing(self.stored_bytes(&record.id));
+            let bytes = bytes.map_err(|error| error.about(&record.id))?;
+            total = total.saturating_add(bytes.unwrap_or_default());
+        }
+        Ok(total)
+    }
+
+    /// Deletes a session with its files. Returns `false` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// `Conflict` if a process uses the session.
+    pub(super) fn remove(&self, id: &SessionId) -> Result<bool> {
+        match self.remove_if(id, |_| true)? {
+            Removal::Used => {
+                let message = "another process uses the session; release it there first";
+                Err(Error::new(ErrorKind::Conflict, message).about(id))
+            }
+            removal => Ok(removal == Removal::Moved),
+        }
+    }
+
+    /// Deletes the sessions that no process uses and that were last used more than
+    /// `time_to_live` before `now`. Returns their ids.
+    ///
+    /// Directories without a record stay: they are another program's, which may use them.
+    pub(super) fn remove_expired(
+        &self,
+        time_to_live: Duration,
+        now: SystemTime,
+    ) -> Result<Vec<SessionId>> {
+        let is_due = |record: &Record| elapsed(record.last_activity, now) > time_to_live;
+        let mut removed = Vec::new();
+        for record in self.records()? {
+            // Looked at again when it is held.
+            if record.state == RecordState::Stored
+                && is_due(&record)
+                && self.place(&record.id).has_record()
+                && self.remove_if(&record.id, is_due)? == Removal::Moved
+            {
+                removed.push(record.id);
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Deletes what processes that were killed did not finish deleting.
+    pub(super) fn remove_leftovers(&self) -> Result<()> {
+        for name in self.names()? {
+            if name.starts_with(REMOVED) {
+                delete(&self.path.join(name))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn remove_if(&self, id: &SessionId, is_due: impl FnOnce(&Record) -> bool) -> Result<Removal> {
+        let place = self.place(id);
+        let number = REMOVALS.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{REMOVED}{}-{number}-{id}", std::process::id());
+        // A directory can be renamed to an empty one. If one is left from a process with
+        // the same number, it is emptied first.
+        let to = self.path.join(name);
+        delete(&to)?;
+        create_directory(&to).map_err(from_io)?;
+        let moved = place.move_away(&to, is_due);
+        // Not under the session's lock: the id is free from here on.
+        delete(&to)?;
+        moved
+    }
+
+    /// Returns the names of all directories.
+    fn names(&self) -> Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.path).map_err(from_io)? {
+            let entry = entry.map_err(from_io)?;
+            let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            // Ours are ASCII.
+            if is_directory && let Ok(name) = entry.file_name().into_string() {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+}
+
+/// Deletes a directory; a missing one is a success.
+fn delete(path: &Path) -> Result<()> {
+    let gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+    match fs::remove_dir_all(path) {
+        Ok(()) => Ok(()),
+        Err(error) if gone(&error) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            // Commands can make directories that even their owner may not enter.
+            open_up(path).map_err(from_io)?;
+            match fs::remove_dir_all(path) {
+                Err(error) if !gone(&error) => Err(from_io(error)),
+                _ => Ok(()),
+            }
+        }
+        Err(error) => Err(from_io(error)),
+    }
+}
+
+/// Gives the owner access to every directory beneath `top`.
+fn open_up(top: &Path) -> io::Result<()> {
+    let mut pending: Vec<PathBuf> = vec![top.to_owned()];
+    while let Some(directory) = pending.pop() {
+        fs::set_permissions(&directory, fs::Permissions::from_mode(0o700))?;
+        for entry in fs::read_dir(&directory)? {
+            let entry = entry?;
+            // Not of what a link leads to.
+            if entry.file_type()?.is_dir() {
+                pending.push(entry.path());
+            }
+        }
+    }
+    Ok(())
+}

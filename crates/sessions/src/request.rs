@@ -1,0 +1,167 @@
+//! [`OpenRequest`]: which session to open, and how it is created if there is none.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use backend_core::ContentHash;
+use sandbox_runtime::Runtime;
+
+use crate::id::SessionId;
+
+/// Characters of a hash that tell two runtimes of one name apart.
+const HASH_CHARACTERS: usize = 16;
+
+/// Receives the progress of an opening.
+pub(crate) type Report = Arc<dyn Fn(&SessionId, &str) + Send + Sync>;
+
+/// Which session to open, and how it is created if there is none.
+///
+/// ```
+/// use std::time::Duration;
+/// use sessions::{OpenRequest, SessionId};
+///
+/// let request = OpenRequest::new(SessionId::new("alice")?)
+///     .tenant("acme")
+///     .idle_timeout(Duration::from_secs(600));
+/// assert_eq!(request.tenant.as_deref(), Some("acme"));
+/// # Ok::<(), backend_core::Error>(())
+/// ```
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct OpenRequest {
+    /// The session.
+    pub id: SessionId,
+    /// The customer or project that the session counts for.
+    pub tenant: Option<Arc<str>>,
+    /// The content of the sandbox; the manager's default if there is none.
+    pub runtime: Option<Runtime>,
+    /// The time without use after which it is ended; the manager's default if there is none.
+    pub idle_timeout: Option<Duration>,
+    /// The age at which it is ended, once no call is under way.
+    pub max_lifetime: Option<Duration>,
+    /// Whether the runtime is the manager's default, with which any runtime is fine for a
+    /// session that exists.
+    has_default_runtime: bool,
+    report: Option<Report>,
+}
+
+impl OpenRequest {
+    /// Creates a request for a session with the manager's defaults.
+    pub fn new(id: SessionId) -> Self {
+        Self {
+            id,
+            tenant: None,
+            runtime: None,
+            idle_timeout: None,
+            max_lifetime: None,
+            has_default_runtime: false,
+            report: None,
+        }
+    }
+
+    /// Sets the customer or project that the session counts for.
+    #[must_use]
+    pub fn tenant(mut self, tenant: impl Into<Arc<str>>) -> Self {
+        self.tenant = Some(tenant.into());
+        self
+    }
+
+    /// Sets what the sandbox is made of. If the session exists with another runtime, opening
+    /// it is a `Conflict`.
+    #[must_use]
+    pub fn runtime(mut self, runtime: Runtime) -> Self {
+        self.runtime = Some(runtime);
+        self.has_default_runtime = false;
+        self
+    }
+
+    /// Sets the time without use after which the session is ended.
+    #[must_use]
+    pub fn idle_timeout(mut self, timeout: Duration) -> Self {
+        self.idle_timeout = Some(timeout);
+        self
+    }
+
+    /// Sets the age at which the session is ended: then no new call begins, and calls
+    /// under way are waited for.
+    #[must_use]
+    pub fn max_lifetime(mut self, lifetime: Duration) -> Self {
+        self.max_lifetime = Some(lifetime);
+        self
+    }
+
+    /// Returns the [fingerprint] of the runtime.
+    pub fn fingerprint(&self) -> Option<String> {
+        self.runtime.as_ref().map(fingerprint)
+    }
+
+    /// Returns the fingerprint of the runtime that the caller named.
+    pub(crate) fn asked_runtime(&self) -> Option<String> {
+        self.fingerprint().filter(|_| !self.has_default_runtime)
+    }
+
+    /// Fills in the manager's defaults.
+    pub(crate) fn with_defaults(
+        mut self,
+        runtime: Option<&Runtime>,
+        max_lifetime: Option<Duration>,
+    ) -> Self {
+        if self.runtime.is_none() {
+            self.runtime = runtime.cloned();
+            self.has_default_runtime = true;
+        }
+        self.max_lifetime = self.max_lifetime.or(max_lifetime);
+        self
+    }
+
+    /// Reports progress of the opening, such as a layer of an image, as an event. Engines
+    /// call it.
+    pub fn report_progress(&self, message: &str) {
+        if let Some(report) = &self.report {
+            report(&self.id, message);
+        }
+    }
+
+    /// Sets the receiver of progress.
+    pub(crate) fn reporting_to(mut self, report: Report) -> Self {
+        self.report = Some(report);
+        self
+    }
+}
+
+impl fmt::Debug for OpenRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not the runtime itself: its environment may hold secrets.
+        f.debug_struct("OpenRequest")
+            .field("id", &self.id)
+            .field("tenant", &self.tenant)
+            .field("runtime", &self.fingerprint())
+            .field("idle_timeout", &self.idle_timeout)
+            .field("max_lifetime", &self.max_lifetime)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Returns a short text that two runtimes share if they give the same sandbox: the name
+/// and a hash of everything but the description.
+///
+/// ```
+/// use sandbox_runtime::Runtime;
+/// use sessions::fingerprint;
+///
+/// let plain = Runtime::from_image("py", "python:3.12-slim");
+/// let described = plain.clone().with_description("for reports");
+/// let other = plain.clone().with_env("TZ", "UTC");
+/// assert_eq!(fingerprint(&plain), fingerprint(&described));
+/// assert_ne!(fingerprint(&plain), fingerprint(&other));
+/// assert!(fingerprint(&plain).starts_with("py@"));
+/// ```
+pub fn fingerprint(runtime: &Runtime) -> String {
+    let same = runtime.clone().with_description("");
+    // A runtime holds strings, numbers and maps with string keys, which JSON can express.
+    let json = serde_json::to_vec(&same).unwrap_or_default();
+    let hash = ContentHash::of(&json).to_string();
+    let hash = hash.get(..HASH_CHARACTERS).unwrap_or(&hash);
+    format!("{}@{hash}", runtime.name)
+}

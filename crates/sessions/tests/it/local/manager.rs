@@ -1,0 +1,111 @@
+//! The manager on local sessions: restarts, ceilings, reaping and several processes.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use backend_core::ops::{Command, ShellState};
+use backend_core::{BackendExt as _, ErrorKind, Sandbox as _};
+use sessions::{CapacityError, Engine, RecordState, SessionManager, SessionManagerBuilder};
+
+use super::engine;
+
+const SOON: Duration = Duration::from_secs(60);
+
+fn manager(root: &Path) -> SessionManagerBuilder {
+    let engine: Arc<dyn Engine> = Arc::new(engine(root));
+    SessionManager::builder().engine(engine)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_outlive_the_manager() {
+    let root = tempfile::tempdir().unwrap();
+    let first = manager(root.path()).build().unwrap();
+    let alice = first.get_or_create("alice").await.unwrap();
+    let line = Command::new("echo done > result.txt");
+    assert!(alice.execute(line).await.unwrap().status.success());
+    let shutdown = first.shutdown(SOON).await;
+    assert_eq!(shutdown.ended, 1);
+    assert!(shutdown.failed.is_empty() && shutdown.unfinished.is_empty());
+    let error = alice.read_to_string("result.txt").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+
+    let second = manager(root.path()).build().unwrap();
+    assert_eq!(second.list().await.unwrap()[0].state, RecordState::Stored);
+    let alice = second.get_or_create("alice").await.unwrap();
+    assert_eq!(alice.read_to_string("result.txt").await.unwrap(), "done\n");
+    let bob = second.get_or_create("bob").await.unwrap();
+    assert!(!bob.exists("result.txt").await.unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn at_the_ceiling_the_least_recently_used_sleeps_and_wakes() {
+    let root = tempfile::tempdir().unwrap();
+    let manager = manager(root.path()).max_sessions(2).build().unwrap();
+    for name in ["a", "b", "c"] {
+        let session = manager.get_or_create(name).await.unwrap();
+        session.write_file("name", name.to_owned()).await.unwrap();
+    }
+    assert_eq!(manager.counters().hibernated, 1);
+    let state = |name: &str| {
+        let (manager, name) = (manager.clone(), name.to_owned());
+        async move {
+            let records = manager.list().await.unwrap();
+            let mut found = records.iter().filter(|record| record.id.as_str() == name);
+            found.next().unwrap().state
+        }
+    };
+    assert_ne!(state("a").await, RecordState::Running);
+    assert_eq!(state("c").await, RecordState::Running);
+    let first = manager.get("a").unwrap();
+    assert_eq!(first.read_to_string("name").await.unwrap(), "a");
+    assert_eq!(state("a").await, RecordState::Running);
+    assert_eq!(manager.counters().woken, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn running_commands_and_shells_keep_their_session() {
+    let root = tempfile::tempdir().unwrap();
+    let manager = manager(root.path()).max_sessions(1).build().unwrap();
+    let alice = manager.get_or_create("alice").await.unwrap();
+    let shell = alice.shell_start(Command::new("sleep 600")).await.unwrap();
+    assert_eq!(manager.cleanup_idle(Some(Duration::ZERO)).await.unwrap(), 0);
+    let error = manager.get_or_create("bob").await.unwrap_err();
+    assert!(CapacityError::of(&error).is_some(), "{error}");
+    let shells = alice.shell_list().await.unwrap();
+    assert_eq!(shells[0].state, ShellState::Running);
+    alice.shell_kill(&shell.id).await.unwrap();
+    manager.get_or_create("bob").await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_idle_session_ends_and_its_files_stay() {
+    let root = tempfile::tempdir().unwrap();
+    let manager = manager(root.path()).build().unwrap();
+    let alice = manager.get_or_create("alice").await.unwrap();
+    alice.write_file("file", "kept").await.unwrap();
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    let reaped = manager.cleanup_idle(Some(Duration::from_millis(5))).await;
+    assert_eq!(reaped.unwrap(), 1);
+    assert!(!manager.contains("alice"));
+    let again = manager.get_or_create("alice").await.unwrap();
+    assert_eq!(again.read_to_string("file").await.unwrap(), "kept");
+    assert!(manager.purge("alice").await.unwrap());
+    assert!(manager.list().await.unwrap().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_managers_share_a_session() {
+    let root = tempfile::tempdir().unwrap();
+    let one = manager(root.path()).build().unwrap();
+    let other = manager(root.path()).build().unwrap();
+    let (mine, theirs) = tokio::join!(one.get_or_create("alice"), other.get_or_create("alice"));
+    let (mine, theirs) = (mine.unwrap(), theirs.unwrap());
+    mine.write_file("file", "1").await.unwrap();
+    assert_eq!(theirs.read_to_string("file").await.unwrap(), "1");
+    // One ends its own part only.
+    assert!(one.release("alice").await.unwrap());
+    theirs.write_file("file", "2").await.unwrap();
+    let again = one.get_or_create("alice").await.unwrap();
+    assert_eq!(again.read_to_string("file").await.unwrap(), "2");
+}

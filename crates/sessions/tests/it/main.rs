@@ -1,0 +1,30 @@
+//! Integration tests of `agentbox-sessions`.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "a test stops where it fails"
+)]
+
+mod ceilings;
+#[cfg(target_os = "linux")]
+mod conformance;
+#[cfg(feature = "docker")]
+mod docker_engine;
+#[cfg(feature = "docker")]
+mod docker_processes;
+#[cfg(feature = "docker")]
+mod docker_soak;
+#[cfg(feature = "docker")]
+mod docker_times;
+mod events;
+mod idle;
+#[cfg(all(feature = "local", target_os = "linux"))]
+mod local;
+mod manager;
+mod model;
+mod processes;
+mod support;
+#[cfg(feature = "tools")]
+mod tools;

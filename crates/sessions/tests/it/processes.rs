@@ -1,0 +1,165 @@
+//! Several managers on one engine, as several processes are.
+
+use std::time::Duration;
+
+use backend_core::{BackendExt as _, Command, ErrorKind, Sandbox as _};
+use backend_testkit::fails;
+use backend_testkit::fake::HOLD;
+use sessions::{RecordState, WRITE_BACK_INTERVAL};
+
+use crate::support::{MINUTE, SharedEngine, settle};
+
+/// Lets the times of use be written back.
+async fn write_back() {
+    tokio::time::sleep(WRITE_BACK_INTERVAL * 2).await;
+    settle().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_processes_that_open_one_session_have_one_sandbox() {
+    let engine = SharedEngine::default();
+    let (one, two) = (engine.process().build(), engine.process().build());
+    let (one, two) = (one.unwrap(), two.unwrap());
+    let (a, b) = tokio::join!(one.get_or_create("alice"), two.get_or_create("alice"));
+    let (a, b) = (a.unwrap(), b.unwrap());
+    a.write_file("a.txt", "x").await.unwrap();
+    assert_eq!(b.read_to_string("a.txt").await.unwrap(), "x");
+    assert_eq!(engine.made(), 1);
+    assert_eq!(two.list().await.unwrap().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_process_ends_what_another_one_uses() {
+    let engine = SharedEngine::default();
+    let one = engine.process().build().unwrap();
+    let two = engine.process().build().unwrap();
+    let alice = one.get_or_create("alice").await.unwrap();
+    two.get_or_create("alice").await.unwrap();
+    let three = engine.process().build().unwrap();
+    let command = tokio::spawn(async move { alice.execute(Command::new(HOLD)).await });
+    settle().await;
+    for _ in 0..3 {
+        engine.clock().advance(61 * MINUTE);
+        write_back().await;
+        assert_eq!(two.cleanup_idle(None).await.unwrap(), 0, "it has it open");
+        assert_eq!(three.cleanup_idle(None).await.unwrap(), 0, "it does not");
+    }
+    engine.sandbox("alice").unwrap().finish();
+    command.await.unwrap().unwrap();
+    write_back().await;
+    engine.clock().advance(59 * MINUTE);
+    assert_eq!(three.cleanup_idle(None).await.unwrap(), 0);
+    engine.clock().advance(2 * MINUTE);
+    assert_eq!(three.cleanup_idle(None).await.unwrap(), 1);
+    assert!(engine.sandbox("alice").is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_process_left_behind_is_ended_and_found_again() {
+    let engine = SharedEngine::default();
+    let one = engine.process().build().unwrap();
+    let alice = one.get_or_create("alice").await.unwrap();
+    alice.write_file("a.txt", "x").await.unwrap();
+    // As if it were killed.
+    drop((one, alice));
+    let two = engine.process().build().unwrap();
+    assert!(!two.contains("alice"));
+    engine.clock().advance(61 * MINUTE);
+    assert_eq!(two.cleanup_idle(None).await.unwrap(), 1);
+    let listed = two.list().await.unwrap();
+    assert_eq!(listed[0].state, RecordState::Stored);
+    let again = two.get_or_create("alice").await.unwrap();
+    assert_eq!(again.read_to_string("a.txt").await.unwrap(), "x");
+    assert_eq!(engine.made(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_another_process_ended_is_recreated_on_its_files() {
+    let engine = SharedEngine::default();
+    let one = engine.process().build().unwrap();
+    let two = engine.process().build().unwrap();
+    let alice = one.get_or_create("alice").await.unwrap();
+    alice.write_file("a.txt", "x").await.unwrap();
+    assert!(two.release("alice").await.unwrap());
+    fails(ErrorKind::Unavailable, alice.exists("a.txt").await);
+    assert_eq!(alice.read_to_string("a.txt").await.unwrap(), "x");
+
+    assert!(two.purge("alice").await.unwrap());
+    fails(ErrorKind::Unavailable, alice.exists("a.txt").await);
+    fails(ErrorKind::Unavailable, alice.exists("a.txt").await);
+    assert_eq!(engine.made(), 2, "no blank one is made");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_may_be_in_use_elsewhere_does_not_sleep() {
+    let engine = SharedEngine::default();
+    let one = engine.process().max_sessions(1).build().unwrap();
+    let two = engine.process().build().unwrap();
+    one.get_or_create("alice").await.unwrap();
+    let elsewhere = two.get_or_create("alice").await.unwrap();
+    let command = tokio::spawn(async move { elsewhere.execute(Command::new(HOLD)).await });
+    settle().await;
+    for _ in 0..3 {
+        engine.clock().advance(MINUTE);
+        write_back().await;
+        fails(ErrorKind::RateLimited, one.get_or_create("bob").await);
+    }
+    engine.sandbox("alice").unwrap().finish();
+    command.await.unwrap().unwrap();
+    write_back().await;
+    engine.clock().advance(MINUTE);
+    one.get_or_create("bob").await.unwrap();
+    assert!(engine.sandbox("alice").is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_that_shuts_down_leaves_what_another_one_used_later() {
+    let engine = SharedEngine::default();
+    let one = engine.process().build().unwrap();
+    let two = engine.process().build().unwrap();
+    one.get_or_create("alice").await.unwrap();
+    one.get_or_create("bob").await.unwrap();
+    let alice = two.get_or_create("alice").await.unwrap();
+    engine.clock().advance(MINUTE);
+    alice.write_file("a.txt", "x").await.unwrap();
+    write_back().await;
+    let report = one.shutdown(Duration::from_secs(10)).await;
+    assert_eq!(report.ended, 2);
+    assert!(engine.sandbox("bob").is_none());
+    assert_eq!(alice.read_to_string("a.txt").await.unwrap(), "x");
+    assert_eq!(engine.made(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_calls_are_one_write() {
+    let engine = SharedEngine::default();
+    let manager = engine.process().build().unwrap();
+    let alice = manager.get_or_create("alice").await.unwrap();
+    write_back().await;
+    let before = engine.touches();
+    for _ in 0..100 {
+        engine.clock().advance(Duration::from_millis(10));
+        alice.exists("a.txt").await.unwrap();
+    }
+    assert_eq!(engine.touches(), before, "a call writes nothing");
+    write_back().await;
+    assert_eq!(engine.touches(), before + 1);
+    write_back().await;
+    assert_eq!(engine.touches(), before + 1, "nothing was used since");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_use_after_a_long_pause_is_written_before_it_begins() {
+    let engine = SharedEngine::default();
+    let one = engine.process().build().unwrap();
+    let two = engine.process().build().unwrap();
+    let alice = one.get_or_create("alice").await.unwrap();
+    write_back().await;
+    // It is past its idle timeout, and no reaper has looked yet.
+    engine.clock().advance(61 * MINUTE);
+    let command = tokio::spawn(async move { alice.execute(Command::new(HOLD)).await });
+    settle().await;
+    assert_eq!(two.cleanup_idle(None).await.unwrap(), 0);
+    engine.sandbox("alice").unwrap().finish();
+    command.await.unwrap().unwrap();
+}
