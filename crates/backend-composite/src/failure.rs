@@ -1,7 +1,8 @@
 //! Failures of children, and which errors count as such.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
+use backend_core::sync::lock;
 use backend_core::{Error, ErrorKind, VPath};
 
 /// The composite's name in messages.
@@ -48,7 +49,7 @@ pub(crate) struct Failures(Mutex<Vec<RouteFailure>>);
 impl Failures {
     /// Adds a failure of the route with this prefix. Only the first one of each route is kept.
     pub(crate) fn add(&self, route: &VPath, error: Error) {
-        let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failures = lock(&self.0);
         if failures.iter().all(|known| known.route != *route) {
             failures.push(RouteFailure {
                 route: route.clone(),
@@ -59,8 +60,7 @@ impl Failures {
 
     /// Takes the failures, ordered by route.
     pub(crate) fn take(&self) -> Vec<RouteFailure> {
-        let mut failures =
-            std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut failures = std::mem::take(&mut *lock(&self.0));
         failures.sort_by(|one, two| one.route.cmp(&two.route));
         failures
     }

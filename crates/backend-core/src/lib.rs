@@ -13,6 +13,8 @@ mod sandbox;
 pub mod search;
 mod setters;
 pub mod shells;
+#[doc(hidden)]
+pub mod sync;
 pub mod text;
 
 pub use backend::Backend;

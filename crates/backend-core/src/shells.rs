@@ -20,12 +20,13 @@
 //! ```
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::{SHELL_LOG_BYTES, SHELLS};
 use crate::ops::{CommandStatus, ShellId, ShellOutput, ShellState};
 use crate::path::Quoted;
+use crate::sync::lock;
 
 /// Prefix of the ids of shells.
 const PREFIX: &str = "bg_";
@@ -65,17 +66,13 @@ impl<S: Clone> ShellTable<S> {
         Self::default()
     }
 
-    fn lock(&self) -> MutexGuard<'_, TableState<S>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Reserves an entry for a shell that is about to start and returns its number.
     ///
     /// # Errors
     ///
     /// `TooLarge` if the table is full and no shell has ended.
     pub fn reserve(&self, has_ended: impl Fn(&S) -> bool) -> Result<u64> {
-        let mut listed = self.lock();
+        let mut listed = lock(&self.0);
         if listed.shells.len() >= SHELLS {
             let ended = |shell: &Option<S>| shell.as_ref().is_some_and(&has_ended);
             let found = listed.shells.iter().find(|(_, shell)| ended(shell));
@@ -95,7 +92,7 @@ impl<S: Clone> ShellTable<S> {
     /// Fills the reserved entry with a started shell, or releases it for `None`.
     /// Returns `true` if the shell is listed: the entry may be gone by now.
     pub fn fill(&self, number: u64, shell: Option<S>) -> bool {
-        let mut listed = self.lock();
+        let mut listed = lock(&self.0);
         let is_listed = shell.is_some() && listed.shells.contains_key(&number);
         if is_listed {
             listed.shells.insert(number, shell);
@@ -114,7 +111,7 @@ impl<S: Clone> ShellTable<S> {
         let number = id.as_str().strip_prefix(PREFIX);
         let number = number.and_then(|number| number.parse().ok());
         let number = number.filter(|number| shell_id(*number) == *id);
-        let found = number.and_then(|number| self.lock().shells.get(&number).cloned().flatten());
+        let found = number.and_then(|number| lock(&self.0).shells.get(&number).cloned().flatten());
         found.ok_or_else(|| {
             Error::new(
                 ErrorKind::NotFound,
@@ -128,18 +125,18 @@ impl<S: Clone> ShellTable<S> {
 
     /// Returns the started shells, the oldest first.
     pub fn list(&self) -> Vec<S> {
-        self.lock().shells.values().flatten().cloned().collect()
+        lock(&self.0).shells.values().flatten().cloned().collect()
     }
 
     /// Removes the shells for which `keep` returns `false`. Reserved entries stay.
     pub fn retain(&self, keep: impl Fn(&S) -> bool) {
         let keep = |shell: &Option<S>| shell.as_ref().is_none_or(&keep);
-        self.lock().shells.retain(|_, shell| keep(shell));
+        lock(&self.0).shells.retain(|_, shell| keep(shell));
     }
 
     /// Removes all shells, including those that are starting.
     pub fn clear(&self) {
-        self.lock().shells.clear();
+        lock(&self.0).shells.clear();
     }
 }
 
@@ -174,32 +171,28 @@ impl ShellLog {
         Self::default()
     }
 
-    fn kept(&self) -> MutexGuard<'_, LogState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds standard output.
     pub fn push_stdout(&self, piece: &[u8]) {
-        let mut kept = self.kept();
+        let mut kept = lock(&self.0);
         let lost = push(&mut kept.stdout, piece);
         kept.dropped += lost;
     }
 
     /// Adds standard error.
     pub fn push_stderr(&self, piece: &[u8]) {
-        let mut kept = self.kept();
+        let mut kept = lock(&self.0);
         let lost = push(&mut kept.stderr, piece);
         kept.dropped += lost;
     }
 
     /// Records how the shell ended.
     pub fn end(&self, status: CommandStatus) {
-        self.kept().state = ShellState::Ended(status);
+        lock(&self.0).state = ShellState::Ended(status);
     }
 
     /// Returns whether the shell is running or how it ended.
     pub fn state(&self) -> ShellState {
-        self.kept().state
+        lock(&self.0).state
     }
 
     /// Whether the shell is running.
@@ -209,7 +202,7 @@ impl ShellLog {
 
     /// Takes the unread output. Returns `None` if there is none and more may come.
     pub fn take(&self) -> Option<ShellOutput> {
-        let mut kept = self.kept();
+        let mut kept = lock(&self.0);
         let nothing = kept.stdout.is_empty() && kept.stderr.is_empty();
         if nothing && kept.state == ShellState::Running {
             return None;

@@ -3,7 +3,7 @@
 mod builder;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use async_trait::async_trait;
@@ -17,6 +17,7 @@ use backend_core::ops::{
     LsOptions, ReadOptions, RenameOptions, ResolveOptions, Skipped, StatOptions, TextOptions,
     WriteMode, WriteOptions, WriteOutcome,
 };
+use backend_core::sync::lock;
 use backend_core::text::{Progress, TextWindow, WindowScanner};
 use backend_core::{
     Backend, BackendInfo, Capabilities, Edit, Error, Operation, Result, Sandbox, VPath,
@@ -103,7 +104,7 @@ impl StateBackend {
     /// Resets the store to the state of a snapshot and returns the state it
     /// replaces. Operations in progress finish on the state they began with.
     pub fn restore(&self, snapshot: Snapshot) -> Snapshot {
-        let tree = std::mem::replace(&mut *self.lock(), snapshot.tree);
+        let tree = std::mem::replace(&mut *lock(&self.inner.tree), snapshot.tree);
         Snapshot { tree }
     }
 
@@ -119,17 +120,9 @@ impl StateBackend {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Tree> {
-        // The tree is never left half-changed, so a panic in another thread does not affect it.
-        self.inner
-            .tree
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the state that an operation works on.
     fn tree(&self) -> Tree {
-        self.lock().clone()
+        lock(&self.inner.tree).clone()
     }
 
     fn now(&self) -> SystemTime {
@@ -146,7 +139,7 @@ impl StateBackend {
     /// Applies `change` to the tree. Nothing changes if it fails or if the result
     /// would exceed the size limit of the store.
     fn change<T>(&self, change: impl FnOnce(&mut Tree) -> Result<T>) -> Result<T> {
-        let mut current = self.lock();
+        let mut current = lock(&self.inner.tree);
         let mut tree = current.clone();
         let changed = change(&mut tree)?;
         let limit = self.inner.max_total_bytes;

@@ -1,8 +1,9 @@
 //! Copies one file, a piece at a time.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use backend_core::ops::{Content, FileBytes, Links, ReadOptions, WriteMode, WriteOptions};
+use backend_core::sync::lock;
 use backend_core::{Error, Operation, Result, VPath};
 use bytes::Bytes;
 use futures_util::stream::{self, BoxStream, StreamExt as _};
@@ -56,11 +57,7 @@ impl Reader {
                 Ok(piece) => Some((Ok(piece?), Some(reader))),
                 Err(error) => {
                     let told = Error::new(error.kind(), "the source cannot be read");
-                    let mut failure = reader
-                        .failure
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner);
-                    *failure = Some(error);
+                    *lock(&reader.failure) = Some(error);
                     Some((Err(told), None))
                 }
             }
@@ -106,10 +103,7 @@ impl Composite {
             .mode(mode)
             .durable(transfer.durable);
         let written = self.write_in(table, to, content, write).await;
-        let unread = failure
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let unread = lock(&failure).take();
         match (written, unread) {
             (_, Some(error)) => Err(error),
             (written, None) => Ok(written?.created),

@@ -9,9 +9,10 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
+use backend_core::sync::lock;
 use backend_core::{Error, Result};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
@@ -86,18 +87,14 @@ impl std::fmt::Debug for State {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The main loop of a thread: runs jobs until there have been none for a while.
     fn work(&self) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         loop {
             if let Some(job) = state.jobs.pop_front() {
                 drop(state);
                 job();
-                state = self.lock();
+                state = lock(&self.state);
                 continue;
             }
             if state.is_closed {
@@ -132,7 +129,7 @@ impl Pool {
     /// Runs `job`, which must not panic, on a thread. The thread counts as busy for as
     /// long as the job keeps its permit.
     pub(super) fn submit(&self, job: impl FnOnce() + Send + 'static) -> Result<()> {
-        let mut state = self.shared.lock();
+        let mut state = lock(&self.shared.state);
         if state.idle > state.jobs.len() {
             state.jobs.push_back(Box::new(job));
             self.shared.changed.notify_one();
@@ -177,7 +174,7 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        self.shared.lock().is_closed = true;
+        lock(&self.shared.state).is_closed = true;
         self.shared.changed.notify_all();
     }
 }
@@ -228,13 +225,9 @@ impl Task {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Progress> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Marks the task as running, unless its call was dropped.
     fn begin(&self) -> bool {
-        let mut progress = self.lock();
+        let mut progress = lock(&self.progress);
         let is_wanted = *progress == Progress::Waiting;
         if is_wanted {
             *progress = Progress::Running;
@@ -243,7 +236,7 @@ impl Task {
     }
 
     fn end(&self) {
-        let mut progress = self.lock();
+        let mut progress = lock(&self.progress);
         if let (Progress::Abandoned, Some(fence)) = (&*progress, &self.fence) {
             fence.0.send_modify(|abandoned| *abandoned -= 1);
         }
@@ -256,7 +249,7 @@ struct Waiter(Arc<Task>);
 
 impl Drop for Waiter {
     fn drop(&mut self) {
-        let mut progress = self.0.lock();
+        let mut progress = lock(&self.0.progress);
         *progress = match *progress {
             Progress::Running => {
                 if let Some(fence) = &self.0.fence {

@@ -1,7 +1,9 @@
 //! A clock that stands still.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
+
+use backend_core::sync::lock;
 
 /// A clock that shows the same time until it is changed. Clones share the time.
 ///
@@ -26,7 +28,7 @@ impl PausedClock {
 
     /// Returns the time it shows.
     pub fn now(&self) -> SystemTime {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.0)
     }
 
     /// Moves it forward.
@@ -36,7 +38,7 @@ impl PausedClock {
 
     /// Sets the time it shows.
     pub fn set(&self, time: SystemTime) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = time;
+        *lock(&self.0) = time;
     }
 }
 

@@ -1,8 +1,9 @@
 //! A wrapper that passes every call to a closure first.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use backend_core::sync::lock;
 use backend_core::{Backend, Error, Operation, Result, VPath};
 
 /// A call that is about to be made.
@@ -48,12 +49,11 @@ pub struct Calls(Arc<Mutex<Vec<Call>>>);
 impl Calls {
     /// Takes the calls recorded so far.
     pub fn taken(&self) -> Vec<Call> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *lock(&self.0))
     }
 
     fn push(&self, call: &Call) {
-        let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        calls.push(call.clone());
+        lock(&self.0).push(call.clone());
     }
 }
 
@@ -85,7 +85,7 @@ impl<B: Backend> Intercepted<B> {
     ) -> Self {
         let left = Mutex::new(Some(calls));
         Self::new(inner, move |_| {
-            let mut left = left.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut left = lock(&left);
             let now = *left == Some(0);
             *left = left.and_then(|left| left.checked_sub(1));
             if now { Err(error()) } else { Ok(()) }

@@ -1,13 +1,14 @@
 //! A sandbox without a machine.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use backend_core::ops::{
     Command, CommandStatus, ExecuteOutcome, ShellId, ShellInfo, ShellOutput, ShellState, StopMode,
 };
+use backend_core::sync::lock;
 use backend_core::{
     Backend, CommandPaths, Error, ErrorKind, EventStream, Result, Sandbox, TracedPath, VPath,
 };
@@ -75,10 +76,6 @@ impl Drop for Running<'_> {
         used.running -= 1;
         used.last = self.1.now();
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<B> FakeSandbox<B> {

@@ -1,9 +1,10 @@
 //! A minimal blocking implementation: files in a map.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use backend_core::ops::*;
+use backend_core::sync::lock;
 use backend_core::{BackendInfo, Capabilities, Error, Operation, Result, VPath, derived};
 use backend_sync::{BlockingBackend, BlockingContent};
 use bytes::Bytes;
@@ -22,8 +23,7 @@ impl Flat {
         at: &VPath,
         work: impl FnOnce(&mut Nodes) -> Result<T>,
     ) -> Result<T> {
-        let mut nodes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        work(&mut nodes).map_err(Error::context("flat", operation, at))
+        work(&mut lock(&self.0)).map_err(Error::context("flat", operation, at))
     }
 }
 
