@@ -4,6 +4,7 @@
 //! not stop the next one, and skipped stages are in the table with the reason.
 
 mod agent;
+mod beside;
 mod cargo;
 mod clients;
 mod consumers;
@@ -27,6 +28,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 
+use crate::test_all::beside::Beside;
 pub(crate) use crate::test_all::dist::try_archive;
 use crate::test_all::plan::Plan;
 use crate::test_all::report::{Entry, Report};
@@ -53,7 +55,7 @@ const STAGES: &[Stage] = &[
         Tier::Quick,
         cargo::doctest,
     ),
-    stage("doc", "rustdoc without warnings", Tier::Default, cargo::doc),
+    stage("doc", "rustdoc without warnings", Tier::Full, cargo::doc),
     stage(
         "api",
         "what libraries offer is what docs/api says",
@@ -65,12 +67,6 @@ const STAGES: &[Stage] = &[
         "every example runs",
         Tier::Default,
         examples::run,
-    ),
-    stage(
-        "consumers",
-        "published crates alone, and the code in Markdown as pasted",
-        Tier::Default,
-        consumers::run,
     ),
     stage(
         "package",
@@ -144,21 +140,31 @@ const STAGES: &[Stage] = &[
         )
     },
     Stage {
+        beside: Some("docker"),
+        ..stage(
+            "consumers",
+            "published crates alone, and the code in Markdown as pasted",
+            Tier::Default,
+            consumers::run,
+        )
+    },
+    Stage {
+        extras: platforms::TARGETS,
+        beside: Some("docker"),
+        ..stage(
+            "platforms",
+            "macOS, Windows and ARM are compiled",
+            Tier::Full,
+            platforms::run,
+        )
+    },
+    Stage {
         extras: &["llvm-cov"],
         ..stage(
             "coverage",
             "line coverage of each crate",
             Tier::Full,
             coverage::run,
-        )
-    },
-    Stage {
-        extras: platforms::TARGETS,
-        ..stage(
-            "platforms",
-            "macOS, Windows and ARM are compiled",
-            Tier::Full,
-            platforms::run,
         )
     },
     Stage {
@@ -190,6 +196,7 @@ pub(crate) fn run(flags: &flags::TestAll) -> Result<bool> {
         is_random: flags.random,
         is_provisioning: flags.provision,
     };
+    let start = Instant::now();
     let mut report = Report::default();
     if flags.provision {
         report.push(timed(
@@ -198,10 +205,18 @@ pub(crate) fn run(flags: &flags::TestAll) -> Result<bool> {
             || provision::run(&ctx.workspace, &plan.tools()).map(Outcome::Passed),
         ));
     }
+    let mut beside = Beside::default();
     for stage in plan.stages() {
-        let entry = timed(stage.name, stage.what, || run_stage(stage, &ctx));
+        let entry = match beside.take(stage) {
+            Some(entry) => entry?,
+            None => timed(stage.name, stage.what, || {
+                beside.start(&ctx, plan.stages(), stage)?;
+                run_stage(stage, &ctx)
+            }),
+        };
         report.push(plan.enforce(entry));
     }
+    report.wall = start.elapsed();
     println!("\n{report}");
     Ok(report.is_success())
 }

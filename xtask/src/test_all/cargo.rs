@@ -10,6 +10,7 @@ use anyhow::Result;
 use serde::Deserialize;
 
 use crate::api::{self, Compared};
+use crate::metadata::Package;
 use crate::process;
 use crate::test_all::floors;
 use crate::test_all::stage::{Ctx, Outcome};
@@ -67,20 +68,23 @@ pub(super) fn deny(ctx: &Ctx) -> Result<Outcome> {
     ))
 }
 
-/// Runs all tests except doc tests, and except those that stage `coverage` runs.
+/// Runs all tests except doc tests, and except those that stage `coverage` runs. All of
+/// them are built, because stages that follow run a few of each.
 pub(super) fn test(ctx: &Ctx) -> Result<Outcome> {
-    let args = ["--no-fail-fast", "--lib", "--bins", "--tests"];
-    let mut command = cargo(ctx, "test", &args)?;
     let mut others = Vec::new();
     if ctx.is_full && ctx.workspace.llvm_tools()?.is_some() {
         others = floors::packages(ctx)?;
     }
-    for package in &others {
-        command.args(["--exclude", &package.name]);
+    let programs = TestProgram::build(cargo(ctx, "test", &["--lib", "--bins", "--tests"])?)?;
+    let mut run = TestRun::default();
+    for program in programs {
+        if !others.iter().any(|package| program.is_of(package)) {
+            let mut command = program.command(ctx)?;
+            steady(ctx, &mut command);
+            run = run.and(run_tests(&mut command)?);
+        }
     }
-    steady(ctx, &mut command);
-    let outcome = run_tests(&mut command)?.outcome();
-    Ok(match outcome {
+    Ok(match run.outcome() {
         Outcome::Passed(note) if !others.is_empty() => Outcome::Passed(format!(
             "{note}; those of {} crates are in coverage",
             others.len()
@@ -141,12 +145,22 @@ struct Profile {
 }
 
 impl TestProgram {
-    /// Parses the output of `cargo test --no-run --message-format json`.
-    pub(super) fn all(messages: &str) -> Vec<Self> {
+    /// Builds the test programs that a `cargo test` command would run.
+    pub(super) fn build(mut command: Command) -> Result<Vec<Self>> {
+        command.args(["--no-run", "--message-format", "json-render-diagnostics"]);
+        process::output(&mut command).map(|messages| Self::all(&messages))
+    }
+
+    /// Parses the messages of cargo.
+    fn all(messages: &str) -> Vec<Self> {
         let read = |line| serde_json::from_str::<Self>(line).ok();
         let programs = messages.lines().filter_map(read);
         // Programs that tests start are built as well.
         programs.filter(|program| program.profile.test).collect()
+    }
+
+    fn is_of(&self, package: &Package) -> bool {
+        self.manifest_path == package.manifest_path
     }
 
     /// Creates a command that starts the program in the same directory as cargo would.

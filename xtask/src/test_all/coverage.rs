@@ -36,9 +36,9 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     let packages = floors::packages(ctx)?;
     let profiles = Profiles::prepare(ctx, &packages)?;
     let cargo = |args: &[&str]| cargo(ctx, &packages, &profiles.directory, args);
-    let built = process::output(&mut cargo(&["--no-run", "--message-format", "json"])?)?;
+    let programs = TestProgram::build(cargo(&[])?)?;
     let run = run_tests(&mut cargo(&["--no-fail-fast"])?)?;
-    let counts = export(ctx, &tools, &profiles, &TestProgram::all(&built))?;
+    let counts = export(ctx, &tools, &profiles, &programs)?;
     profiles.remove()?;
     let crates = by_crate(&counts, ctx.workspace.root())?;
     let rows: Vec<_> = FLOORS.iter().map(|floor| row(&crates, *floor)).collect();

@@ -125,10 +125,9 @@ impl<'c> Docker<'c> {
     /// Runs the tests, one module `docker_*` after the other, because some inspect
     /// every container of the daemon.
     fn tests(&self, ctx: &Ctx, agent: &Path) -> Result<TestRun> {
-        let args = ["--test", "it", "--no-run", "--message-format", "json"];
-        let built = process::output(&mut cargo(ctx, "test", &args)?)?;
+        let programs = TestProgram::build(cargo(ctx, "test", &["--test", "it"])?)?;
         let mut run = TestRun::default();
-        for program in TestProgram::all(&built) {
+        for program in programs {
             let mut list = program.command(ctx)?;
             list.args(["--list", "--ignored", "--format", "terse"]);
             for module in modules(&process::output(&mut list)?) {

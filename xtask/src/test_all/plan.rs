@@ -74,8 +74,6 @@ impl Plan {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     const fn stage(name: &'static str, tier: Tier, tools: &'static [&'static str]) -> Stage {
@@ -85,6 +83,7 @@ mod tests {
             tier,
             tools,
             extras: &[],
+            beside: None,
             run: |_| Ok(Outcome::Passed(String::new())),
         }
     }
@@ -154,10 +153,8 @@ mod tests {
         let skipped = Outcome::Skipped("no tool".to_owned());
         let enforce = |name| {
             let entry = Entry {
-                name,
                 outcome: skipped.clone(),
-                wall: Duration::ZERO,
-                cpu: Duration::ZERO,
+                ..Entry::new(name)
             };
             plan.enforce(entry).outcome
         };

@@ -18,6 +18,44 @@ pub(super) struct Entry {
 }
 
 impl Entry {
+    /// Returns an entry for a stage that has done nothing yet.
+    pub(super) fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            outcome: Outcome::Passed(String::new()),
+            wall: Duration::ZERO,
+            cpu: Duration::ZERO,
+        }
+    }
+
+    /// Parses the row of a stage in the table that another process printed.
+    pub(super) fn parse(name: &'static str, row: &str) -> Option<Self> {
+        let cells = row.strip_prefix("| ")?.strip_suffix(" |")?;
+        let mut cells = cells.splitn(5, " | ").map(str::trim);
+        let mut next = || cells.next();
+        if next()? != name {
+            return None;
+        }
+        let result = next()?;
+        let mut time = || {
+            let seconds = next()?.strip_suffix(" s")?.parse().ok()?;
+            Some(Duration::from_secs_f64(seconds))
+        };
+        let (wall, cpu) = (time()?, time()?);
+        let note = next()?.to_owned();
+        let outcome = match result {
+            "ok" => Outcome::Passed(note),
+            "skipped" => Outcome::Skipped(note),
+            _ => Outcome::Failed(note),
+        };
+        Some(Self {
+            name,
+            outcome,
+            wall,
+            cpu,
+        })
+    }
+
     fn row(&self) -> [String; 5] {
         let (result, note) = match &self.outcome {
             Outcome::Passed(note) => ("ok", note),
@@ -46,6 +84,8 @@ fn minutes(time: Duration) -> String {
 #[derive(Debug, Default)]
 pub(super) struct Report {
     entries: Vec<Entry>,
+    /// The time from the start to the end: less than the sum where stages overlap.
+    pub(super) wall: Duration,
 }
 
 impl Report {
@@ -73,9 +113,9 @@ impl fmt::Display for Report {
             "{}",
             table::render(["stage", "result", "wall", "cpu", "note"], &rows)
         )?;
-        let wall = self.entries.iter().map(|entry| entry.wall).sum();
         let cpu = self.entries.iter().map(|entry| entry.cpu).sum();
-        writeln!(f, "time: {} wall, {} cpu", minutes(wall), minutes(cpu))?;
+        let wall = minutes(self.wall);
+        writeln!(f, "time: {wall} wall, {} cpu", minutes(cpu))?;
         let passed = self.count(|outcome| matches!(outcome, Outcome::Passed(_)));
         let failed = self.count(|outcome| matches!(outcome, Outcome::Failed(_)));
         let skipped = self.count(|outcome| matches!(outcome, Outcome::Skipped(_)));
@@ -95,11 +135,12 @@ mod tests {
         for outcome in outcomes {
             let wall = Duration::from_millis(1250);
             report.push(Entry {
-                name: "test",
                 outcome: outcome.clone(),
                 wall,
                 cpu: 2 * wall,
+                ..Entry::new("test")
             });
+            report.wall += wall;
         }
         report
     }
@@ -119,6 +160,20 @@ mod tests {
 time: 0.1 min wall, 0.1 min cpu
 stages: 1 passed, 1 failed, 1 skipped";
         assert_eq!(report(&[passed, failed, skipped]).to_string(), expected);
+    }
+
+    #[test]
+    fn a_printed_row_is_parsed() {
+        let failed = Outcome::Failed("a | b".to_owned());
+        let skipped = Outcome::Skipped(String::new());
+        for outcome in [Outcome::Passed("3 run".to_owned()), failed, skipped] {
+            let table = report(std::slice::from_ref(&outcome)).to_string();
+            let find = |name| table.lines().find_map(|row| Entry::parse(name, row));
+            let entry = find("test").unwrap();
+            assert_eq!(entry.outcome, outcome);
+            assert_eq!(entry.cpu, Duration::from_millis(2500));
+            assert!(find("tes").is_none());
+        }
     }
 
     #[test]

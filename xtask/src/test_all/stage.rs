@@ -29,6 +29,8 @@ pub(super) struct Stage {
     pub(super) tools: &'static [&'static str],
     /// Optional programs that `provision` installs for it.
     pub(super) extras: &'static [&'static str],
+    /// The stage that it runs beside. Without that one it runs in its place.
+    pub(super) beside: Option<&'static str>,
     pub(super) run: fn(&Ctx) -> Result<Outcome>,
 }
 
@@ -45,6 +47,7 @@ pub(super) const fn stage(
         tier,
         tools: &[],
         extras: &[],
+        beside: None,
         run,
     }
 }
