@@ -52,32 +52,31 @@ impl From<backend_core::PathError> for Failure {
     }
 }
 
-/// Fails the case unless the condition holds.
+/// A [`CaseResult`]: a failure unless the condition holds.
 #[macro_export]
 macro_rules! check {
     ($condition:expr $(,)?) => {
         $crate::check!($condition, "{}", stringify!($condition))
     };
     ($condition:expr, $($message:tt)+) => {
-        if !$condition {
-            return Err($crate::Failure::new(format!($($message)+)));
+        if $condition {
+            Ok(())
+        } else {
+            Err($crate::Failure::new(format!($($message)+)))
         }
     };
 }
 
-/// Fails the case unless both sides are equal.
+/// A [`CaseResult`]: a failure unless both sides are equal.
 #[macro_export]
 macro_rules! check_eq {
     ($left:expr, $right:expr $(,)?) => {
         match (&$left, &$right) {
-            (left, right) => {
-                if !(*left == *right) {
-                    return Err($crate::Failure::new(format!(
-                        "{} is {left:?}, expected {right:?}",
-                        stringify!($left)
-                    )));
-                }
-            }
+            (left, right) => $crate::check!(
+                *left == *right,
+                "{} is {left:?}, expected {right:?}",
+                stringify!($left)
+            ),
         }
     };
 }

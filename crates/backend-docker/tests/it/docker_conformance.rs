@@ -40,8 +40,7 @@ impl ContainerFixture {
         check!(
             outcome.status.success(),
             "the fixture failed: {line}: {stderr}"
-        );
-        Ok(())
+        )
     }
 }
 

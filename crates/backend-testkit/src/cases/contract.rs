@@ -15,21 +15,19 @@ fn told<T>(t: &Env, result: Result<T, Error>, operation: Operation, path: &str) 
     let Err(error) = result else {
         return Err(Failure::new(format!("{operation:?} succeeded")));
     };
-    check_eq!(error.operation(), Some(operation));
-    check_eq!(error.path(), Some(&t.path(path)?));
+    check_eq!(error.operation(), Some(operation))?;
+    check_eq!(error.path(), Some(&t.path(path)?))?;
     let name = t.backend().info().name;
-    check_eq!(error.backend(), Some(name.as_ref()));
-    check!(!error.message().is_empty());
-    Ok(())
+    check_eq!(error.backend(), Some(name.as_ref()))?;
+    check!(!error.message().is_empty())
 }
 
 /// The working directory exists and can be listed.
 pub async fn working_directory_is_there(t: &Env) -> CaseResult {
     let path = t.backend().working_dir();
     let entry = t.backend().stat(&path, StatOptions::default()).await?;
-    check!(entry.is_dir());
-    check_eq!(t.names(".").await?, Vec::<String>::new());
-    Ok(())
+    check!(entry.is_dir())?;
+    check_eq!(t.names(".").await?, Vec::<String>::new())
 }
 
 /// An error says which operation failed, where, and on which backend.
@@ -76,8 +74,7 @@ pub async fn beneath_a_file_is_one_kind(t: &Env) -> CaseResult {
 pub async fn handles_share_one_place(t: &Env) -> CaseResult {
     let other = Arc::clone(t.backend());
     other.write_file("file", "x").await?;
-    check_eq!(t.get("file").await?, b"x");
-    Ok(())
+    check_eq!(t.get("file").await?, b"x")
 }
 
 /// Many concurrent calls all get their own results.
@@ -91,10 +88,9 @@ pub async fn many_calls_at_once(t: &Env) -> CaseResult {
     }
     let reads = names.iter().map(|name| t.get(name));
     for (name, read) in names.iter().zip(join_all(reads).await) {
-        check_eq!(read?, name.as_bytes());
+        check_eq!(read?, name.as_bytes())?;
     }
-    check_eq!(t.names("many").await?.len(), 200);
-    Ok(())
+    check_eq!(t.names("many").await?.len(), 200)
 }
 
 /// A call that is dropped after its first step harms nothing.
@@ -110,35 +106,32 @@ pub async fn dropped_calls_harm_nothing(t: &Env) -> CaseResult {
     }
     let content = t.get("file").await?;
     let whole = content == b"new\n" || (content.starts_with(b"old") && content.ends_with(b"\n"));
-    check!(whole, "{:?}", String::from_utf8_lossy(&content));
+    check!(whole, "{:?}", String::from_utf8_lossy(&content))?;
     t.put("file", "done").await?;
-    check_eq!(t.get("file").await?, b"done");
-    check_eq!(t.names(".").await?, ["file"]);
-    Ok(())
+    check_eq!(t.get("file").await?, b"done")?;
+    check_eq!(t.names(".").await?, ["file"])
 }
 
 /// Every operation sees a written file.
 pub async fn every_view_agrees(t: &Env) -> CaseResult {
     t.put("a/b.txt", "needle\n").await?;
     let backend = t.backend();
-    check_eq!(backend.exists("a/b.txt").await?, true);
-    check_eq!(t.names("a").await?, ["b.txt"]);
-    check_eq!(t.glob("b.txt").await?, ["a/b.txt"]);
-    check_eq!(t.grep("needle").await?, ["a/b.txt:1:needle"]);
+    check_eq!(backend.exists("a/b.txt").await?, true)?;
+    check_eq!(t.names("a").await?, ["b.txt"])?;
+    check_eq!(t.glob("b.txt").await?, ["a/b.txt"])?;
+    check_eq!(t.grep("needle").await?, ["a/b.txt:1:needle"])?;
     backend.delete_file("a/b.txt").await?;
-    check_eq!(backend.exists("a/b.txt").await?, false);
-    check!(t.names("a").await?.is_empty());
-    check!(t.glob("b.txt").await?.is_empty());
-    check!(t.grep("needle").await?.is_empty());
-    Ok(())
+    check_eq!(backend.exists("a/b.txt").await?, false)?;
+    check!(t.names("a").await?.is_empty())?;
+    check!(t.glob("b.txt").await?.is_empty())?;
+    check!(t.grep("needle").await?.is_empty())
 }
 
 /// The backend is a sandbox exactly if its capabilities include commands.
 pub async fn sandbox_is_there_if_promised(t: &Env) -> CaseResult {
     let info = t.backend().info();
     let promised = info.capabilities.commands;
-    check_eq!(t.backend().as_sandbox().is_some(), promised);
+    check_eq!(t.backend().as_sandbox().is_some(), promised)?;
     let contained = info.containment != Containment::NoCommands;
-    check_eq!(contained, promised);
-    Ok(())
+    check_eq!(contained, promised)
 }

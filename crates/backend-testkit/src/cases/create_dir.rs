@@ -19,10 +19,9 @@ pub(crate) async fn create_dir(t: &Env, path: &str) -> Result<()> {
 /// Missing parents are created too.
 pub async fn creates_parents(t: &Env) -> CaseResult {
     create_dir(t, "a/b/c").await?;
-    check_eq!(t.names("").await?, ["a/"]);
-    check_eq!(t.names("a").await?, ["b/"]);
-    check_eq!(t.names("a/b").await?, ["c/"]);
-    Ok(())
+    check_eq!(t.names("").await?, ["a/"])?;
+    check_eq!(t.names("a").await?, ["b/"])?;
+    check_eq!(t.names("a/b").await?, ["c/"])
 }
 
 /// Creating an existing directory succeeds and keeps its contents.
@@ -31,16 +30,14 @@ pub async fn exists_already_is_fine(t: &Env) -> CaseResult {
     for path in ["directory", "."] {
         create_dir(t, path).await?;
     }
-    check_eq!(t.get("directory/file").await?, b"kept");
-    Ok(())
+    check_eq!(t.get("directory/file").await?, b"kept")
 }
 
 /// A file is not replaced by a directory.
 pub async fn over_a_file(t: &Env) -> CaseResult {
     t.put("file", "kept").await?;
     t.fails(ErrorKind::AlreadyExists, create_dir(t, "file").await)?;
-    check_eq!(t.get("file").await?, b"kept");
-    Ok(())
+    check_eq!(t.get("file").await?, b"kept")
 }
 
 /// Nothing is created below a file, and the file is unchanged.
@@ -49,19 +46,17 @@ pub async fn beneath_a_file(t: &Env) -> CaseResult {
     for path in ["file/beneath", "file/far/beneath"] {
         t.fails(ErrorKind::NotADirectory, create_dir(t, path).await)?;
     }
-    check_eq!(t.get("file").await?, b"kept");
-    check_eq!(t.names("").await?, ["file"]);
-    Ok(())
+    check_eq!(t.get("file").await?, b"kept")?;
+    check_eq!(t.names("").await?, ["file"])
 }
 
 /// An empty directory exists like any other.
 pub async fn empty_directory_is_listed(t: &Env) -> CaseResult {
     create_dir(t, "empty").await?;
     let entry = t.backend().metadata("empty").await?;
-    check!(entry.is_dir(), "{entry:?}");
-    check!(t.names("empty").await?.is_empty(), "it is not empty");
-    check_eq!(t.names("").await?, ["empty/"]);
-    Ok(())
+    check!(entry.is_dir(), "{entry:?}")?;
+    check!(t.names("empty").await?.is_empty(), "it is not empty")?;
+    check_eq!(t.names("").await?, ["empty/"])
 }
 
 /// A directory remains when its last entry is removed.
@@ -69,19 +64,17 @@ pub async fn stays_when_its_last_entry_goes(t: &Env) -> CaseResult {
     create_dir(t, "directory").await?;
     t.put("directory/file", "x").await?;
     t.backend().delete_file("directory/file").await?;
-    check_eq!(t.names("").await?, ["directory/"]);
-    Ok(())
+    check_eq!(t.names("").await?, ["directory/"])
 }
 
 /// Directories that a write created remain when the file is deleted.
 pub async fn written_parents_stay(t: &Env) -> CaseResult {
     t.put("a/b/deleted", "x").await?;
     t.backend().delete_file("a/b/deleted").await?;
-    check_eq!(t.names("a").await?, ["b/"]);
+    check_eq!(t.names("a").await?, ["b/"])?;
     t.put("c/d/moved", "x").await?;
     t.backend().move_to("c/d/moved", "moved").await?;
-    check_eq!(t.names("c").await?, ["d/"]);
-    Ok(())
+    check_eq!(t.names("c").await?, ["d/"])
 }
 
 /// Concurrent calls that create the same directory all succeed.
@@ -92,6 +85,5 @@ pub async fn race_is_fine(t: &Env) -> CaseResult {
         async move { backend.create_dir(&path, CreateDirOptions::default()).await }
     }));
     results.await?.into_iter().collect::<Result<()>>()?;
-    check_eq!(t.names("a/b").await?, ["c/"]);
-    Ok(())
+    check_eq!(t.names("a/b").await?, ["c/"])
 }

@@ -20,8 +20,7 @@ pub async fn file_goes(t: &Env) -> CaseResult {
     delete(t, "one", false).await?;
     delete(t, "two", true).await?;
     t.fails(ErrorKind::NotFound, t.backend().metadata("one").await)?;
-    check_eq!(t.names("").await?, ["kept"]);
-    Ok(())
+    check_eq!(t.names("").await?, ["kept"])
 }
 
 /// Deleting a missing entry, or deleting one twice, fails.
@@ -44,9 +43,8 @@ pub async fn directory_needs_recursive(t: &Env) -> CaseResult {
     for path in ["empty", "full"] {
         t.fails(ErrorKind::IsADirectory, delete(t, path, false).await)?;
     }
-    check_eq!(t.names("").await?, ["empty/", "full/"]);
-    check_eq!(t.get("full/file").await?, b"kept");
-    Ok(())
+    check_eq!(t.names("").await?, ["empty/", "full/"])?;
+    check_eq!(t.get("full/file").await?, b"kept")
 }
 
 /// A directory is deleted with its contents, including hidden entries and empty
@@ -59,7 +57,7 @@ pub async fn recursive_takes_everything(t: &Env) -> CaseResult {
     t.put("kept", "x").await?;
     delete(t, "tree", true).await?;
     delete(t, "nothing", true).await?;
-    check_eq!(t.names("").await?, ["kept"]);
+    check_eq!(t.names("").await?, ["kept"])?;
     t.fails(ErrorKind::NotFound, t.backend().metadata("tree/e").await)
 }
 
@@ -74,8 +72,7 @@ pub async fn working_directory_is_refused(t: &Env) -> CaseResult {
             t.fails(ErrorKind::InvalidInput, deleted)?;
         }
     }
-    check_eq!(t.get("directory/file").await?, b"kept");
-    Ok(())
+    check_eq!(t.get("directory/file").await?, b"kept")
 }
 
 /// A path below a file cannot be deleted.
@@ -85,8 +82,7 @@ pub async fn beneath_a_file(t: &Env) -> CaseResult {
         let deleted = delete(t, "file/beneath", recursive).await;
         t.fails(ErrorKind::NotADirectory, deleted)?;
     }
-    check_eq!(t.get("file").await?, b"kept");
-    Ok(())
+    check_eq!(t.get("file").await?, b"kept")
 }
 
 /// Siblings whose names only begin with the same text stay.
@@ -94,10 +90,9 @@ pub async fn siblings_with_the_same_beginning_stay(t: &Env) -> CaseResult {
     t.put_all(&["foo/file", "foo-bar/file", "foobar/file", "foo.txt"])
         .await?;
     delete(t, "foo", true).await?;
-    check_eq!(t.names("").await?, ["foo-bar/", "foobar/", "foo.txt"]);
-    check_eq!(t.names("foobar").await?, ["file"]);
-    check_eq!(t.names("foo-bar").await?, ["file"]);
-    Ok(())
+    check_eq!(t.names("").await?, ["foo-bar/", "foobar/", "foo.txt"])?;
+    check_eq!(t.names("foobar").await?, ["file"])?;
+    check_eq!(t.names("foo-bar").await?, ["file"])
 }
 
 /// A deleted path can be reused for another kind of entry.
@@ -105,10 +100,9 @@ pub async fn deleted_path_can_be_written_again(t: &Env) -> CaseResult {
     t.put("path/beneath", "old").await?;
     delete(t, "path", true).await?;
     t.put("path", "a file now").await?;
-    check_eq!(t.get("path").await?, b"a file now");
+    check_eq!(t.get("path").await?, b"a file now")?;
     delete(t, "path", false).await?;
     t.put("path/other", "beneath again").await?;
-    check_eq!(t.names("path").await?, ["other"]);
-    check!(!t.backend().exists("path/beneath").await?);
-    Ok(())
+    check_eq!(t.names("path").await?, ["other"])?;
+    check!(!t.backend().exists("path/beneath").await?)
 }

@@ -29,25 +29,23 @@ pub async fn commands_see_files(t: &Env) -> CaseResult {
     t.put("directory/file name", "written by the backend")
         .await?;
     let outcome = t.run("cat 'directory/file name'").await?;
-    check_eq!(outcome.status, CommandStatus::Exited(0));
-    check_eq!(outcome.stdout.text(), "written by the backend");
+    check_eq!(outcome.status, CommandStatus::Exited(0))?;
+    check_eq!(outcome.stdout.text(), "written by the backend")?;
     t.backend().delete_file("directory/file name").await?;
     let outcome = t.run("test -e 'directory/file name'").await?;
-    check_eq!(outcome.status, CommandStatus::Exited(1));
-    Ok(())
+    check_eq!(outcome.status, CommandStatus::Exited(1))
 }
 
 /// Every file operation immediately sees files written by a command.
 pub async fn files_see_commands(t: &Env) -> CaseResult {
     t.run("mkdir -p a/b && printf 'needle\\n' > a/b/file")
         .await?;
-    check_eq!(t.get("a/b/file").await?, b"needle\n");
-    check_eq!(t.names("a").await?, ["b/"]);
-    check_eq!(t.glob("file").await?, ["a/b/file"]);
-    check_eq!(t.grep("needle").await?, ["a/b/file:1:needle"]);
+    check_eq!(t.get("a/b/file").await?, b"needle\n")?;
+    check_eq!(t.names("a").await?, ["b/"])?;
+    check_eq!(t.glob("file").await?, ["a/b/file"])?;
+    check_eq!(t.grep("needle").await?, ["a/b/file:1:needle"])?;
     t.run("rm -r a").await?;
-    check!(t.names("").await?.is_empty());
-    Ok(())
+    check!(t.names("").await?.is_empty())
 }
 
 /// A link that a command creates does not lead file operations outside.
@@ -55,7 +53,7 @@ pub async fn link_by_a_command_is_no_way_out(t: &Env) -> CaseResult {
     let outside = t.fixture().make_outside().await?;
     let made = Command::new("ln -s \"$OUT\" out && ln -s \"$OUT/secret\" file").env("OUT", outside);
     let outcome = t.sandbox()?.execute(made).await?;
-    check_eq!(outcome.status, CommandStatus::Exited(0));
+    check_eq!(outcome.status, CommandStatus::Exited(0))?;
     for path in ["out/secret", "file"] {
         let read = t.backend().read_bytes(path).await;
         t.fails(ErrorKind::PermissionDenied, read)?;
@@ -69,8 +67,8 @@ pub async fn link_by_a_command_is_no_way_out(t: &Env) -> CaseResult {
 pub async fn exit_code_is_a_result(t: &Env) -> CaseResult {
     for code in [0, 1, 2, 42, 126, 255] {
         let outcome = t.run(&format!("exit {code}")).await?;
-        check_eq!(outcome.status, CommandStatus::Exited(code));
-        check_eq!(outcome.status.success(), code == 0);
+        check_eq!(outcome.status, CommandStatus::Exited(code))?;
+        check_eq!(outcome.status.success(), code == 0)?;
     }
     Ok(())
 }
@@ -78,20 +76,19 @@ pub async fn exit_code_is_a_result(t: &Env) -> CaseResult {
 /// A missing program is exit code 127, and a file that cannot be run is 126.
 pub async fn missing_program_is_127(t: &Env) -> CaseResult {
     let outcome = t.run("no-such-program-anywhere --flag").await?;
-    check_eq!(outcome.status, CommandStatus::Exited(127));
-    check!(!outcome.stderr.head.is_empty());
+    check_eq!(outcome.status, CommandStatus::Exited(127))?;
+    check!(!outcome.stderr.head.is_empty())?;
     t.put("file", "no program").await?;
     let outcome = t.run("./file").await?;
-    check_eq!(outcome.status, CommandStatus::Exited(126));
-    Ok(())
+    check_eq!(outcome.status, CommandStatus::Exited(126))
 }
 
 /// Death by a signal is an outcome.
 pub async fn signal_is_a_result(t: &Env) -> CaseResult {
     for (name, number) in [("KILL", 9), ("TERM", 15), ("USR1", 10)] {
         let outcome = t.run(&format!("echo before; kill -{name} $$")).await?;
-        check_eq!(outcome.status, CommandStatus::Signalled(number));
-        check_eq!(outcome.stdout.text(), "before\n");
+        check_eq!(outcome.status, CommandStatus::Signalled(number))?;
+        check_eq!(outcome.stdout.text(), "before\n")?;
     }
     Ok(())
 }
@@ -99,26 +96,24 @@ pub async fn signal_is_a_result(t: &Env) -> CaseResult {
 /// Standard input is at its end, so a program that reads it does not wait.
 pub async fn input_is_at_its_end(t: &Env) -> CaseResult {
     let outcome = t.run("cat; read line || echo end").await?;
-    check_eq!(outcome.status, CommandStatus::Exited(0));
-    check_eq!(outcome.stdout.text(), "end\n");
-    Ok(())
+    check_eq!(outcome.status, CommandStatus::Exited(0))?;
+    check_eq!(outcome.stdout.text(), "end\n")
 }
 
 /// A command runs in the working directory, or in the one it is given.
 pub async fn runs_in_its_directory(t: &Env) -> CaseResult {
     t.put("a directory/inner/file", "x").await?;
     t.run("echo here > made").await?;
-    check_eq!(t.get("made").await?, b"here\n");
+    check_eq!(t.get("made").await?, b"here\n")?;
     for directory in ["a directory", "a directory/inner"] {
         let command = Command::new("echo there > made").directory(t.path(directory)?);
         t.sandbox()?.execute(command).await?;
-        check_eq!(t.get(&format!("{directory}/made")).await?, b"there\n");
+        check_eq!(t.get(&format!("{directory}/made")).await?, b"there\n")?;
     }
     let command = Command::new("pwd; cd /; pwd -P > /dev/null").directory(t.path("a directory")?);
     let outcome = t.sandbox()?.execute(command).await?;
     let printed = outcome.stdout.text();
-    check!(printed.ends_with("/a directory\n"), "{printed}");
-    Ok(())
+    check!(printed.ends_with("/a directory\n"), "{printed}")
 }
 
 /// A missing directory is an error. The command does not run elsewhere.
@@ -136,8 +131,7 @@ pub async fn directory_must_be_one(t: &Env) -> CaseResult {
         t.fails(kind, streamed.map(drop))?;
         t.fails(kind, t.sandbox()?.shell_start(command).await)?;
     }
-    check_eq!(t.names("").await?, ["file"]);
-    Ok(())
+    check_eq!(t.names("").await?, ["file"])
 }
 
 /// A command's directory may be a link that stays inside, but not one that leads
@@ -149,7 +143,7 @@ pub async fn directory_may_be_a_link_inside(t: &Env) -> CaseResult {
     t.link("out", &outside).await?;
     let command = Command::new("echo x > made").directory(t.path("link/inner")?);
     t.sandbox()?.execute(command).await?;
-    check_eq!(t.get("real/inner/made").await?, b"x\n");
+    check_eq!(t.get("real/inner/made").await?, b"x\n")?;
     let command = Command::new("echo x > made").directory(t.path("out")?);
     let refused = t.sandbox()?.execute(command).await;
     t.fails(ErrorKind::PermissionDenied, refused)?;
@@ -163,11 +157,10 @@ pub async fn variables_are_verbatim(t: &Env) -> CaseResult {
         .env("VALUE", "overridden")
         .env("VALUE", value);
     let outcome = t.sandbox()?.execute(command).await?;
-    check_eq!(outcome.stdout.text(), value);
+    check_eq!(outcome.stdout.text(), value)?;
     let command = Command::new("printf '[%s]' \"${EMPTY-unset}\"").env("EMPTY", "");
     let outcome = t.sandbox()?.execute(command).await?;
-    check_eq!(outcome.stdout.text(), "[]");
-    Ok(())
+    check_eq!(outcome.stdout.text(), "[]")
 }
 
 /// A command's environment, directory and shell state do not carry over to the next
@@ -176,13 +169,12 @@ pub async fn nothing_carries_over(t: &Env) -> CaseResult {
     t.put("directory/file", "x").await?;
     let first = "export EXPORTED=1; cd directory; alias cat=false; umask 0777; f() { :; }";
     let command = Command::new(first).env("GIVEN", "1");
-    check!(t.sandbox()?.execute(command).await?.status.success());
+    check!(t.sandbox()?.execute(command).await?.status.success())?;
     let outcome = t
         .run("printf '[%s%s]' \"$EXPORTED\" \"$GIVEN\"; cat directory/file; f 2>/dev/null")
         .await?;
-    check_eq!(outcome.stdout.text(), "[]x");
-    check_eq!(outcome.status, CommandStatus::Exited(127));
-    Ok(())
+    check_eq!(outcome.stdout.text(), "[]x")?;
+    check_eq!(outcome.status, CommandStatus::Exited(127))
 }
 
 /// A command line is interpreted by the shell only.
@@ -205,7 +197,7 @@ pub async fn quoting_is_the_shells(t: &Env) -> CaseResult {
         ("printf é", "é"),
     ] {
         let outcome = t.run(line).await?;
-        check_eq!((line, outcome.stdout.text().as_str()), (line, printed));
+        check_eq!((line, outcome.stdout.text().as_str()), (line, printed))?;
     }
     Ok(())
 }
@@ -214,8 +206,8 @@ pub async fn quoting_is_the_shells(t: &Env) -> CaseResult {
 pub async fn line_like_an_option_is_a_line(t: &Env) -> CaseResult {
     for line in ["-n", "-c", "--", "-", "--help", "-x -c 'echo ran'", "+e"] {
         let outcome = t.run(&format!("{line} 2>/dev/null\necho \"$?\"")).await?;
-        check_eq!((line, outcome.stdout.text().as_str()), (line, "127\n"));
-        check_eq!(outcome.status, CommandStatus::Exited(0));
+        check_eq!((line, outcome.stdout.text().as_str()), (line, "127\n"))?;
+        check_eq!(outcome.status, CommandStatus::Exited(0))?;
     }
     Ok(())
 }
@@ -224,23 +216,22 @@ pub async fn line_like_an_option_is_a_line(t: &Env) -> CaseResult {
 /// a child's exit is noticed, nothing is blocked.
 pub async fn signals_are_not_held_back(t: &Env) -> CaseResult {
     let outcome = t.run("yes | head -n 1; echo second").await?;
-    check_eq!(outcome.stdout.text(), "y\nsecond\n");
-    check_eq!(outcome.stderr.text(), "");
+    check_eq!(outcome.stdout.text(), "y\nsecond\n")?;
+    check_eq!(outcome.stderr.text(), "")?;
     let line = "sh -c 'kill -TERM $$'; echo $?; sh -c 'kill -PIPE $$'; echo $?; \
                 trap 'echo caught' USR1; kill -USR1 $$; (exit 3) & wait $!; echo $?";
     let command = Command::new(line).timeout(Duration::from_secs(20));
     let outcome = t.sandbox()?.execute(command).await?;
-    check_eq!(outcome.stdout.text(), "143\n141\ncaught\n3\n");
-    check_eq!(outcome.status, CommandStatus::Exited(0));
-    Ok(())
+    check_eq!(outcome.stdout.text(), "143\n141\ncaught\n3\n")?;
+    check_eq!(outcome.status, CommandStatus::Exited(0))
 }
 
 /// An empty command line succeeds.
 pub async fn empty_line_succeeds(t: &Env) -> CaseResult {
     for line in ["", "  ", "\n", "# only a comment"] {
         let outcome = t.run(line).await?;
-        check_eq!(outcome.status, CommandStatus::Exited(0));
-        check!(outcome.stdout.head.is_empty() && outcome.stderr.head.is_empty());
+        check_eq!(outcome.status, CommandStatus::Exited(0))?;
+        check!(outcome.stdout.head.is_empty() && outcome.stderr.head.is_empty())?;
     }
     Ok(())
 }
@@ -254,17 +245,15 @@ pub async fn nonsense_is_invalid(t: &Env) -> CaseResult {
         t.fails(kind, streamed.map(drop))?;
         t.fails(kind, t.sandbox()?.shell_start(command).await)?;
     }
-    check!(t.sandbox()?.shell_list().await?.is_empty());
-    Ok(())
+    check!(t.sandbox()?.shell_list().await?.is_empty())
 }
 
 /// The longest command line runs.
 pub async fn longest_line_runs(t: &Env) -> CaseResult {
     let line = format!("echo ran; : {}", "x".repeat(COMMAND_BYTES));
     let outcome = t.run(&line[..COMMAND_BYTES]).await?;
-    check_eq!(outcome.status, CommandStatus::Exited(0));
-    check_eq!(outcome.stdout.text(), "ran\n");
-    Ok(())
+    check_eq!(outcome.status, CommandStatus::Exited(0))?;
+    check_eq!(outcome.stdout.text(), "ran\n")
 }
 
 /// A command runs to completion without a time limit, or with one that it does not
@@ -273,9 +262,9 @@ pub async fn time_limit_is_only_a_limit(t: &Env) -> CaseResult {
     for timeout in [None, Some(Duration::from_secs(50)), Some(Duration::MAX)] {
         let command = Command::new("sleep 0.1; echo done").timeout(timeout);
         let outcome = t.sandbox()?.execute(command).await?;
-        check_eq!(outcome.status, CommandStatus::Exited(0));
-        check_eq!(outcome.stdout.text(), "done\n");
-        check!(outcome.duration >= Duration::from_millis(100));
+        check_eq!(outcome.status, CommandStatus::Exited(0))?;
+        check_eq!(outcome.stdout.text(), "done\n")?;
+        check!(outcome.duration >= Duration::from_millis(100))?;
     }
     Ok(())
 }
@@ -290,9 +279,9 @@ pub async fn many_at_once(t: &Env) -> CaseResult {
     for (number, outcome) in join_all(commands).await.into_iter().enumerate() {
         let outcome = outcome?;
         let code = i32::try_from(number).unwrap_or(-1);
-        check_eq!(outcome.status, CommandStatus::Exited(code));
-        check_eq!(outcome.stdout.text(), format!("out {number}\n"));
-        check_eq!(outcome.stderr.text(), format!("err {number}\n"));
+        check_eq!(outcome.status, CommandStatus::Exited(code))?;
+        check_eq!(outcome.stdout.text(), format!("out {number}\n"))?;
+        check_eq!(outcome.stderr.text(), format!("err {number}\n"))?;
     }
     Ok(())
 }

@@ -21,7 +21,7 @@ pub async fn file_exists(t: &Env) -> CaseResult {
     t.put("file", "x").await?;
     t.put("empty", "").await?;
     for path in ["file", "empty"] {
-        check_eq!(told(t, path).await?, (true, true, false));
+        check_eq!(told(t, path).await?, (true, true, false))?;
     }
     Ok(())
 }
@@ -31,7 +31,7 @@ pub async fn directory_exists(t: &Env) -> CaseResult {
     t.put("directory/file", "x").await?;
     t.backend().create_dir_all("empty/inner").await?;
     for path in ["directory", "empty", "empty/inner", "."] {
-        check_eq!(told(t, path).await?, (true, false, true));
+        check_eq!(told(t, path).await?, (true, false, true))?;
     }
     Ok(())
 }
@@ -40,7 +40,7 @@ pub async fn directory_exists(t: &Env) -> CaseResult {
 pub async fn missing_does_not(t: &Env) -> CaseResult {
     t.put("file", "x").await?;
     for path in ["missing", "missing/deeper", "file/beneath"] {
-        check_eq!(told(t, path).await?, (false, false, false));
+        check_eq!(told(t, path).await?, (false, false, false))?;
     }
     Ok(())
 }
@@ -50,7 +50,7 @@ pub async fn invalid_does_not(t: &Env) -> CaseResult {
     let climb = "../".repeat(64);
     let long = "n".repeat(300);
     for path in ["a\0b", "~/x", "C:\\x", &climb, &long] {
-        check_eq!(told(t, path).await?, (false, false, false));
+        check_eq!(told(t, path).await?, (false, false, false))?;
     }
     Ok(())
 }

@@ -28,8 +28,8 @@ pub async fn delete_takes_the_link(t: &Env) -> CaseResult {
             let options = DeleteOptions::default().recursive(recursive);
             t.backend().delete(&t.path(path)?, options).await?;
         }
-        check_eq!(t.names("").await?, ["real/"]);
-        check_eq!(t.get("real/file").await?, b"kept");
+        check_eq!(t.names("").await?, ["real/"])?;
+        check_eq!(t.get("real/file").await?, b"kept")?;
     }
     Ok(())
 }
@@ -43,9 +43,8 @@ pub async fn recursive_delete_follows_no_link(t: &Env) -> CaseResult {
         .await?;
     t.link("tree/circle", "circle").await?;
     t.backend().delete_tree("tree").await?;
-    check_eq!(t.names("").await?, ["kept/"]);
-    check_eq!(t.get("kept/inner/file").await?, b"text\n");
-    Ok(())
+    check_eq!(t.names("").await?, ["kept/"])?;
+    check_eq!(t.get("kept/inner/file").await?, b"text\n")
 }
 
 /// Deleting a path below a link to a directory deletes it from that directory.
@@ -55,9 +54,8 @@ pub async fn delete_goes_into_a_linked_directory(t: &Env) -> CaseResult {
     t.link("link", "real").await?;
     t.backend().delete_file("link/file").await?;
     t.backend().delete_tree("link/tree").await?;
-    check_eq!(t.names("real").await?, ["kept"]);
-    check_eq!(t.names("").await?, ["link/", "real/"]);
-    Ok(())
+    check_eq!(t.names("real").await?, ["kept"])?;
+    check_eq!(t.names("").await?, ["link/", "real/"])
 }
 
 /// Moving a link moves the link and keeps its text.
@@ -70,13 +68,12 @@ pub async fn rename_moves_the_link(t: &Env) -> CaseResult {
     Rename.run(t, "link", "other/link", false).await?;
     Rename.run(t, "directory", "renamed", false).await?;
     Rename.run(t, "dangling", "other/dangling", false).await?;
-    check_eq!(t.get("other/link").await?, b"elsewhere");
-    check_eq!(t.names("renamed").await?, ["file"]);
-    check!(t.backend().metadata("renamed").await?.link);
-    check_eq!(t.names("").await?, ["other/", "real/", "renamed/"]);
-    check_eq!(t.names("other").await?, ["real/", "dangling", "link"]);
-    check_eq!(t.get("real/file").await?, b"text\n");
-    Ok(())
+    check_eq!(t.get("other/link").await?, b"elsewhere")?;
+    check_eq!(t.names("renamed").await?, ["file"])?;
+    check!(t.backend().metadata("renamed").await?.link)?;
+    check_eq!(t.names("").await?, ["other/", "real/", "renamed/"])?;
+    check_eq!(t.names("other").await?, ["real/", "dangling", "link"])?;
+    check_eq!(t.get("real/file").await?, b"text\n")
 }
 
 /// Copying a link copies the link and keeps its text.
@@ -92,18 +89,17 @@ pub async fn copy_keeps_the_text(t: &Env) -> CaseResult {
         let (from, to) = (t.path(name)?, t.path(&format!("{name}-plain"))?);
         t.backend().copy(&from, &to, options).await?;
     }
-    check_eq!(t.get("link").await?, b"here");
-    check_eq!(t.get("link-plain").await?, b"here");
-    check_eq!(t.get("other/link").await?, b"elsewhere");
-    check_eq!(t.get("other/directory/file").await?, b"elsewhere");
+    check_eq!(t.get("link").await?, b"here")?;
+    check_eq!(t.get("link-plain").await?, b"here")?;
+    check_eq!(t.get("other/link").await?, b"elsewhere")?;
+    check_eq!(t.get("other/directory/file").await?, b"elsewhere")?;
     for path in ["other/link", "other/directory", "directory-plain"] {
         check!(
             t.backend().metadata(path).await?.link,
             "{path} is not a link"
-        );
+        )?;
     }
-    check!(rows(t, "other").await?.contains(&link("dangling")));
-    Ok(())
+    check!(rows(t, "other").await?.contains(&link("dangling")))
 }
 
 /// The links in a copied directory are links in the copy.
@@ -121,11 +117,10 @@ pub async fn recursive_copy_copies_links(t: &Env) -> CaseResult {
         link("dangling"),
         ("file".to_owned(), FileKind::File, false),
     ];
-    check_eq!(rows(t, "copy").await?, expected);
+    check_eq!(rows(t, "copy").await?, expected)?;
     t.put("copy/file", "changed").await?;
-    check_eq!(t.get("copy/beside").await?, b"changed");
-    check_eq!(t.get("tree/beside").await?, b"text\n");
-    Ok(())
+    check_eq!(t.get("copy/beside").await?, b"changed")?;
+    check_eq!(t.get("tree/beside").await?, b"text\n")
 }
 
 /// A link at the destination is in the way, whatever its target is. The link itself is
@@ -144,17 +139,16 @@ pub async fn link_at_the_destination_is_replaced_itself(t: &Env) -> CaseResult {
         check!(
             !t.backend().metadata("to").await?.link,
             "still a link to {text}"
-        );
+        )?;
         t.backend().delete_file("to").await?;
         t.link("to", text).await?;
         Rename.run(t, &from, "to", true).await?;
         let entry = t.backend().metadata("to").await?;
-        check_eq!((entry.link, entry.size), (false, Some(3)));
+        check_eq!((entry.link, entry.size), (false, Some(3)))?;
         t.backend().delete_file("to").await?;
     }
-    check_eq!(t.get("target").await?, b"kept");
-    check_eq!(t.names("").await?, ["target"]);
-    Ok(())
+    check_eq!(t.get("target").await?, b"kept")?;
+    check_eq!(t.names("").await?, ["target"])
 }
 
 /// A link replaces a file if the caller allows it, and never a directory.
@@ -172,11 +166,10 @@ pub async fn link_replaces_a_file(t: &Env) -> CaseResult {
     COPY.run(t, "link", "one", true).await?;
     Rename.run(t, "link", "two", true).await?;
     for path in ["one", "two"] {
-        check_eq!(t.get(path).await?, b"kept");
-        check!(t.backend().metadata(path).await?.link);
+        check_eq!(t.get(path).await?, b"kept")?;
+        check!(t.backend().metadata(path).await?.link)?;
     }
-    check_eq!(t.names("").await?, ["directory/", "one", "target", "two"]);
-    Ok(())
+    check_eq!(t.names("").await?, ["directory/", "one", "target", "two"])
 }
 
 /// Entries are moved and copied into and out of a linked directory.
@@ -191,10 +184,9 @@ pub async fn parents_may_be_links(t: &Env) -> CaseResult {
     check_eq!(
         t.names("real").await?,
         ["new/", "copied", "copied-in", "in"]
-    );
-    check_eq!(t.names("real/new").await?, ["copied"]);
-    check_eq!(t.names("").await?, ["link/", "real/", "copied-in", "out"]);
-    Ok(())
+    )?;
+    check_eq!(t.names("real/new").await?, ["copied"])?;
+    check_eq!(t.names("").await?, ["link/", "real/", "copied-in", "out"])
 }
 
 /// Two names of one file are one file: nothing is moved or copied onto itself through a
@@ -207,10 +199,9 @@ pub async fn onto_itself_through_a_link(t: &Env) -> CaseResult {
             let done = transfer.run(t, from, to, true).await;
             t.fails(ErrorKind::InvalidInput, done)?;
         }
-        check_eq!(t.get("real/file").await?, b"kept");
+        check_eq!(t.get("real/file").await?, b"kept")?;
     }
-    check_eq!(t.names("real").await?, ["file"]);
-    Ok(())
+    check_eq!(t.names("real").await?, ["file"])
 }
 
 /// Nothing is moved or copied into itself through a link, and no copy grows without
@@ -225,9 +216,8 @@ pub async fn into_itself_through_a_link(t: &Env) -> CaseResult {
             t.fails(ErrorKind::InvalidInput, done)?;
         }
     }
-    check_eq!(t.names("real").await?, ["inner/", "up/"]);
-    check_eq!(t.names("real/inner").await?, ["file"]);
-    Ok(())
+    check_eq!(t.names("real").await?, ["inner/", "up/"])?;
+    check_eq!(t.names("real/inner").await?, ["file"])
 }
 
 /// Nothing outside is deleted, moved or copied, and nothing is created there.
@@ -250,7 +240,7 @@ pub async fn link_out_is_denied(t: &Env) -> CaseResult {
         let answers = departures(t.backend(), &secret, &stolen, Links::Follow).await;
         all_fail(denied, &answers)?;
     }
-    check_eq!(t.get("file").await?, b"kept");
+    check_eq!(t.get("file").await?, b"kept")?;
     t.fails(ErrorKind::NotFound, t.backend().metadata("stolen").await)?;
     t.fixture().check_outside().await
 }
@@ -265,7 +255,7 @@ pub async fn link_out_itself_is_only_a_link(t: &Env) -> CaseResult {
     Rename.run(t, "link", "moved", false).await?;
     COPY.run(t, "moved", "copied", false).await?;
     COPY.run(t, "tree", "tree-copy", false).await?;
-    check_eq!(rows(t, "tree-copy").await?[1], link("out"));
+    check_eq!(rows(t, "tree-copy").await?[1], link("out"))?;
     for path in ["moved/secret", "copied/secret", "tree-copy/out/secret"] {
         let read = t.backend().read_bytes(path).await;
         t.fails(ErrorKind::PermissionDenied, read)?;
@@ -274,7 +264,7 @@ pub async fn link_out_itself_is_only_a_link(t: &Env) -> CaseResult {
     t.backend().delete_file("copied").await?;
     t.backend().delete_tree("tree").await?;
     t.backend().delete_tree("tree-copy").await?;
-    check!(t.names("").await?.is_empty());
+    check!(t.names("").await?.is_empty())?;
     t.fixture().check_outside().await
 }
 
@@ -292,9 +282,8 @@ pub async fn refused_above_either_path(t: &Env) -> CaseResult {
     let path = t.path("link/file")?;
     let answers = departures(t.backend(), &path, &to, Links::Refuse).await;
     all_fail(refused, &answers)?;
-    check_eq!(t.names("").await?, ["link/", "real/", "file"]);
-    check_eq!(t.names("real").await?, ["file"]);
-    Ok(())
+    check_eq!(t.names("").await?, ["link/", "real/", "file"])?;
+    check_eq!(t.names("real").await?, ["file"])
 }
 
 /// A call that refuses links still moves, copies and deletes a link, because it does
@@ -308,12 +297,11 @@ pub async fn refusing_acts_on_the_link_itself(t: &Env) -> CaseResult {
     backend.copy(&from, &to, options).await?;
     let options = RenameOptions::default().links(Links::Refuse);
     backend.rename(&from, &t.path("moved")?, options).await?;
-    check_eq!(t.names("").await?, ["copy/", "moved/", "real/"]);
+    check_eq!(t.names("").await?, ["copy/", "moved/", "real/"])?;
     let options = DeleteOptions::default().links(Links::Refuse);
     backend.delete(&to, options).await?;
     let options = options.recursive(true);
     backend.delete(&t.path("moved")?, options).await?;
-    check_eq!(t.names("").await?, ["real/"]);
-    check_eq!(t.names("real").await?, ["file"]);
-    Ok(())
+    check_eq!(t.names("").await?, ["real/"])?;
+    check_eq!(t.names("real").await?, ["file"])
 }

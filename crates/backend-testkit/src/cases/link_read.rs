@@ -34,13 +34,12 @@ pub(crate) fn climbing(absolute: &str) -> String {
 pub async fn file_link_is_read_through(t: &Env) -> CaseResult {
     t.put("real/file", "one\ntwo\n").await?;
     t.link("link", "real/file").await?;
-    check_eq!(t.get("link").await?, b"one\ntwo\n");
-    check_eq!(t.lines("link").await?, ["one", "two"]);
+    check_eq!(t.get("link").await?, b"one\ntwo\n")?;
+    check_eq!(t.lines("link").await?, ["one", "two"])?;
     let options = ReadOptions::default().range(4..7);
     let part = t.backend().read(&t.path("link")?, options).await?;
-    check_eq!((&part.data[..], part.size), (&b"two"[..], 8));
-    check_eq!(t.backend().is_file("link").await?, true);
-    Ok(())
+    check_eq!((&part.data[..], part.size), (&b"two"[..], 8))?;
+    check_eq!(t.backend().is_file("link").await?, true)
 }
 
 /// Entries of a directory can be reached through any number of links, and keep the
@@ -49,12 +48,11 @@ pub async fn directory_link_is_entered(t: &Env) -> CaseResult {
     t.put("real/inner/file", "x").await?;
     t.link("link", "real").await?;
     t.link("real/again", "inner").await?;
-    check_eq!(t.get("link/inner/file").await?, b"x");
-    check_eq!(t.get("link/again/file").await?, b"x");
-    check_eq!(t.names("link").await?, ["again/", "inner/"]);
+    check_eq!(t.get("link/inner/file").await?, b"x")?;
+    check_eq!(t.get("link/again/file").await?, b"x")?;
+    check_eq!(t.names("link").await?, ["again/", "inner/"])?;
     let listing = t.backend().list_dir("link/again").await?;
-    check_eq!(listing.entries[0].path, t.path("link/again/file")?);
-    Ok(())
+    check_eq!(listing.entries[0].path, t.path("link/again/file")?)
 }
 
 /// A chain of links is followed to its end.
@@ -66,9 +64,8 @@ pub async fn chain_is_followed(t: &Env) -> CaseResult {
         t.link(&name, &target).await?;
         target = name;
     }
-    check_eq!(t.get(&target).await?, b"x");
-    check_eq!(resolve(t, &target).await?, t.path("file")?);
-    Ok(())
+    check_eq!(t.get(&target).await?, b"x")?;
+    check_eq!(resolve(t, &target).await?, t.path("file")?)
 }
 
 /// `..` in a link is relative to the link's directory, not to the path by which it was
@@ -78,11 +75,10 @@ pub async fn parent_in_a_link_climbs_from_the_link(t: &Env) -> CaseResult {
     t.put("a/there", "there").await?;
     t.link("a/b/c/up", "../../there").await?;
     t.link("short", "a/b/c").await?;
-    check_eq!(t.get("short/up").await?, b"there");
-    check_eq!(t.get("a/b/c/up").await?, b"there");
+    check_eq!(t.get("short/up").await?, b"there")?;
+    check_eq!(t.get("a/b/c/up").await?, b"there")?;
     t.link("a/b/round", "../b/./c/../c/here").await?;
-    check_eq!(t.get("a/b/round").await?, b"here");
-    Ok(())
+    check_eq!(t.get("a/b/round").await?, b"here")
 }
 
 /// `..` after a link in another link's text is relative to that link's target.
@@ -92,9 +88,8 @@ pub async fn parent_after_a_link_climbs_from_its_target(t: &Env) -> CaseResult {
     t.put("a/b/c/x", "x").await?;
     t.link("deep", "a/b/c").await?;
     t.link("link", "deep/../file").await?;
-    check_eq!(t.get("link").await?, b"beside the target");
-    check_eq!(resolve(t, "link").await?, t.path("a/b/file")?);
-    Ok(())
+    check_eq!(t.get("link").await?, b"beside the target")?;
+    check_eq!(resolve(t, "link").await?, t.path("a/b/file")?)
 }
 
 /// An absolute link that stays inside is followed.
@@ -104,17 +99,16 @@ pub async fn absolute_link_inside_is_followed(t: &Env) -> CaseResult {
     let directory = t.fixture().link_text(&t.path("real")?);
     t.link("real/to-file", &file).await?;
     t.link("to-directory", &directory).await?;
-    check_eq!(t.get("real/to-file").await?, b"x");
-    check_eq!(t.get("to-directory/to-file").await?, b"x");
+    check_eq!(t.get("real/to-file").await?, b"x")?;
+    check_eq!(t.get("to-directory/to-file").await?, b"x")?;
     check_eq!(
         resolve(t, "to-directory/to-file").await?,
         t.path("real/file")?
-    );
-    check_eq!(resolve(t, "to-directory/new").await?, t.path("real/new")?);
+    )?;
+    check_eq!(resolve(t, "to-directory/new").await?, t.path("real/new")?)?;
     let root = t.fixture().link_text(&t.backend().working_dir());
     t.link("real/top", &root).await?;
-    check_eq!(t.get("real/top/real/file").await?, b"x");
-    Ok(())
+    check_eq!(t.get("real/top/real/file").await?, b"x")
 }
 
 /// The entry of a link describes its target, under the link's name.
@@ -124,20 +118,19 @@ pub async fn stat_describes_the_target(t: &Env) -> CaseResult {
     t.link("to-directory", "real").await?;
     let backend = t.backend();
     let file = backend.metadata("to-file").await?;
-    check_eq!(file.path, t.path("to-file")?);
-    check_eq!((file.kind, file.link), (FileKind::File, true));
-    check_eq!(file.size, Some(5));
+    check_eq!(file.path, t.path("to-file")?)?;
+    check_eq!((file.kind, file.link), (FileKind::File, true))?;
+    check_eq!(file.size, Some(5))?;
     let directory = backend.metadata("to-directory").await?;
     check_eq!(
         (directory.kind, directory.link),
         (FileKind::Directory, true)
-    );
-    check_eq!((directory.size, directory.modified), (None, None));
+    )?;
+    check_eq!((directory.size, directory.modified), (None, None))?;
     // Only the path itself counts: an entry reached through a link is not marked as
     // one.
     let inner = backend.metadata("to-directory/file").await?;
-    check_eq!((inner.kind, inner.link), (FileKind::File, false));
-    Ok(())
+    check_eq!((inner.kind, inner.link), (FileKind::File, false))
 }
 
 /// Listing a link to a file returns the link.
@@ -145,12 +138,11 @@ pub async fn file_link_lists_itself(t: &Env) -> CaseResult {
     t.put("real/file", "12345").await?;
     t.link("link", "real/file").await?;
     let listing = t.backend().list_dir("link").await?;
-    check_eq!(listing.total, 1);
+    check_eq!(listing.total, 1)?;
     let entry = &listing.entries[0];
-    check_eq!(entry.path, t.path("link")?);
-    check_eq!((entry.kind, entry.link), (FileKind::File, true));
-    check_eq!(entry.size, Some(5));
-    Ok(())
+    check_eq!(entry.path, t.path("link")?)?;
+    check_eq!((entry.kind, entry.link), (FileKind::File, true))?;
+    check_eq!(entry.size, Some(5))
 }
 
 /// A dangling link is missing, except in the listing of its directory.
@@ -167,12 +159,11 @@ pub async fn dangling_link_is_missing(t: &Env) -> CaseResult {
         ErrorKind::NotFound,
         &searches(backend, &path, Links::Follow).await,
     )?;
-    check_eq!(backend.exists("dangling").await?, false);
+    check_eq!(backend.exists("dangling").await?, false)?;
     let edited = backend.replace_text("dangling", "a", "b").await;
     t.fails(ErrorKind::NotFound, edited)?;
     let expected = ("dangling".to_owned(), FileKind::Link, true);
-    check!(rows(t, ".").await?.contains(&expected));
-    Ok(())
+    check!(rows(t, ".").await?.contains(&expected))
 }
 
 /// Following a link through a file is `NotADirectory`.
@@ -209,16 +200,15 @@ pub async fn circle_is_invalid(t: &Env) -> CaseResult {
         let resolved = backend.resolve(&path, ResolveOptions::default()).await;
         t.fails(ErrorKind::InvalidPath, resolved)?;
     }
-    check_eq!(backend.exists("a").await?, false);
+    check_eq!(backend.exists("a").await?, false)?;
     let link = |name: &str| (name.to_owned(), FileKind::Link, true);
     let file = ("file".to_owned(), FileKind::File, false);
     check_eq!(
         rows(t, ".").await?,
         [link("a"), link("b"), file, link("self")]
-    );
-    check_eq!(t.glob("**").await?, ["file"]);
-    check_eq!(t.grep("text").await?, ["file:1:text"]);
-    Ok(())
+    )?;
+    check_eq!(t.glob("**").await?, ["file"])?;
+    check_eq!(t.grep("text").await?, ["file:1:text"])
 }
 
 /// Nothing is read through a link that leads outside, however the link is written.
@@ -244,7 +234,7 @@ pub async fn link_out_is_denied(t: &Env) -> CaseResult {
             all_fail(ErrorKind::PermissionDenied, &answers)?;
             let answers = searches(backend, &path, Links::Follow).await;
             all_fail(ErrorKind::PermissionDenied, &answers)?;
-            check_eq!(backend.exists(path.as_str()).await?, false);
+            check_eq!(backend.exists(path.as_str()).await?, false)?;
         }
     }
     t.fixture().check_outside().await
@@ -258,10 +248,10 @@ pub async fn link_out_is_listed_as_a_link(t: &Env) -> CaseResult {
     t.link("missing", &format!("{outside}/missing")).await?;
     t.link("climbing", &climbing(&outside)).await?;
     let listing = t.backend().list_dir(".").await?;
-    check_eq!(listing.total, 4);
+    check_eq!(listing.total, 4)?;
     for entry in &listing.entries {
-        check_eq!((entry.kind, entry.link), (FileKind::Link, true));
-        check_eq!((entry.size, entry.modified), (None, None));
+        check_eq!((entry.kind, entry.link), (FileKind::Link, true))?;
+        check_eq!((entry.size, entry.modified), (None, None))?;
     }
     Ok(())
 }
@@ -291,8 +281,8 @@ pub async fn resolve_goes_to_the_end(t: &Env) -> CaseResult {
         ("dangling/still", "real/new/deeper/still"),
     ] {
         let resolved = resolve(t, path).await?;
-        check_eq!(resolved, t.path(leads_to)?);
-        check_eq!(resolve(t, resolved.as_str()).await?, resolved);
+        check_eq!(resolved, t.path(leads_to)?)?;
+        check_eq!(resolve(t, resolved.as_str()).await?, resolved)?;
     }
     let beneath = t.path("one/file/beneath")?;
     let resolved = t
@@ -367,9 +357,8 @@ pub async fn refusing_is_free_without_links(t: &Env) -> CaseResult {
     t.link("real/beside", "file").await?;
     let options = StatOptions::default().links(Links::Refuse);
     let path = t.path("real/file")?;
-    check_eq!(t.backend().stat(&path, options).await?.size, Some(1));
+    check_eq!(t.backend().stat(&path, options).await?.size, Some(1))?;
     let options = LsOptions::default().links(Links::Refuse);
     let listing = t.backend().ls(&t.path("real")?, options).await?;
-    check_eq!(listing.total, 2);
-    Ok(())
+    check_eq!(listing.total, 2)
 }

@@ -23,13 +23,12 @@ pub async fn write_replaces_the_target(t: &Env) -> CaseResult {
     t.link("chain", "link").await?;
     for (path, content) in [("link", "new"), ("chain", "newer")] {
         let outcome = t.backend().write_file(path, content).await?;
-        check_eq!(outcome.created, false);
-        check_eq!(t.get("real/file").await?, content.as_bytes());
-        check!(is_link(t, path).await?, "{path} is no longer a link");
+        check_eq!(outcome.created, false)?;
+        check_eq!(t.get("real/file").await?, content.as_bytes())?;
+        check!(is_link(t, path).await?, "{path} is no longer a link")?;
     }
-    check_eq!(t.names("").await?, ["real/", "chain", "link"]);
-    check_eq!(t.names("real").await?, ["file"]);
-    Ok(())
+    check_eq!(t.names("").await?, ["real/", "chain", "link"])?;
+    check_eq!(t.names("real").await?, ["file"])
 }
 
 /// A write below a link to a directory creates the file in that directory.
@@ -38,10 +37,9 @@ pub async fn write_goes_into_a_linked_directory(t: &Env) -> CaseResult {
     t.link("link", "real").await?;
     t.put("link/file", "new").await?;
     t.put("link/deeper/new", "x").await?;
-    check_eq!(t.get("real/file").await?, b"new");
-    check_eq!(t.get("real/deeper/new").await?, b"x");
-    check!(is_link(t, "link").await?);
-    Ok(())
+    check_eq!(t.get("real/file").await?, b"new")?;
+    check_eq!(t.get("real/deeper/new").await?, b"x")?;
+    check!(is_link(t, "link").await?)
 }
 
 /// A write through a dangling link creates its target, including parents.
@@ -51,9 +49,9 @@ pub async fn write_through_a_dangling_link_creates_its_target(t: &Env) -> CaseRe
     t.link("far", "missing/parents/new").await?;
     for (path, target) in [("link", "real/new"), ("far", "missing/parents/new")] {
         let outcome = t.backend().write_file(path, "x").await?;
-        check_eq!(outcome.created, true);
-        check_eq!(t.get(target).await?, b"x");
-        check!(is_link(t, path).await?);
+        check_eq!(outcome.created, true)?;
+        check_eq!(t.get(target).await?, b"x")?;
+        check!(is_link(t, path).await?)?;
     }
     Ok(())
 }
@@ -73,13 +71,12 @@ pub async fn write_mode_is_about_the_target(t: &Env) -> CaseResult {
     let stale = WriteMode::IfUnchanged(ContentHash::of(b"other"));
     t.fails(ErrorKind::Conflict, write("link", stale).await)?;
     t.fails(ErrorKind::Conflict, write("dangling", stale).await)?;
-    check_eq!(t.get("file").await?, b"old");
+    check_eq!(t.get("file").await?, b"old")?;
     write("link", WriteMode::IfUnchanged(ContentHash::of(b"old"))).await?;
-    check_eq!(t.get("file").await?, b"written");
+    check_eq!(t.get("file").await?, b"written")?;
     write("dangling", WriteMode::CreateNew).await?;
-    check_eq!(t.get("new").await?, b"written");
-    check!(is_link(t, "link").await? && is_link(t, "dangling").await?);
-    Ok(())
+    check_eq!(t.get("new").await?, b"written")?;
+    check!(is_link(t, "link").await? && is_link(t, "dangling").await?)
 }
 
 /// A write to a link to a directory fails like a write to a directory.
@@ -88,8 +85,7 @@ pub async fn write_to_a_directory_link(t: &Env) -> CaseResult {
     t.link("link", "real").await?;
     let written = t.backend().write_file("link", "x").await;
     t.fails(ErrorKind::IsADirectory, written)?;
-    check_eq!(t.get("link/file").await?, b"kept");
-    Ok(())
+    check_eq!(t.get("link/file").await?, b"kept")
 }
 
 /// A write whose parent is a link to a file fails like a write below a file.
@@ -98,8 +94,7 @@ pub async fn write_beneath_a_file_link(t: &Env) -> CaseResult {
     t.link("link", "file").await?;
     let written = t.backend().write_file("link/beneath", "x").await;
     t.fails(ErrorKind::NotADirectory, written)?;
-    check_eq!(t.get("file").await?, b"kept");
-    Ok(())
+    check_eq!(t.get("file").await?, b"kept")
 }
 
 /// An edit changes the target of a link, and the link stays.
@@ -108,14 +103,13 @@ pub async fn edit_changes_the_target(t: &Env) -> CaseResult {
     t.link("link", "real/file").await?;
     t.link("directory", "real").await?;
     t.backend().replace_text("link", "old", "new").await?;
-    check_eq!(t.get("real/file").await?, b"new text");
+    check_eq!(t.get("real/file").await?, b"new text")?;
     t.backend()
         .replace_text("directory/file", "new", "newer")
         .await?;
-    check_eq!(t.get("real/file").await?, b"newer text");
-    check!(is_link(t, "link").await? && is_link(t, "directory").await?);
-    check_eq!(t.names("real").await?, ["file"]);
-    Ok(())
+    check_eq!(t.get("real/file").await?, b"newer text")?;
+    check!(is_link(t, "link").await? && is_link(t, "directory").await?)?;
+    check_eq!(t.names("real").await?, ["file"])
 }
 
 /// Edits through two names of one file lose nothing.
@@ -137,9 +131,8 @@ pub async fn edits_through_two_names_lose_nothing(t: &Env) -> CaseResult {
             }
         }
     }
-    check_eq!(t.get("real/file").await?, format!("a{a} b{b}").as_bytes());
-    check!(a + b >= 20, "only {a} and {b} of 20 edits each");
-    Ok(())
+    check_eq!(t.get("real/file").await?, format!("a{a} b{b}").as_bytes())?;
+    check!(a + b >= 20, "only {a} and {b} of 20 edits each")
 }
 
 /// A directory can be created below a link to a directory. A link to a directory counts
@@ -151,9 +144,9 @@ pub async fn directories_are_made_through_links(t: &Env) -> CaseResult {
     for path in ["link", "link/inner", "link/new/deeper"] {
         create_dir(t, path).await?;
     }
-    check_eq!(t.names("real").await?, ["inner/", "new/"]);
-    check_eq!(t.names("real/new").await?, ["deeper/"]);
-    check!(is_link(t, "link").await?);
+    check_eq!(t.names("real").await?, ["inner/", "new/"])?;
+    check_eq!(t.names("real/new").await?, ["deeper/"])?;
+    check!(is_link(t, "link").await?)?;
     t.fails(ErrorKind::AlreadyExists, create_dir(t, "to-file").await)?;
     let beneath = create_dir(t, "to-file/beneath").await;
     t.fails(ErrorKind::NotADirectory, beneath)
@@ -208,8 +201,8 @@ pub async fn refused_by_every_write(t: &Env) -> CaseResult {
             &makes(backend, &path, Links::Refuse).await,
         )?;
     }
-    check_eq!(t.get("real/file").await?, b"secret");
-    check_eq!(t.names("real").await?, ["file"]);
+    check_eq!(t.get("real/file").await?, b"secret")?;
+    check_eq!(t.names("real").await?, ["file"])?;
     let options = WriteOptions::default().links(Links::Refuse);
     let plain = t.path("real/file")?;
     backend.write(&plain, "new".into(), options).await?;
@@ -218,8 +211,7 @@ pub async fn refused_by_every_write(t: &Env) -> CaseResult {
         .create_dir(&t.path("real/deeper/new")?, options)
         .await?;
     let options = ReadOptions::default().links(Links::Refuse);
-    check_eq!(&backend.read(&plain, options).await?.data[..], b"new");
-    Ok(())
+    check_eq!(&backend.read(&plain, options).await?.data[..], b"new")
 }
 
 /// A failed write through a link leaves the link and its target unchanged.
@@ -237,10 +229,9 @@ pub async fn failed_write_changes_nothing(t: &Env) -> CaseResult {
         .write(&path, content, WriteOptions::default())
         .await;
     t.fails(ErrorKind::Unavailable, written)?;
-    check_eq!(t.get("real/file").await?, b"kept");
+    check_eq!(t.get("real/file").await?, b"kept")?;
     let entry = t.backend().metadata("link").await?;
-    check_eq!((entry.kind, entry.link), (FileKind::File, true));
-    check_eq!(t.names("real").await?, ["file"]);
-    check_eq!(t.names("").await?, ["real/", "link"]);
-    Ok(())
+    check_eq!((entry.kind, entry.link), (FileKind::File, true))?;
+    check_eq!(t.names("real").await?, ["file"])?;
+    check_eq!(t.names("").await?, ["real/", "link"])
 }

@@ -20,26 +20,23 @@ pub async fn directories_first_then_bytes(t: &Env) -> CaseResult {
     t.put_all(&["b", "a", "B", "ä", "z/1", "a-b/1", "a.b", "10", "9", "M/1"])
         .await?;
     let expected = ["M/", "a-b/", "z/", "10", "9", "B", "a", "a.b", "b", "ä"];
-    check_eq!(t.names(".").await?, expected);
-    Ok(())
+    check_eq!(t.names(".").await?, expected)
 }
 
 /// Only direct entries of the directory are listed.
 pub async fn one_level_only(t: &Env) -> CaseResult {
     t.put_all(&["a/b/c/d", "a/e", "f"]).await?;
-    check_eq!(t.names(".").await?, ["a/", "f"]);
-    check_eq!(t.names("a").await?, ["b/", "e"]);
-    Ok(())
+    check_eq!(t.names(".").await?, ["a/", "f"])?;
+    check_eq!(t.names("a").await?, ["b/", "e"])
 }
 
 /// Listing a file returns the file.
 pub async fn file_lists_itself(t: &Env) -> CaseResult {
     t.put("a/file", "123").await?;
     let listing = list(t, "a/file").await?;
-    check_eq!(listing.total, 1);
-    check_eq!(listing.entries[0].path, t.path("a/file")?);
-    check_eq!(listing.entries[0].size, Some(3));
-    Ok(())
+    check_eq!(listing.total, 1)?;
+    check_eq!(listing.entries[0].path, t.path("a/file")?)?;
+    check_eq!(listing.entries[0].size, Some(3))
 }
 
 /// A missing directory is an error, not an empty one.
@@ -62,9 +59,8 @@ pub async fn empty_directory(t: &Env) -> CaseResult {
     let path = t.path("empty")?;
     t.backend().create_dir(&path, Default::default()).await?;
     let listing = list(t, "empty").await?;
-    check_eq!((listing.total, listing.is_truncated()), (0, false));
-    check!(list(t, ".").await?.total == 1);
-    Ok(())
+    check_eq!((listing.total, listing.is_truncated()), (0, false))?;
+    check!(list(t, ".").await?.total == 1)
 }
 
 /// Files have sizes, directories have none.
@@ -80,8 +76,7 @@ pub async fn sizes_are_of_files(t: &Env) -> CaseResult {
     check_eq!(
         sizes,
         [(FileKind::Directory, None), (FileKind::File, Some(5))]
-    );
-    Ok(())
+    )
 }
 
 /// Files have times, directories have none.
@@ -89,9 +84,8 @@ pub async fn times_are_of_files(t: &Env) -> CaseResult {
     t.put("directory/file", "x").await?;
     t.put("file", "x").await?;
     let listing = list(t, ".").await?;
-    check_eq!(listing.entries[0].modified, None);
-    check!(listing.entries[1].modified.is_some());
-    Ok(())
+    check_eq!(listing.entries[0].modified, None)?;
+    check!(listing.entries[1].modified.is_some())
 }
 
 /// A listing shows the actual time of a file.
@@ -99,15 +93,14 @@ pub async fn times_are_real(t: &Env) -> CaseResult {
     let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
     t.put("file", "x").await?;
     t.fixture().set_modified(&t.path("file")?, time).await?;
-    check_eq!(list(t, ".").await?.entries[0].modified, Some(time));
-    Ok(())
+    check_eq!(list(t, ".").await?.entries[0].modified, Some(time))
 }
 
 /// Paths in a listing are absolute and can be used in calls.
 pub async fn paths_are_absolute(t: &Env) -> CaseResult {
     t.put("a/b/file", "x").await?;
     for (directory, path) in [(".", "a"), ("a", "a/b"), ("./a//b/", "a/b/file")] {
-        check_eq!(list(t, directory).await?.entries[0].path, t.path(path)?);
+        check_eq!(list(t, directory).await?.entries[0].path, t.path(path)?)?;
     }
     Ok(())
 }
@@ -118,8 +111,7 @@ pub async fn everything_is_shown(t: &Env) -> CaseResult {
     t.put_all(&["ignored", ".hidden", ".git/config", "shown"])
         .await?;
     let expected = [".git/", ".gitignore", ".hidden", "ignored", "shown"];
-    check_eq!(t.names(".").await?, expected);
-    Ok(())
+    check_eq!(t.names(".").await?, expected)
 }
 
 /// Entries that appear and vanish during a listing do not affect others.
@@ -136,8 +128,8 @@ pub async fn vanishing_entries_break_nothing(t: &Env) -> CaseResult {
     let list = async {
         for _ in 0..50 {
             let names = t.names("d").await?;
-            check!(names.first().is_some_and(|name| name == "a"), "{names:?}");
-            check!(names.last().is_some_and(|name| name == "z"), "{names:?}");
+            check!(names.first().is_some_and(|name| name == "a"), "{names:?}")?;
+            check!(names.last().is_some_and(|name| name == "z"), "{names:?}")?;
         }
         Ok(())
     };
@@ -151,11 +143,10 @@ pub async fn limit_gives_the_head(t: &Env) -> CaseResult {
     let path = t.path(".")?;
     let listing = t.backend().ls(&path, LsOptions::default().limit(2)).await?;
     let names: Vec<_> = listing.entries.iter().map(|entry| entry.name()).collect();
-    check_eq!(names, ["c", "a"]);
-    check_eq!((listing.total, listing.is_truncated()), (4, true));
+    check_eq!(names, ["c", "a"])?;
+    check_eq!((listing.total, listing.is_truncated()), (4, true))?;
     let listing = t.backend().ls(&path, LsOptions::default().limit(4)).await?;
-    check_eq!((listing.total, listing.is_truncated()), (4, false));
-    Ok(())
+    check_eq!((listing.total, listing.is_truncated()), (4, false))
 }
 
 /// A limit of zero is rejected.
@@ -172,9 +163,8 @@ pub async fn exclude_comes_before_the_limit(t: &Env) -> CaseResult {
     let options = LsOptions::default().limit(2).exclude(exclude);
     let listing = t.backend().ls(&t.path(".")?, options).await?;
     let names: Vec<_> = listing.entries.iter().map(|entry| entry.name()).collect();
-    check_eq!(names, ["b", "d"]);
-    check_eq!((listing.total, listing.is_truncated()), (2, false));
-    Ok(())
+    check_eq!(names, ["b", "d"])?;
+    check_eq!((listing.total, listing.is_truncated()), (2, false))
 }
 
 /// Entries in an excluded directory are excluded too.
@@ -183,10 +173,9 @@ pub async fn exclude_hides_what_is_inside(t: &Env) -> CaseResult {
     let exclude = Exclude::hide(["secrets"]).map_err(backend_core::Error::from)?;
     let options = LsOptions::default().exclude(exclude);
     let inside = t.backend().ls(&t.path("secrets")?, options.clone()).await?;
-    check_eq!(inside.total, 0);
+    check_eq!(inside.total, 0)?;
     let beside = t.backend().ls(&t.path("other")?, options).await?;
-    check_eq!(beside.total, 1);
-    Ok(())
+    check_eq!(beside.total, 1)
 }
 
 /// A link is marked, and described by its target.
@@ -209,15 +198,14 @@ pub async fn links_are_marked(t: &Env) -> CaseResult {
         ("nowhere", FileKind::Link, true, None),
         ("to-file", FileKind::File, true, Some(3)),
     ];
-    check_eq!(rows, expected);
-    Ok(())
+    check_eq!(rows, expected)
 }
 
 /// A FIFO is listed without being opened.
 pub async fn fifo_is_listed(t: &Env) -> CaseResult {
     t.fixture().make_fifo(&t.path("pipe")?).await?;
     let listing = list(t, ".").await?;
-    check_eq!(listing.entries[0].kind, FileKind::Other);
+    check_eq!(listing.entries[0].kind, FileKind::Other)?;
     let read = t.backend().read(&t.path("pipe")?, Default::default()).await;
     t.fails(ErrorKind::InvalidInput, read)
 }
@@ -229,6 +217,5 @@ pub async fn raw_names_are_counted(t: &Env) -> CaseResult {
         .make_raw_name(&t.path(".")?, b"\xff\xfe")
         .await?;
     let listing = list(t, ".").await?;
-    check_eq!((listing.total, listing.skipped.not_utf8), (1, 1));
-    Ok(())
+    check_eq!((listing.total, listing.skipped.not_utf8), (1, 1))
 }

@@ -12,16 +12,15 @@ use crate::{check, check_eq};
 async fn name_works(t: &Env, name: &str) -> CaseResult {
     let spelling = format!("./odd/{name}");
     t.put(&spelling, name).await?;
-    check_eq!(t.names("odd").await?, [name]);
+    check_eq!(t.names("odd").await?, [name])?;
     let listing = t.backend().list_dir(t.path("odd")?.as_str()).await?;
     let Some(entry) = listing.entries.first() else {
         return Err(crate::Failure::new("the listing is empty"));
     };
     let read = t.backend().read_bytes(entry.path.as_str()).await?;
-    check_eq!(read, name.as_bytes());
+    check_eq!(read, name.as_bytes())?;
     t.backend().delete_file(&spelling).await?;
-    check!(t.names("odd").await?.is_empty(), "{name:?} is still there");
-    Ok(())
+    check!(t.names("odd").await?.is_empty(), "{name:?} is still there")
 }
 
 /// `""`, `.`, `./` and the absolute spelling are all the working directory.
@@ -29,7 +28,7 @@ pub async fn every_spelling_of_the_working_directory(t: &Env) -> CaseResult {
     t.put("file", "x").await?;
     let absolute = t.backend().working_dir();
     for spelling in ["", ".", "./", "./.", "sub/..", absolute.as_str()] {
-        check_eq!(t.names(spelling).await?, ["file"]);
+        check_eq!(t.names(spelling).await?, ["file"])?;
     }
     Ok(())
 }
@@ -38,16 +37,15 @@ pub async fn every_spelling_of_the_working_directory(t: &Env) -> CaseResult {
 pub async fn relative_starts_at_the_working_directory(t: &Env) -> CaseResult {
     t.put("a/b.txt", "x").await?;
     let expected = t.backend().working_dir().join("a/b.txt")?;
-    check_eq!(t.path("a/b.txt")?, expected);
-    check_eq!(t.backend().read_bytes(expected.as_str()).await?, "x");
-    Ok(())
+    check_eq!(t.path("a/b.txt")?, expected)?;
+    check_eq!(t.backend().read_bytes(expected.as_str()).await?, "x")
 }
 
 /// Doubled slashes, dots and a trailing slash name the same file.
 pub async fn spellings_fold(t: &Env) -> CaseResult {
     t.put("a/b.txt", "x").await?;
     for spelling in ["a//b.txt", "./a/./b.txt", "a/c/../b.txt", "a/b.txt/"] {
-        check_eq!(t.get(spelling).await?, b"x");
+        check_eq!(t.get(spelling).await?, b"x")?;
     }
     Ok(())
 }
@@ -70,8 +68,7 @@ pub async fn hopeless_spellings_are_invalid(t: &Env) -> CaseResult {
         let write = t.backend().write_file(spelling, "x").await;
         t.fails(ErrorKind::InvalidPath, write)?;
     }
-    check!(t.names(".").await?.is_empty());
-    Ok(())
+    check!(t.names(".").await?.is_empty())
 }
 
 /// Variables, percent signs and quotes in a path are literal.
@@ -101,9 +98,8 @@ pub async fn blanks_and_line_ends(t: &Env) -> CaseResult {
 /// A blank in a directory's name does not split the path.
 pub async fn blanks_in_directories(t: &Env) -> CaseResult {
     t.put("my work/sub dir/notes.md", "x").await?;
-    check_eq!(t.names("my work").await?, ["sub dir/"]);
-    check_eq!(t.get("my work/sub dir/notes.md").await?, b"x");
-    Ok(())
+    check_eq!(t.names("my work").await?, ["sub dir/"])?;
+    check_eq!(t.get("my work/sub dir/notes.md").await?, b"x")
 }
 
 /// Characters that are special in shells, globs and listings are literal in names.
@@ -124,25 +120,22 @@ pub async fn unicode_names(t: &Env) -> CaseResult {
     }
     t.put("é", "composed").await?;
     t.put("e\u{301}", "decomposed").await?;
-    check_eq!(t.get("é").await?, b"composed");
-    Ok(())
+    check_eq!(t.get("é").await?, b"composed")
 }
 
 /// Upper and lower case differ.
 pub async fn case_matters(t: &Env) -> CaseResult {
     t.put("readme", "lower").await?;
     t.put("README", "upper").await?;
-    check_eq!(t.get("readme").await?, b"lower");
-    check_eq!(t.names(".").await?, ["README", "readme"]);
-    Ok(())
+    check_eq!(t.get("readme").await?, b"lower")?;
+    check_eq!(t.names(".").await?, ["README", "readme"])
 }
 
 /// A directory and a sibling with the same prefix are not confused.
 pub async fn siblings_that_begin_alike(t: &Env) -> CaseResult {
     t.put_all(&["ok/x", "ok-evil/y", "ok..", "okay"]).await?;
-    check_eq!(t.names("ok").await?, ["x"]);
-    check_eq!(t.names("ok-evil").await?, ["y"]);
-    Ok(())
+    check_eq!(t.names("ok").await?, ["x"])?;
+    check_eq!(t.names("ok-evil").await?, ["y"])
 }
 
 /// The longest name works, and one byte more is rejected.
@@ -165,17 +158,15 @@ pub async fn too_deep_a_path_is_invalid(t: &Env) -> CaseResult {
     let deep = "d/".repeat(PATH_DEPTH + 1);
     let write = t.backend().write_file(&deep, "x").await;
     t.fails(ErrorKind::InvalidPath, write)?;
-    check!(t.names(".").await?.is_empty());
-    Ok(())
+    check!(t.names(".").await?.is_empty())
 }
 
 /// A deep path works.
 pub async fn deep_path(t: &Env) -> CaseResult {
     let deep = "d/".repeat(200) + "file";
     t.put(&deep, "x").await?;
-    check_eq!(t.get(&deep).await?, b"x");
-    check_eq!(t.glob("file").await?, [deep]);
-    Ok(())
+    check_eq!(t.get(&deep).await?, b"x")?;
+    check_eq!(t.glob("file").await?, [deep])
 }
 
 /// The names of temporary files can neither be created nor read.
@@ -184,6 +175,5 @@ pub async fn temporary_names_are_reserved(t: &Env) -> CaseResult {
     let write = t.backend().write_file(&name, "x").await;
     t.fails(ErrorKind::InvalidPath, write)?;
     let list = t.backend().ls(&t.path(".")?, LsOptions::default()).await?;
-    check_eq!(list.total, 0);
-    Ok(())
+    check_eq!(list.total, 0)
 }

@@ -24,7 +24,7 @@ impl Watch {
     /// Starts to watch. Every process to be watched must start with `exec 3>alive`.
     pub(crate) async fn begin(t: &Env) -> Result<Self, Failure> {
         let made = t.run("mkfifo alive").await?;
-        check_eq!(made.status, CommandStatus::Exited(0));
+        check_eq!(made.status, CommandStatus::Exited(0))?;
         let command = Command::new("{ echo up; cat; } < alive");
         Ok(Self(t.sandbox()?.stream(command).await?))
     }
@@ -77,10 +77,10 @@ pub async fn timeout_gives_what_was_printed(t: &Env) -> CaseResult {
     let line = "exec 3>alive; echo out; echo err >&2; sleep 1000; echo never";
     let command = Command::new(line).timeout(Duration::from_secs(2));
     let outcome = watched(t, &mut watch, command).await?;
-    check_eq!(outcome.status, CommandStatus::TimedOut);
-    check_eq!(outcome.stdout.text(), "out\n");
-    check_eq!(outcome.stderr.text(), "err\n");
-    check!(outcome.duration >= Duration::from_secs(2));
+    check_eq!(outcome.status, CommandStatus::TimedOut)?;
+    check_eq!(outcome.stdout.text(), "out\n")?;
+    check_eq!(outcome.stderr.text(), "err\n")?;
+    check!(outcome.duration >= Duration::from_secs(2))?;
     watch.gone().await
 }
 
@@ -92,7 +92,7 @@ pub async fn timeout_ends_the_whole_tree(t: &Env) -> CaseResult {
                 sleep 1000 | cat & while :; do sleep 1000; done";
     let command = Command::new(line).timeout(Duration::from_secs(2));
     let outcome = watched(t, &mut watch, command).await?;
-    check_eq!(outcome.status, CommandStatus::TimedOut);
+    check_eq!(outcome.status, CommandStatus::TimedOut)?;
     watch.gone().await
 }
 
@@ -103,9 +103,8 @@ pub async fn timeout_asks_first(t: &Env) -> CaseResult {
     let line = "trap 'echo tidied > tidied; exit 0' TERM; sleep 1000 & wait";
     let command = Command::new(line).timeout(Duration::from_secs(2));
     let outcome = t.sandbox()?.execute(command).await?;
-    check_eq!(outcome.status, CommandStatus::TimedOut);
-    check_eq!(t.get("tidied").await?, b"tidied\n");
-    Ok(())
+    check_eq!(outcome.status, CommandStatus::TimedOut)?;
+    check_eq!(t.get("tidied").await?, b"tidied\n")
 }
 
 /// A leftover process that keeps the output open does not delay the outcome. It is
@@ -114,10 +113,10 @@ pub async fn leftovers_are_ended_and_counted(t: &Env) -> CaseResult {
     let mut watch = Watch::begin(t).await?;
     let command = Command::new("exec 3>alive; sleep 1000 & echo done");
     let outcome = watched(t, &mut watch, command).await?;
-    check_eq!(outcome.status, CommandStatus::Exited(0));
-    check_eq!(outcome.stdout.text(), "done\n");
-    check_eq!(outcome.leftovers, 1);
-    check!(outcome.duration < GONE, "it took {:?}", outcome.duration);
+    check_eq!(outcome.status, CommandStatus::Exited(0))?;
+    check_eq!(outcome.stdout.text(), "done\n")?;
+    check_eq!(outcome.leftovers, 1)?;
+    check!(outcome.duration < GONE, "it took {:?}", outcome.duration)?;
     watch.gone().await
 }
 
@@ -126,8 +125,8 @@ pub async fn quiet_leftovers_are_ended(t: &Env) -> CaseResult {
     let mut watch = Watch::begin(t).await?;
     let line = "exec 3>alive; (trap '' TERM; sleep 1000; sleep 1000) >/dev/null 2>&1 & exit 3";
     let outcome = watched(t, &mut watch, Command::new(line)).await?;
-    check_eq!(outcome.status, CommandStatus::Exited(3));
-    check!(outcome.leftovers >= 1);
+    check_eq!(outcome.status, CommandStatus::Exited(3))?;
+    check!(outcome.leftovers >= 1)?;
     watch.gone().await
 }
 
@@ -135,7 +134,7 @@ pub async fn quiet_leftovers_are_ended(t: &Env) -> CaseResult {
 pub async fn nothing_left_is_nothing_counted(t: &Env) -> CaseResult {
     for line in ["true", "echo a | cat | cat", "(sleep 0.05) & wait"] {
         let outcome = t.run(line).await?;
-        check_eq!((line, outcome.leftovers), (line, 0));
+        check_eq!((line, outcome.leftovers), (line, 0))?;
     }
     Ok(())
 }
@@ -145,14 +144,13 @@ pub async fn leftovers_stay_when_told(t: &Env) -> CaseResult {
     let line = "mkfifo go done; { cat go > result; echo > done; } >/dev/null 2>&1 & echo started";
     let command = Command::new(line).keep_leftovers(true);
     let outcome = t.sandbox()?.execute(command).await?;
-    check_eq!(outcome.status, CommandStatus::Exited(0));
-    check_eq!(outcome.stdout.text(), "started\n");
-    check!(outcome.leftovers >= 1);
+    check_eq!(outcome.status, CommandStatus::Exited(0))?;
+    check_eq!(outcome.stdout.text(), "started\n")?;
+    check!(outcome.leftovers >= 1)?;
     let command = Command::new("echo hello > go; cat done").timeout(GONE);
     let outcome = t.sandbox()?.execute(command).await?;
-    check_eq!(outcome.status, CommandStatus::Exited(0));
-    check_eq!(t.get("result").await?, b"hello\n");
-    Ok(())
+    check_eq!(outcome.status, CommandStatus::Exited(0))?;
+    check_eq!(t.get("result").await?, b"hello\n")
 }
 
 /// Dropping a command's future ends it and everything it started.
@@ -170,7 +168,7 @@ pub async fn dropped_stream_ends(t: &Env) -> CaseResult {
     let line = "exec 3>alive; (trap '' TERM; sleep 1000; sleep 1000) & echo x; sleep 1000";
     let mut stream = t.sandbox()?.stream(Command::new(line)).await?;
     watch.up().await?;
-    check!(matches!(stream.next().await, Some(Ok(Event::Stdout(_)))));
+    check!(matches!(stream.next().await, Some(Ok(Event::Stdout(_)))))?;
     drop(stream);
     watch.gone().await
 }
@@ -191,7 +189,7 @@ pub async fn output_limit_ends_the_whole_tree(t: &Env) -> CaseResult {
     let line = "exec 3>alive; (trap '' TERM; sleep 1000; sleep 1000) & yes";
     let command = Command::new(line).hard_output_bytes(100_000);
     let outcome = watched(t, &mut watch, command).await?;
-    check_eq!(outcome.status, CommandStatus::OutputLimited);
+    check_eq!(outcome.status, CommandStatus::OutputLimited)?;
     watch.gone().await
 }
 
@@ -201,7 +199,7 @@ pub async fn killed_shell_takes_its_tree(t: &Env) -> CaseResult {
     let line = "exec 3>alive; (trap '' TERM; sleep 1000; sleep 1000) & sleep 1000";
     let shell = t.sandbox()?.shell_start(Command::new(line)).await?;
     watch.up().await?;
-    check!(t.sandbox()?.shell_kill(&shell.id).await?);
+    check!(t.sandbox()?.shell_kill(&shell.id).await?)?;
     watch.gone().await
 }
 
@@ -214,14 +212,13 @@ pub async fn stop_ends_everything(t: &Env) -> CaseResult {
     watch.up().await?;
     let survivor = "exec 3<>alive; echo up; sleep 1000";
     let mut stream = sandbox.stream(Command::new(survivor)).await?;
-    check!(matches!(stream.next().await, Some(Ok(Event::Stdout(_)))));
+    check!(matches!(stream.next().await, Some(Ok(Event::Stdout(_)))))?;
     sandbox.stop(StopMode::Keep).await?;
     drop((watch, stream));
     // If no other process holds the FIFO, the reader ends with this writer.
     let line = "(exec 3>alive; echo mine >&3) & cat alive";
     let command = Command::new(line).timeout(GONE);
     let outcome = sandbox.execute(command).await?;
-    check_eq!(outcome.status, CommandStatus::Exited(0));
-    check_eq!(outcome.stdout.text(), "mine\n");
-    Ok(())
+    check_eq!(outcome.status, CommandStatus::Exited(0))?;
+    check_eq!(outcome.stdout.text(), "mine\n")
 }

@@ -26,23 +26,20 @@ async fn part(t: &Env, options: ReadOptions) -> Result<(Bytes, u64), Failure> {
 pub async fn bytes_are_exact(t: &Env) -> CaseResult {
     let content: Vec<u8> = (0..=255).chain((0..=255).rev()).collect();
     t.put("all.bin", content.as_slice()).await?;
-    check_eq!(t.get("all.bin").await?, content);
-    Ok(())
+    check_eq!(t.get("all.bin").await?, content)
 }
 
 /// A large file is returned completely.
 pub async fn large_file_round_trips(t: &Env) -> CaseResult {
     let content = large_content();
     t.put("large.bin", content.as_slice()).await?;
-    check!(t.get("large.bin").await? == content, "the bytes differ");
-    Ok(())
+    check!(t.get("large.bin").await? == content, "the bytes differ")
 }
 
 /// Reading an empty file succeeds.
 pub async fn empty_file(t: &Env) -> CaseResult {
     t.put("empty", "").await?;
-    check_eq!(t.get("empty").await?, b"");
-    Ok(())
+    check_eq!(t.get("empty").await?, b"")
 }
 
 /// A missing file is an error, not empty bytes.
@@ -72,20 +69,18 @@ pub async fn beneath_a_file_is_not_a_directory(t: &Env) -> CaseResult {
 pub async fn range_gives_its_bytes(t: &Env) -> CaseResult {
     t.put("digits", "0123456789").await?;
     let read = part(t, ReadOptions::default().range(2..5)).await?;
-    check_eq!(read, (Bytes::from("234"), 10));
+    check_eq!(read, (Bytes::from("234"), 10))?;
     let read = part(t, ReadOptions::default().range(7..)).await?;
-    check_eq!(read, (Bytes::from("789"), 10));
-    Ok(())
+    check_eq!(read, (Bytes::from("789"), 10))
 }
 
 /// A range may end after the end of the file, and start at it.
 pub async fn range_is_cut_at_the_end(t: &Env) -> CaseResult {
     t.put("digits", "0123456789").await?;
     let read = part(t, ReadOptions::default().range(8..99)).await?;
-    check_eq!(read, (Bytes::from("89"), 10));
+    check_eq!(read, (Bytes::from("89"), 10))?;
     let read = part(t, ReadOptions::default().range(10..)).await?;
-    check_eq!(read, (Bytes::new(), 10));
-    Ok(())
+    check_eq!(read, (Bytes::new(), 10))
 }
 
 /// A range that starts after the end is rejected, and the message contains the size.
@@ -96,8 +91,8 @@ pub async fn range_past_the_end_is_invalid(t: &Env) -> CaseResult {
         let Err(error) = t.backend().read(&t.path("digits")?, options).await else {
             return Err(Failure::new("a range past the end was read"));
         };
-        check_eq!(error.kind(), ErrorKind::InvalidInput);
-        check!(error.message().contains("10 bytes"), "{error}");
+        check_eq!(error.kind(), ErrorKind::InvalidInput)?;
+        check!(error.message().contains("10 bytes"), "{error}")?;
     }
     Ok(())
 }
@@ -123,8 +118,7 @@ pub async fn too_much_is_an_error(t: &Env) -> CaseResult {
 pub async fn exactly_the_maximum_is_read(t: &Env) -> CaseResult {
     t.put("digits", "0123456789").await?;
     let read = part(t, ReadOptions::default().max_bytes(10)).await?;
-    check_eq!(read.0.len(), 10);
+    check_eq!(read.0.len(), 10)?;
     let read = part(t, ReadOptions::default().range(0..4).max_bytes(4)).await?;
-    check_eq!(read.0, "0123");
-    Ok(())
+    check_eq!(read.0, "0123")
 }

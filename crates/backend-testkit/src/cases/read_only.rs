@@ -35,11 +35,10 @@ pub async fn every_change_is_denied(t: &Env) -> CaseResult {
         let (path, other) = (t.path(path)?, t.path("other")?);
         refuses_all(&backend, &path, &other).await?;
     }
-    check_eq!(t.names("").await?, ["directory/", "file"]);
-    check_eq!(t.names("directory").await?, ["file"]);
-    check_eq!(t.get("file").await?, b"secret");
-    check_eq!(t.get("directory/file").await?, b"kept");
-    Ok(())
+    check_eq!(t.names("").await?, ["directory/", "file"])?;
+    check_eq!(t.names("directory").await?, ["file"])?;
+    check_eq!(t.get("file").await?, b"secret")?;
+    check_eq!(t.get("directory/file").await?, b"kept")
 }
 
 /// Reading and searching work, and see changes made through other backends.
@@ -54,17 +53,15 @@ pub async fn reading_works(t: &Env) -> CaseResult {
         answer.map_err(|error| Failure::new(format!("{operation}: {error}")))?;
     }
     t.put("directory/file", "changed\n").await?;
-    check_eq!(backend.read_to_string("directory/file").await?, "changed\n");
+    check_eq!(backend.read_to_string("directory/file").await?, "changed\n")?;
     let found = backend.search_text("changed").await?;
-    check_eq!(t.hits(&found), ["directory/file:1:changed"]);
-    Ok(())
+    check_eq!(t.hits(&found), ["directory/file:1:changed"])
 }
 
 /// A read-only backend reports that it is one.
 pub async fn says_so(t: &Env) -> CaseResult {
     let backend = read_only(t)?;
-    check_eq!(backend.info().capabilities.writable, false);
-    check_eq!(t.backend().info().capabilities.writable, true);
-    check_eq!(backend.working_dir(), t.backend().working_dir());
-    Ok(())
+    check_eq!(backend.info().capabilities.writable, false)?;
+    check_eq!(t.backend().info().capabilities.writable, true)?;
+    check_eq!(backend.working_dir(), t.backend().working_dir())
 }

@@ -12,20 +12,18 @@ use crate::failure::CaseResult;
 pub async fn file_moves(t: &Env) -> CaseResult {
     t.put("directory/old", b"\0bytes\xff").await?;
     Rename.run(t, "directory/old", "new", false).await?;
-    check_eq!(t.get("new").await?, b"\0bytes\xff");
+    check_eq!(t.get("new").await?, b"\0bytes\xff")?;
     t.fails(
         ErrorKind::NotFound,
         t.backend().metadata("directory/old").await,
     )?;
-    check_eq!(t.names("").await?, ["directory/", "new"]);
-    Ok(())
+    check_eq!(t.names("").await?, ["directory/", "new"])
 }
 
 /// Parents of the destination are created.
 pub async fn creates_parents(t: &Env) -> CaseResult {
     Rename.creates_parents(t).await?;
-    check_eq!(t.names("").await?, ["a/"]);
-    Ok(())
+    check_eq!(t.names("").await?, ["a/"])
 }
 
 /// A file at the destination is not replaced unless the caller allows it.
@@ -36,8 +34,7 @@ pub async fn never_overwrites(t: &Env) -> CaseResult {
 /// A file replaces a file if the caller allows it.
 pub async fn overwrites_when_told(t: &Env) -> CaseResult {
     Rename.overwrites_when_told(t).await?;
-    check_eq!(t.names("").await?, ["to"]);
-    Ok(())
+    check_eq!(t.names("").await?, ["to"])
 }
 
 /// A directory moves with its contents.
@@ -46,10 +43,10 @@ pub async fn directory_moves_with_content(t: &Env) -> CaseResult {
         .await?;
     create_dir(t, "from/empty").await?;
     Rename.run(t, "from", "x/to", false).await?;
-    check_eq!(t.names("").await?, ["x/"]);
-    check_eq!(t.names("x/to").await?, ["b/", "empty/", "a"]);
-    check_eq!(t.names("x/to/b").await?, ["c/", ".hidden"]);
-    check_eq!(t.get("x/to/b/c/d").await?, b"text\n");
+    check_eq!(t.names("").await?, ["x/"])?;
+    check_eq!(t.names("x/to").await?, ["b/", "empty/", "a"])?;
+    check_eq!(t.names("x/to/b").await?, ["c/", ".hidden"])?;
+    check_eq!(t.get("x/to/b/c/d").await?, b"text\n")?;
     t.fails(ErrorKind::NotFound, t.backend().metadata("from/a").await)
 }
 
@@ -72,8 +69,7 @@ pub async fn missing_source(t: &Env) -> CaseResult {
 /// A directory at the destination is never replaced, entered or merged with.
 pub async fn over_a_directory(t: &Env) -> CaseResult {
     Rename.over_a_directory(t).await?;
-    check_eq!(t.names("directory/inner").await?, ["kept"]);
-    Ok(())
+    check_eq!(t.names("directory/inner").await?, ["kept"])
 }
 
 /// A directory never replaces a file.
@@ -94,31 +90,28 @@ pub async fn working_directory_is_refused(t: &Env) -> CaseResult {
             .refused(t, ErrorKind::InvalidInput, from, "/elsewhere")
             .await?;
     }
-    check_eq!(t.get("file").await?, b"kept");
-    Ok(())
+    check_eq!(t.get("file").await?, b"kept")
 }
 
 /// An empty directory moves like any other.
 pub async fn empty_directory_moves(t: &Env) -> CaseResult {
     create_dir(t, "from").await?;
     Rename.run(t, "from", "to", false).await?;
-    check_eq!(t.names("").await?, ["to/"]);
-    check_eq!(t.names("to").await?, [""; 0]);
-    Ok(())
+    check_eq!(t.names("").await?, ["to/"])?;
+    check_eq!(t.names("to").await?, [""; 0])
 }
 
 /// A name that begins with the source's name is a sibling, not inside it.
 pub async fn to_a_name_that_begins_alike(t: &Env) -> CaseResult {
     t.put("file", "x").await?;
     Rename.run(t, "file", "file2", false).await?;
-    check_eq!(t.get("file2").await?, b"x");
+    check_eq!(t.get("file2").await?, b"x")?;
     t.put_all(&["foo/inner", "foobar/other"]).await?;
     Rename.run(t, "foo", "foobar/foo", false).await?;
-    check_eq!(t.names("").await?, ["foobar/", "file2"]);
-    check_eq!(t.names("foobar").await?, ["foo/", "other"]);
+    check_eq!(t.names("").await?, ["foobar/", "file2"])?;
+    check_eq!(t.names("foobar").await?, ["foo/", "other"])?;
     Rename.run(t, "foobar", "foo", false).await?;
-    check_eq!(t.get("foo/foo/inner").await?, b"text\n");
-    Ok(())
+    check_eq!(t.get("foo/foo/inner").await?, b"text\n")
 }
 
 /// Of several files moved to one path concurrently, exactly one succeeds and the others
@@ -128,8 +121,7 @@ pub async fn race_has_one_winner(t: &Env) -> CaseResult {
     let mut left: Vec<_> = (0..8).map(|source| format!("{source}")).collect();
     left[winner] = "to".to_owned();
     left.sort_unstable();
-    check_eq!(t.names("").await?, left);
-    Ok(())
+    check_eq!(t.names("").await?, left)
 }
 
 /// A tree is not moved to a destination where an entry inside would have no valid path.

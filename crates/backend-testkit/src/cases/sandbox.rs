@@ -16,30 +16,27 @@ pub async fn id_is_stable(t: &Env) -> CaseResult {
     check!(
         !id.is_empty() && !id.contains(char::is_whitespace),
         "{id:?}"
-    );
+    )?;
     t.run("true").await?;
-    check_eq!(t.sandbox()?.id(), id);
+    check_eq!(t.sandbox()?.id(), id)?;
     t.sandbox()?.stop(StopMode::Keep).await?;
     t.sandbox()?.start().await?;
-    check_eq!(t.sandbox()?.id(), id);
-    Ok(())
+    check_eq!(t.sandbox()?.id(), id)
 }
 
 /// A started sandbox is alive. Starting it again succeeds.
 pub async fn starts(t: &Env) -> CaseResult {
     t.sandbox()?.start().await?;
-    check!(t.sandbox()?.is_alive().await?);
+    check!(t.sandbox()?.is_alive().await?)?;
     t.sandbox()?.start().await?;
-    check!(t.sandbox()?.is_alive().await?);
-    check_eq!(t.run("echo here").await?.stdout.text(), "here\n");
-    Ok(())
+    check!(t.sandbox()?.is_alive().await?)?;
+    check_eq!(t.run("echo here").await?.stdout.text(), "here\n")
 }
 
 /// A command starts the sandbox if necessary.
 pub async fn command_starts_it(t: &Env) -> CaseResult {
-    check_eq!(t.run("echo here").await?.stdout.text(), "here\n");
-    check!(t.sandbox()?.is_alive().await?);
-    Ok(())
+    check_eq!(t.run("echo here").await?.stdout.text(), "here\n")?;
+    check!(t.sandbox()?.is_alive().await?)
 }
 
 /// A stopped sandbox is not alive, and checking that does not start it. Stopping it
@@ -49,7 +46,7 @@ pub async fn stops(t: &Env) -> CaseResult {
     for _ in 0..2 {
         t.sandbox()?.stop(StopMode::Keep).await?;
         for _ in 0..2 {
-            check!(!t.sandbox()?.is_alive().await?);
+            check!(!t.sandbox()?.is_alive().await?)?;
         }
     }
     Ok(())
@@ -61,19 +58,18 @@ pub async fn starts_again_with_its_files(t: &Env) -> CaseResult {
     t.run("echo kept > file").await?;
     t.sandbox()?.stop(StopMode::Keep).await?;
     t.sandbox()?.start().await?;
-    check!(t.sandbox()?.is_alive().await?);
-    check_eq!(t.get("file").await?, b"kept\n");
+    check!(t.sandbox()?.is_alive().await?)?;
+    check_eq!(t.get("file").await?, b"kept\n")?;
     t.sandbox()?.stop(StopMode::Keep).await?;
-    check_eq!(t.run("cat file").await?.stdout.text(), "kept\n");
-    check!(t.sandbox()?.is_alive().await?);
-    Ok(())
+    check_eq!(t.run("cat file").await?.stdout.text(), "kept\n")?;
+    check!(t.sandbox()?.is_alive().await?)
 }
 
 /// A command that runs when its sandbox is stopped has no outcome.
 pub async fn stop_is_told_to_running_commands(t: &Env) -> CaseResult {
     let sandbox = t.sandbox()?;
     let mut stream = sandbox.stream(Command::new("echo up; sleep 1000")).await?;
-    check!(matches!(stream.next().await, Some(Ok(Event::Stdout(_)))));
+    check!(matches!(stream.next().await, Some(Ok(Event::Stdout(_)))))?;
     let (stopped, rest) = futures::join!(sandbox.stop(StopMode::Keep), stream.next());
     stopped?;
     let Some(rest) = rest else {
@@ -90,8 +86,7 @@ pub async fn stop_forgets_shells(t: &Env) -> CaseResult {
     let running = |info: &backend_core::ops::ShellInfo| {
         info.id == shell.id && info.state == backend_core::ops::ShellState::Running
     };
-    check!(!sandbox.shell_list().await?.iter().any(running));
-    Ok(())
+    check!(!sandbox.shell_list().await?.iter().any(running))
 }
 
 /// The time of the last activity advances with every use, and is the current time while
@@ -101,16 +96,15 @@ pub async fn activity_is_noted(t: &Env) -> CaseResult {
     let before = SystemTime::now();
     t.run("true").await?;
     let first = sandbox.last_activity();
-    check!(first >= before, "it is before the command");
+    check!(first >= before, "it is before the command")?;
     let mut stream = sandbox.stream(Command::new("echo up; sleep 1000")).await?;
-    check!(matches!(stream.next().await, Some(Ok(Event::Stdout(_)))));
+    check!(matches!(stream.next().await, Some(Ok(Event::Stdout(_)))))?;
     let now = SystemTime::now();
-    check!(sandbox.last_activity() >= now, "a command runs");
+    check!(sandbox.last_activity() >= now, "a command runs")?;
     drop(stream);
     let before = SystemTime::now();
     t.put("file", "x").await?;
-    check!(sandbox.last_activity() >= before, "a file was written");
-    Ok(())
+    check!(sandbox.last_activity() >= before, "a file was written")
 }
 
 /// Queries about a sandbox do not count as activity.
@@ -121,6 +115,5 @@ pub async fn looking_is_no_activity(t: &Env) -> CaseResult {
     sandbox.is_alive().await?;
     sandbox.id();
     t.backend().info();
-    check_eq!(sandbox.last_activity(), noted);
-    Ok(())
+    check_eq!(sandbox.last_activity(), noted)
 }

@@ -49,20 +49,18 @@ async fn until(t: &Env, id: &ShellId, expected: &str) -> CaseResult {
         check!(
             output.state == ShellState::Running || all.ends_with(expected),
             "it ended after {all:?}"
-        );
+        )?;
     }
-    check_eq!(all, expected);
-    Ok(())
+    check_eq!(all, expected)
 }
 
 /// A started shell has an id and a description, and is running.
 pub async fn starts(t: &Env) -> CaseResult {
     let shell = start(t, "echo up; sleep 1000").await?;
-    check_eq!(shell.line, "echo up; sleep 1000");
-    check_eq!(shell.state, ShellState::Running);
+    check_eq!(shell.line, "echo up; sleep 1000")?;
+    check_eq!(shell.state, ShellState::Running)?;
     until(t, &shell.id, "up\n").await?;
-    check_eq!(t.sandbox()?.shell_list().await?, [shell]);
-    Ok(())
+    check_eq!(t.sandbox()?.shell_list().await?, [shell])
 }
 
 /// A read returns only new output, with the streams separated.
@@ -80,13 +78,12 @@ pub async fn read_takes_what_is_new(t: &Env) -> CaseResult {
         stdout.extend_from_slice(&output.stdout);
         stderr.extend_from_slice(&output.stderr);
     }
-    check_eq!((&stdout[..], &stderr[..]), (&b"two\n"[..], &b"err\n"[..]));
+    check_eq!((&stdout[..], &stderr[..]), (&b"two\n"[..], &b"err\n"[..]))?;
     let again = t.sandbox()?.shell_read(&shell.id, Duration::ZERO).await?;
-    check_eq!(again, ShellOutput::new(ShellState::Running));
+    check_eq!(again, ShellOutput::new(ShellState::Running))?;
     write(t, &shell.id, "\n").await?;
     let (rest, status) = to_the_end(t, &shell.id).await?;
-    check_eq!((rest.len(), status), (0, CommandStatus::Exited(3)));
-    Ok(())
+    check_eq!((rest.len(), status), (0, CommandStatus::Exited(3)))
 }
 
 /// A waiting read returns as soon as there is output, long before its timeout.
@@ -94,8 +91,7 @@ pub async fn wait_ends_with_output(t: &Env) -> CaseResult {
     let shell = start(t, "read go; echo printed; sleep 1000").await?;
     let (output, written) = futures::join!(read(t, &shell.id), write(t, &shell.id, "go\n"));
     written?;
-    check_eq!(&output?.stdout[..], b"printed\n");
-    Ok(())
+    check_eq!(&output?.stdout[..], b"printed\n")
 }
 
 /// A waiting read returns at once when the shell ends, and a read of an ended shell
@@ -105,9 +101,9 @@ pub async fn wait_ends_with_the_shell(t: &Env) -> CaseResult {
     let (output, written) = futures::join!(read(t, &shell.id), write(t, &shell.id, "go\n"));
     written?;
     let ended = ShellOutput::new(ShellState::Ended(CommandStatus::Exited(7)));
-    check_eq!(output?, ended);
+    check_eq!(output?, ended)?;
     for _ in 0..3 {
-        check_eq!(read(t, &shell.id).await?, ended);
+        check_eq!(read(t, &shell.id).await?, ended)?;
     }
     Ok(())
 }
@@ -117,7 +113,7 @@ pub async fn wait_ends_in_time(t: &Env) -> CaseResult {
     let shell = start(t, "sleep 1000").await?;
     for wait in [Duration::ZERO, Duration::from_millis(50)] {
         let output = t.sandbox()?.shell_read(&shell.id, wait).await?;
-        check_eq!(output, ShellOutput::new(ShellState::Running));
+        check_eq!(output, ShellOutput::new(ShellState::Running))?;
     }
     Ok(())
 }
@@ -133,8 +129,7 @@ pub async fn input_reaches_it(t: &Env) -> CaseResult {
         .await?;
     t.sandbox()?.shell_write(&shell.id, None).await?;
     let (all, status) = to_the_end(t, &shell.id).await?;
-    check_eq!((&all[..], status), (&input[..], CommandStatus::Exited(0)));
-    Ok(())
+    check_eq!((&all[..], status), (&input[..], CommandStatus::Exited(0)))
 }
 
 /// Large input is written as fast as the shell reads it.
@@ -146,8 +141,7 @@ pub async fn much_input_reaches_it(t: &Env) -> CaseResult {
     t.sandbox()?.shell_write(&shell.id, None).await?;
     let (all, _) = to_the_end(t, &shell.id).await?;
     let text = String::from_utf8_lossy(&all).trim().to_owned();
-    check_eq!(text, size.to_string());
-    Ok(())
+    check_eq!(text, size.to_string())
 }
 
 /// Closing the input is the end of file. Later writes fail.
@@ -156,10 +150,9 @@ pub async fn closed_input_ends_it(t: &Env) -> CaseResult {
     t.sandbox()?.shell_write(&shell.id, None).await?;
     until(t, &shell.id, "end\n").await?;
     let written = write_kind(t, &shell.id, Some(Bytes::from_static(b"x"))).await?;
-    check_eq!(written, Some(ErrorKind::Conflict));
+    check_eq!(written, Some(ErrorKind::Conflict))?;
     let closed = write_kind(t, &shell.id, None).await?;
-    check_eq!(closed, Some(ErrorKind::Conflict));
-    Ok(())
+    check_eq!(closed, Some(ErrorKind::Conflict))
 }
 
 async fn write_kind(
@@ -176,8 +169,7 @@ pub async fn ended_shell_takes_no_input(t: &Env) -> CaseResult {
     let shell = start(t, "exit 0").await?;
     to_the_end(t, &shell.id).await?;
     let written = write_kind(t, &shell.id, Some(Bytes::from_static(b"x"))).await?;
-    check_eq!(written, Some(ErrorKind::Conflict));
-    Ok(())
+    check_eq!(written, Some(ErrorKind::Conflict))
 }
 
 /// Input to a shell that ends without reading it is a conflict and does not hang.
@@ -185,8 +177,7 @@ pub async fn unread_input_hangs_nobody(t: &Env) -> CaseResult {
     let shell = start(t, "sleep 0.2").await?;
     let input = Bytes::from(vec![b'x'; 8 * 1024 * 1024]);
     let written = write_kind(t, &shell.id, Some(input)).await?;
-    check_eq!(written, Some(ErrorKind::Conflict));
-    Ok(())
+    check_eq!(written, Some(ErrorKind::Conflict))
 }
 
 /// Killing reports whether the shell was still running, and its output can still be
@@ -195,24 +186,23 @@ pub async fn kill_says_whether_it_ran(t: &Env) -> CaseResult {
     let shell = start(t, "echo up; sleep 1000").await?;
     until(t, &shell.id, "up\n").await?;
     let sandbox = t.sandbox()?;
-    check_eq!(sandbox.shell_kill(&shell.id).await?, true);
+    check_eq!(sandbox.shell_kill(&shell.id).await?, true)?;
     let output = read(t, &shell.id).await?;
     let signalled = matches!(
         output.state,
         ShellState::Ended(CommandStatus::Signalled(9 | 15))
     );
-    check!(signalled, "{:?}", output.state);
-    check_eq!(sandbox.shell_kill(&shell.id).await?, false);
+    check!(signalled, "{:?}", output.state)?;
+    check_eq!(sandbox.shell_kill(&shell.id).await?, false)?;
     let shell = start(t, "echo last").await?;
     to_the_end(t, &shell.id).await?;
-    check_eq!(sandbox.shell_kill(&shell.id).await?, false);
-    Ok(())
+    check_eq!(sandbox.shell_kill(&shell.id).await?, false)
 }
 
 /// Shells are listed in the order in which they were started, whether they have ended
 /// or not.
 pub async fn listed_in_order(t: &Env) -> CaseResult {
-    check!(t.sandbox()?.shell_list().await?.is_empty());
+    check!(t.sandbox()?.shell_list().await?.is_empty())?;
     let first = start(t, "sleep 1000").await?;
     let second = start(t, "exit 5").await?;
     let third = start(t, "cat").await?;
@@ -225,10 +215,9 @@ pub async fn listed_in_order(t: &Env) -> CaseResult {
         (&second.id, ended),
         (&third.id, ShellState::Running),
     ];
-    check_eq!(rows, expected);
+    check_eq!(rows, expected)?;
     let lines: Vec<_> = listed.iter().map(|info| info.line.as_str()).collect();
-    check_eq!(lines, ["sleep 1000", "exit 5", "cat"]);
-    Ok(())
+    check_eq!(lines, ["sleep 1000", "exit 5", "cat"])
 }
 
 /// An unknown shell is not found.
@@ -256,8 +245,7 @@ pub async fn number_is_capped(t: &Env) -> CaseResult {
     let room = start(t, "echo room").await?;
     to_the_end(t, &room.id).await?;
     let listed = t.sandbox()?.shell_list().await?;
-    check!(listed.len() <= SHELLS, "{} shells", listed.len());
-    Ok(())
+    check!(listed.len() <= SHELLS, "{} shells", listed.len())
 }
 
 /// An id is never used twice.
@@ -266,10 +254,9 @@ pub async fn ids_are_unique(t: &Env) -> CaseResult {
     for _ in 0..SHELLS + 5 {
         let shell = start(t, "true").await?;
         to_the_end(t, &shell.id).await?;
-        check!(ids.insert(shell.id.clone()), "{} again", shell.id);
+        check!(ids.insert(shell.id.clone()), "{} again", shell.id)?;
     }
-    check!(t.sandbox()?.shell_list().await?.len() <= SHELLS);
-    Ok(())
+    check!(t.sandbox()?.shell_list().await?.len() <= SHELLS)
 }
 
 /// The log of a shell that is not read is bounded, keeps the newest output, and reports
@@ -287,16 +274,15 @@ pub async fn unread_log_is_bounded(t: &Env) -> CaseResult {
             output.stdout.len() <= SHELL_LOG_BYTES,
             "{} bytes",
             output.stdout.len()
-        );
-        check_eq!(output.state, ShellState::Running);
+        )?;
+        check_eq!(output.state, ShellState::Running)?;
         bytes += output.stdout.len() as u64;
         dropped += output.dropped;
         last.extend_from_slice(&output.stdout);
     }
-    check_eq!(bytes + dropped, size as u64 + 7);
-    check!(dropped > 0);
-    check!(last.ends_with(b"newest\n"));
-    Ok(())
+    check_eq!(bytes + dropped, size as u64 + 7)?;
+    check!(dropped > 0)?;
+    check!(last.ends_with(b"newest\n"))
 }
 
 /// A shell runs in the given directory with the given variables, and shares the files.
@@ -307,8 +293,7 @@ pub async fn is_a_command_like_others(t: &Env) -> CaseResult {
         .env("VALUE", "a 'b' $c");
     let shell = t.sandbox()?.shell_start(command).await?;
     to_the_end(t, &shell.id).await?;
-    check_eq!(t.get("directory/made").await?, b"a 'b' $c");
-    Ok(())
+    check_eq!(t.get("directory/made").await?, b"a 'b' $c")
 }
 
 /// A shell that times out is ended.
@@ -316,8 +301,7 @@ pub async fn time_limit_ends_it(t: &Env) -> CaseResult {
     let command = Command::new("sleep 1000").timeout(Duration::from_millis(200));
     let shell = t.sandbox()?.shell_start(command).await?;
     let (_, status) = to_the_end(t, &shell.id).await?;
-    check_eq!(status, CommandStatus::TimedOut);
-    Ok(())
+    check_eq!(status, CommandStatus::TimedOut)
 }
 
 /// Several readers of one shell share its output. No byte is returned twice.
@@ -327,6 +311,5 @@ pub async fn readers_share_the_output(t: &Env) -> CaseResult {
     let (one, two) = futures::join!(reader(), reader());
     let (one, two) = (one?.0, two?.0);
     let expected: usize = (1..=5_000).map(|n| format!("{n}\n").len()).sum();
-    check_eq!(one.len() + two.len(), expected);
-    Ok(())
+    check_eq!(one.len() + two.len(), expected)
 }

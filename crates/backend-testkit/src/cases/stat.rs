@@ -12,11 +12,10 @@ pub async fn file(t: &Env) -> CaseResult {
     t.put("a/file", "12345").await?;
     let path = t.path("a/file")?;
     let entry = t.backend().stat(&path, StatOptions::default()).await?;
-    check_eq!(entry.kind, FileKind::File);
-    check_eq!(entry.size, Some(5));
-    check_eq!(entry.path, path);
-    check_eq!(entry.link, false);
-    Ok(())
+    check_eq!(entry.kind, FileKind::File)?;
+    check_eq!(entry.size, Some(5))?;
+    check_eq!(entry.path, path)?;
+    check_eq!(entry.link, false)
 }
 
 /// Sizes are in bytes, not characters.
@@ -25,7 +24,7 @@ pub async fn size_counts_bytes(t: &Env) -> CaseResult {
         t.put("file", content).await?;
         let path = t.path("file")?;
         let entry = t.backend().stat(&path, StatOptions::default()).await?;
-        check_eq!(entry.size, Some(size));
+        check_eq!(entry.size, Some(size))?;
     }
     Ok(())
 }
@@ -36,8 +35,8 @@ pub async fn directory(t: &Env) -> CaseResult {
     for path in ["directory", "."] {
         let path = t.path(path)?;
         let entry = t.backend().stat(&path, StatOptions::default()).await?;
-        check_eq!(entry.kind, FileKind::Directory);
-        check_eq!((entry.size, entry.modified), (None, None));
+        check_eq!(entry.kind, FileKind::Directory)?;
+        check_eq!((entry.size, entry.modified), (None, None))?;
     }
     Ok(())
 }
@@ -60,7 +59,6 @@ pub async fn time_advances(t: &Env) -> CaseResult {
     let first = t.backend().stat(&path, StatOptions::default()).await?;
     t.put("file", "two").await?;
     let second = t.backend().stat(&path, StatOptions::default()).await?;
-    check!(first.modified.is_some());
-    check!(second.modified >= first.modified);
-    Ok(())
+    check!(first.modified.is_some())?;
+    check!(second.modified >= first.modified)
 }

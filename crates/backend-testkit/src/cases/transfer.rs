@@ -62,8 +62,7 @@ impl Transfer {
     pub(super) async fn creates_parents(self, t: &Env) -> CaseResult {
         t.put("file", "x").await?;
         self.run(t, "file", "a/b/file", false).await?;
-        check_eq!(t.get("a/b/file").await?, b"x");
-        Ok(())
+        check_eq!(t.get("a/b/file").await?, b"x")
     }
 
     /// A file at the destination is not replaced unless the caller allows it.
@@ -72,9 +71,8 @@ impl Transfer {
         t.put("to", "old").await?;
         let done = self.run(t, "from", "to", false).await;
         t.fails(ErrorKind::AlreadyExists, done)?;
-        check_eq!(t.get("from").await?, b"new");
-        check_eq!(t.get("to").await?, b"old");
-        Ok(())
+        check_eq!(t.get("from").await?, b"new")?;
+        check_eq!(t.get("to").await?, b"old")
     }
 
     /// A file replaces a file if the caller allows it.
@@ -82,8 +80,7 @@ impl Transfer {
         t.put("from", "new").await?;
         t.put("to", "something old").await?;
         self.run(t, "from", "to", true).await?;
-        check_eq!(t.get("to").await?, b"new");
-        Ok(())
+        check_eq!(t.get("to").await?, b"new")
     }
 
     /// Onto itself is rejected and loses nothing.
@@ -92,8 +89,7 @@ impl Transfer {
         for path in ["directory/file", "directory"] {
             self.refused(t, ErrorKind::InvalidInput, path, path).await?;
         }
-        check_eq!(t.get("directory/file").await?, b"kept");
-        Ok(())
+        check_eq!(t.get("directory/file").await?, b"kept")
     }
 
     /// Into itself is rejected, for a directory at each of these destinations.
@@ -105,10 +101,9 @@ impl Transfer {
         }
         let (from, to) = ("directory/inner/file", "directory/inner/file/new");
         self.refused(t, ErrorKind::InvalidInput, from, to).await?;
-        check_eq!(t.names("directory").await?, ["inner/"]);
-        check_eq!(t.names("directory/inner").await?, ["file"]);
-        check_eq!(t.get("directory/inner/file").await?, b"kept");
-        Ok(())
+        check_eq!(t.names("directory").await?, ["inner/"])?;
+        check_eq!(t.names("directory/inner").await?, ["file"])?;
+        check_eq!(t.get("directory/inner/file").await?, b"kept")
     }
 
     /// A missing source is reported first, and no directory is created for it.
@@ -120,8 +115,7 @@ impl Transfer {
         self.refused(t, ErrorKind::NotADirectory, "file/beneath", "new/to")
             .await?;
         t.fails(ErrorKind::NotFound, t.backend().metadata("new").await)?;
-        check_eq!(t.get("file").await?, b"kept");
-        Ok(())
+        check_eq!(t.get("file").await?, b"kept")
     }
 
     /// A directory at the destination is never replaced, entered or merged with.
@@ -139,9 +133,8 @@ impl Transfer {
         ] {
             self.refused(t, ErrorKind::AlreadyExists, from, to).await?;
         }
-        check_eq!(t.names("").await?, ["directory/", "empty/", "file"]);
-        check_eq!(t.names("empty").await?, [""; 0]);
-        Ok(())
+        check_eq!(t.names("").await?, ["directory/", "empty/", "file"])?;
+        check_eq!(t.names("empty").await?, [""; 0])
     }
 
     /// A directory never replaces a file.
@@ -150,9 +143,8 @@ impl Transfer {
         t.put("file", "kept too").await?;
         self.refused(t, ErrorKind::AlreadyExists, "directory", "file")
             .await?;
-        check_eq!(t.get("directory/inner").await?, b"kept");
-        check_eq!(t.get("file").await?, b"kept too");
-        Ok(())
+        check_eq!(t.get("directory/inner").await?, b"kept")?;
+        check_eq!(t.get("file").await?, b"kept too")
     }
 
     /// There is no destination below a file.
@@ -164,9 +156,8 @@ impl Transfer {
                 self.refused(t, ErrorKind::NotADirectory, from, to).await?;
             }
         }
-        check_eq!(t.names("").await?, ["directory/", "file", "source"]);
-        check_eq!(t.get("file").await?, b"kept");
-        Ok(())
+        check_eq!(t.names("").await?, ["directory/", "file", "source"])?;
+        check_eq!(t.get("file").await?, b"kept")
     }
 
     /// Transfers the files `0` to `7` to one path concurrently. Returns the one that
@@ -184,7 +175,7 @@ impl Transfer {
             }
         }));
         let winner = one_winner(t, ErrorKind::AlreadyExists, results.await?)?;
-        check_eq!(t.get("to").await?, format!("from {winner}").as_bytes());
+        check_eq!(t.get("to").await?, format!("from {winner}").as_bytes())?;
         Ok(winner)
     }
 
@@ -198,7 +189,6 @@ impl Transfer {
         t.path(&to)?;
         let done = self.run(t, "d", &to, false).await;
         t.fails(ErrorKind::InvalidPath, done)?;
-        check_eq!(t.get(&format!("{deep}f")).await?, b"x");
-        Ok(())
+        check_eq!(t.get(&format!("{deep}f")).await?, b"x")
     }
 }

@@ -36,24 +36,21 @@ fn failing_stream() -> Content {
 /// Missing parent directories are created.
 pub async fn creates_parents(t: &Env) -> CaseResult {
     t.put("a/b/c/file", "deep").await?;
-    check_eq!(t.get("a/b/c/file").await?, b"deep");
-    check_eq!(t.names("a/b").await?, ["c/"]);
-    Ok(())
+    check_eq!(t.get("a/b/c/file").await?, b"deep")?;
+    check_eq!(t.names("a/b").await?, ["c/"])
 }
 
 /// Overwriting a file with a shorter one leaves nothing of the old content.
 pub async fn overwrites(t: &Env) -> CaseResult {
     t.put("file", "something long").await?;
     t.put("file", "short").await?;
-    check_eq!(t.get("file").await?, b"short");
-    Ok(())
+    check_eq!(t.get("file").await?, b"short")
 }
 
 /// `CreateNew` creates a file, including its parents.
 pub async fn create_new_creates(t: &Env) -> CaseResult {
     write(t, "new/file", "first", WriteMode::CreateNew).await?;
-    check_eq!(t.get("new/file").await?, b"first");
-    Ok(())
+    check_eq!(t.get("new/file").await?, b"first")
 }
 
 /// `CreateNew` never replaces a file, not even an empty one.
@@ -62,7 +59,7 @@ pub async fn create_new_conflicts(t: &Env) -> CaseResult {
         t.put("file", old).await?;
         let written = write(t, "file", "new", WriteMode::CreateNew).await;
         t.fails(ErrorKind::AlreadyExists, written)?;
-        check_eq!(t.get("file").await?, old.as_bytes());
+        check_eq!(t.get("file").await?, old.as_bytes())?;
     }
     Ok(())
 }
@@ -72,8 +69,7 @@ pub async fn create_new_on_a_directory(t: &Env) -> CaseResult {
     t.put("directory/file", "kept").await?;
     let written = write(t, "directory", "new", WriteMode::CreateNew).await;
     t.fails(ErrorKind::AlreadyExists, written)?;
-    check_eq!(t.get("directory/file").await?, b"kept");
-    Ok(())
+    check_eq!(t.get("directory/file").await?, b"kept")
 }
 
 /// Of many concurrent calls that create the same file, exactly one succeeds.
@@ -83,16 +79,14 @@ pub async fn create_new_has_one_winner(t: &Env) -> CaseResult {
         async move { backend.write_new_file("file", format!("by {writer}")).await }
     }));
     let winner = one_winner(t, ErrorKind::AlreadyExists, results.await?)?;
-    check_eq!(t.get("file").await?, format!("by {winner}").as_bytes());
-    Ok(())
+    check_eq!(t.get("file").await?, format!("by {winner}").as_bytes())
 }
 
 /// `IfUnchanged` replaces a file that has not changed since it was read.
 pub async fn if_unchanged_applies(t: &Env) -> CaseResult {
     let seen = t.backend().write_file("file", "old").await?.hash;
     write(t, "file", "new", WriteMode::IfUnchanged(seen)).await?;
-    check_eq!(t.get("file").await?, b"new");
-    Ok(())
+    check_eq!(t.get("file").await?, b"new")
 }
 
 /// `IfUnchanged` does not replace a file that has changed, even if its size is the
@@ -103,7 +97,7 @@ pub async fn if_unchanged_conflicts(t: &Env) -> CaseResult {
         t.put("file", changed).await?;
         let written = write(t, "file", "mine", WriteMode::IfUnchanged(seen)).await;
         t.fails(ErrorKind::Conflict, written)?;
-        check_eq!(t.get("file").await?, changed.as_bytes());
+        check_eq!(t.get("file").await?, changed.as_bytes())?;
     }
     Ok(())
 }
@@ -116,8 +110,7 @@ pub async fn if_unchanged_on_a_missing_file(t: &Env) -> CaseResult {
             t.fails(ErrorKind::Conflict, written)?;
         }
     }
-    check!(t.names("").await?.is_empty(), "something was created");
-    Ok(())
+    check!(t.names("").await?.is_empty(), "something was created")
 }
 
 /// Of many concurrent calls with the same `IfUnchanged` hash, exactly one succeeds.
@@ -131,8 +124,7 @@ pub async fn if_unchanged_has_one_winner(t: &Env) -> CaseResult {
         async move { backend.write(&path, content, options).await }
     }));
     let winner = one_winner(t, ErrorKind::Conflict, results.await?)?;
-    check_eq!(t.get("file").await?, format!("by {winner}").as_bytes());
-    Ok(())
+    check_eq!(t.get("file").await?, format!("by {winner}").as_bytes())
 }
 
 /// A directory, empty or not, is not replaced by a file.
@@ -142,8 +134,7 @@ pub async fn to_a_directory(t: &Env) -> CaseResult {
         let written = t.backend().write_file(path, "new").await;
         t.fails(ErrorKind::IsADirectory, written)?;
     }
-    check_eq!(t.names("directory").await?, ["empty/"]);
-    Ok(())
+    check_eq!(t.names("directory").await?, ["empty/"])
 }
 
 /// The working directory is a directory too.
@@ -153,8 +144,7 @@ pub async fn to_the_working_directory(t: &Env) -> CaseResult {
         let written = t.backend().write_file(path, "new").await;
         t.fails(ErrorKind::IsADirectory, written)?;
     }
-    check_eq!(t.get("file").await?, b"kept");
-    Ok(())
+    check_eq!(t.get("file").await?, b"kept")
 }
 
 /// Nothing is written below a file, and the file is unchanged.
@@ -166,17 +156,15 @@ pub async fn beneath_a_file(t: &Env) -> CaseResult {
             t.fails(ErrorKind::NotADirectory, written)?;
         }
     }
-    check_eq!(t.get("file").await?, b"kept");
-    check_eq!(t.names("").await?, ["file"]);
-    Ok(())
+    check_eq!(t.get("file").await?, b"kept")?;
+    check_eq!(t.names("").await?, ["file"])
 }
 
 /// Carriage returns are ordinary bytes.
 pub async fn carriage_returns_are_kept(t: &Env) -> CaseResult {
     let content = b"dos\r\nunix\nmac\rdoubled\r\r\nreversed\n\r\r";
     t.put("file", content).await?;
-    check_eq!(t.get("file").await?, content);
-    Ok(())
+    check_eq!(t.get("file").await?, content)
 }
 
 /// Nothing in the content is expanded, escaped or taken for an end marker.
@@ -185,8 +173,7 @@ pub async fn special_characters_are_verbatim(t: &Env) -> CaseResult {
         \\ \\n \\\\ \\x41 %s %d %% %41 \"double\" 'single' '\\''\n\
         EOF\n'EOF'\n.\n\tü 日本 🦀 \u{feff} \u{2028} \u{1b}[0m \0 end\\";
     t.put("file", content).await?;
-    check_eq!(t.get("file").await?, content.as_bytes());
-    Ok(())
+    check_eq!(t.get("file").await?, content.as_bytes())
 }
 
 /// Names are taken literally, and listed as given.
@@ -198,39 +185,35 @@ pub async fn names_are_verbatim(t: &Env) -> CaseResult {
         t.put(&format!("my work/{name}"), *name).await?;
     }
     for name in &names {
-        check_eq!(t.get(&format!("my work/{name}")).await?, name.as_bytes());
+        check_eq!(t.get(&format!("my work/{name}")).await?, name.as_bytes())?;
     }
     names.sort_unstable();
-    check_eq!(t.names("my work").await?, names);
-    Ok(())
+    check_eq!(t.names("my work").await?, names)
 }
 
 /// No final newline is added.
 pub async fn nothing_is_appended(t: &Env) -> CaseResult {
     let written = t.backend().write_file("file", "one\ntwo").await?;
-    check_eq!(written.size, 7);
-    check_eq!(t.get("file").await?, b"one\ntwo");
-    Ok(())
+    check_eq!(written.size, 7)?;
+    check_eq!(t.get("file").await?, b"one\ntwo")
 }
 
 /// Empty content creates an empty file.
 pub async fn empty_content_makes_an_empty_file(t: &Env) -> CaseResult {
     t.put("file", "").await?;
     let entry = t.backend().metadata("file").await?;
-    check!(entry.is_file(), "{entry:?}");
-    check_eq!(entry.size, Some(0));
+    check!(entry.is_file(), "{entry:?}")?;
+    check_eq!(entry.size, Some(0))?;
     t.put("full", "old").await?;
     t.put("full", "").await?;
-    check_eq!(t.get("full").await?, b"");
-    Ok(())
+    check_eq!(t.get("full").await?, b"")
 }
 
 /// Bytes that are not text are kept.
 pub async fn invalid_utf8_is_kept(t: &Env) -> CaseResult {
     let content = b"caf\xe9 \xff\xfe\0\x80\xed\xa0\x80\xc3";
     t.put("file", content).await?;
-    check_eq!(t.get("file").await?, content);
-    Ok(())
+    check_eq!(t.get("file").await?, content)
 }
 
 /// The pieces of a stream are written in order, wherever they are split.
@@ -240,11 +223,10 @@ pub async fn stream_is_written(t: &Env) -> CaseResult {
     let cut = pieces(cut.chain([Bytes::new()]));
     let written = t.backend().write_file("file", cut).await?;
     let hash = ContentHash::of(content.as_bytes());
-    check_eq!(written, WriteOutcome::new(true, content.len() as u64, hash));
-    check_eq!(t.get("file").await?, content.as_bytes());
+    check_eq!(written, WriteOutcome::new(true, content.len() as u64, hash))?;
+    check_eq!(t.get("file").await?, content.as_bytes())?;
     t.put("empty", pieces([])).await?;
-    check_eq!(t.get("empty").await?, b"");
-    Ok(())
+    check_eq!(t.get("empty").await?, b"")
 }
 
 /// A stream that fails halfway fails the write with its own error, and the old file
@@ -253,9 +235,8 @@ pub async fn failing_stream_keeps_the_old_file(t: &Env) -> CaseResult {
     t.put("file", "old").await?;
     let written = t.backend().write_file("file", failing_stream()).await;
     t.fails(ErrorKind::Cancelled, written)?;
-    check_eq!(t.get("file").await?, b"old");
-    check_eq!(t.names("").await?, ["file"]);
-    Ok(())
+    check_eq!(t.get("file").await?, b"old")?;
+    check_eq!(t.names("").await?, ["file"])
 }
 
 /// A stream that fails halfway leaves nothing behind.
@@ -263,8 +244,7 @@ pub async fn failing_stream_creates_nothing(t: &Env) -> CaseResult {
     let written = t.backend().write_file("file", failing_stream()).await;
     t.fails(ErrorKind::Cancelled, written)?;
     t.fails(ErrorKind::NotFound, t.backend().metadata("file").await)?;
-    check!(t.names("").await?.is_empty(), "something was left behind");
-    Ok(())
+    check!(t.names("").await?.is_empty(), "something was left behind")
 }
 
 /// A write that is dropped halfway has no effect.
@@ -280,12 +260,11 @@ pub async fn dropped_write_has_not_happened(t: &Env) -> CaseResult {
     let content = Content::Stream(half.chain(rest).boxed());
     let written = Box::pin(t.backend().write_file("file", content));
     match future::select(written, half_way).await {
-        Either::Left((written, _)) => check!(false, "it ended before its content: {written:?}"),
+        Either::Left((written, _)) => check!(false, "it ended before its content: {written:?}")?,
         Either::Right((_, written)) => drop(written),
     }
-    check_eq!(t.get("file").await?, b"old");
-    check_eq!(t.names("").await?, ["file"]);
-    Ok(())
+    check_eq!(t.get("file").await?, b"old")?;
+    check_eq!(t.names("").await?, ["file"])
 }
 
 /// The outcome says whether the file is new, its size and its hash.
@@ -295,14 +274,13 @@ pub async fn outcome_tells_what_happened(t: &Env) -> CaseResult {
         WriteOutcome::new(created, content.len() as u64, hash)
     };
     let new = write(t, "file", "première\n", WriteMode::Overwrite).await?;
-    check_eq!(new, outcome(true, "première\n"));
+    check_eq!(new, outcome(true, "première\n"))?;
     let again = write(t, "file", "2", WriteMode::Overwrite).await?;
-    check_eq!(again, outcome(false, "2"));
+    check_eq!(again, outcome(false, "2"))?;
     let unchanged = write(t, "file", "", WriteMode::IfUnchanged(again.hash)).await?;
-    check_eq!(unchanged, outcome(false, ""));
+    check_eq!(unchanged, outcome(false, ""))?;
     let other = write(t, "other", "new", WriteMode::CreateNew).await?;
-    check_eq!(other, outcome(true, "new"));
-    Ok(())
+    check_eq!(other, outcome(true, "new"))
 }
 
 /// A read during concurrent writes returns one complete version of the file.
@@ -315,16 +293,15 @@ pub async fn concurrent_writes_never_mix(t: &Env) -> CaseResult {
             for _ in 0..8 {
                 let write = backend.write_file("file", vec![letter; SIZE]);
                 let (_, seen) = future::try_join(write, backend.read_bytes("file")).await?;
-                check_eq!(seen.len(), SIZE);
+                check_eq!(seen.len(), SIZE)?;
                 let whole = seen.iter().all(|byte| *byte == seen[0]);
-                check!(whole, "two files are mixed");
+                check!(whole, "two files are mixed")?;
             }
             CaseResult::Ok(())
         }
     }));
     results.await?.into_iter().collect::<CaseResult>()?;
-    check_eq!(t.names("").await?, ["file"]);
-    Ok(())
+    check_eq!(t.names("").await?, ["file"])
 }
 
 /// A large stream replaces a large file, and the hash covers all of it.
@@ -336,9 +313,8 @@ pub async fn large_file(t: &Env) -> CaseResult {
     let written = t.backend().write_file("large", pieces(cut)).await?;
     let size = content.len() as u64;
     let hash = ContentHash::of(&content);
-    check_eq!(written, WriteOutcome::new(false, size, hash));
-    check!(t.get("large").await? == content, "the bytes differ");
-    Ok(())
+    check_eq!(written, WriteOutcome::new(false, size, hash))?;
+    check!(t.get("large").await? == content, "the bytes differ")
 }
 
 /// Other files are not touched, however similar their names are.
@@ -347,8 +323,7 @@ pub async fn siblings_are_untouched(t: &Env) -> CaseResult {
     t.put_all(&siblings).await?;
     t.put("a", "new").await?;
     for sibling in &siblings[1..] {
-        check_eq!(t.get(sibling).await?, b"text\n");
+        check_eq!(t.get(sibling).await?, b"text\n")?;
     }
-    check_eq!(t.names("").await?, siblings);
-    Ok(())
+    check_eq!(t.names("").await?, siblings)
 }

@@ -57,8 +57,7 @@ impl Container {
             .output()
             .unwrap();
         let stderr = String::from_utf8_lossy(&done.stderr);
-        check!(done.status.success(), "{stderr}");
-        Ok(())
+        check!(done.status.success(), "{stderr}")
     }
 }
 

@@ -11,20 +11,18 @@ use crate::{check, check_eq};
 pub async fn hidden_left_out(t: &Env) -> CaseResult {
     t.put_all(&[".a/b", ".env", "a", "b/.c", "b/.d/e"]).await?;
     for pattern in ["**", "*", "**/*", "{a,*}"] {
-        check_eq!(t.glob(pattern).await?, ["a"]);
+        check_eq!(t.glob(pattern).await?, ["a"])?;
     }
-    check_eq!(t.glob("?env").await?, NONE);
-    check_eq!(t.glob("[.]env").await?, NONE);
-    Ok(())
+    check_eq!(t.glob("?env").await?, NONE)?;
+    check_eq!(t.glob("[.]env").await?, NONE)
 }
 
 /// Names that begin with a dot are found when asked for.
 pub async fn hidden_on_request(t: &Env) -> CaseResult {
     let all = [".a/b", ".env", "a", "b/.c", "b/.d/e"];
     t.put_all(&all).await?;
-    check_eq!(found(t, t.glob_query("**").hidden(true)).await?, all);
-    check_eq!(found(t, t.glob_query("*env").hidden(true)).await?, [".env"]);
-    Ok(())
+    check_eq!(found(t, t.glob_query("**").hidden(true)).await?, all)?;
+    check_eq!(found(t, t.glob_query("*env").hidden(true)).await?, [".env"])
 }
 
 /// A name is found if the pattern spells out its dot. Others stay hidden.
@@ -33,11 +31,10 @@ pub async fn hidden_when_named(t: &Env) -> CaseResult {
         .await?;
     t.put_all(&[".env", ".x/.env", "b/.env", "b/.envrc"])
         .await?;
-    check_eq!(t.glob(".github/**").await?, [".github/b/c"]);
-    check_eq!(t.glob("**/.env").await?, [".env", "b/.env"]);
-    check_eq!(t.glob(".env").await?, [".env", "b/.env"]);
-    check_eq!(t.glob("b/.env*").await?, ["b/.env", "b/.envrc"]);
-    Ok(())
+    check_eq!(t.glob(".github/**").await?, [".github/b/c"])?;
+    check_eq!(t.glob("**/.env").await?, [".env", "b/.env"])?;
+    check_eq!(t.glob(".env").await?, [".env", "b/.env"])?;
+    check_eq!(t.glob("b/.env*").await?, ["b/.env", "b/.envrc"])
 }
 
 /// A hidden directory that is the start of the search is searched.
@@ -45,10 +42,9 @@ pub async fn hidden_start_directory_is_searched(t: &Env) -> CaseResult {
     t.put_all(&[".config/.x", ".config/a", ".config/b/c"])
         .await?;
     let query = GlobQuery::new("**", t.path(".config")?);
-    check_eq!(found(t, query).await?, [".config/a", ".config/b/c"]);
+    check_eq!(found(t, query).await?, [".config/a", ".config/b/c"])?;
     let query = GlobQuery::new("c", t.path(".config/b")?);
-    check_eq!(found(t, query).await?, [".config/b/c"]);
-    Ok(())
+    check_eq!(found(t, query).await?, [".config/b/c"])
 }
 
 /// Files in `.git` are found only by a pattern that names it.
@@ -56,11 +52,10 @@ pub async fn git_only_when_named(t: &Env) -> CaseResult {
     t.put_all(&[".git/config", ".gitx/a", "b/.git/config"])
         .await?;
     let asked = found(t, t.glob_query("**").hidden(true)).await?;
-    check_eq!(asked, [".gitx/a"]);
-    check_eq!(t.glob(".git/*").await?, [".git/config"]);
+    check_eq!(asked, [".gitx/a"])?;
+    check_eq!(t.glob(".git/*").await?, [".git/config"])?;
     let both = [".git/config", "b/.git/config"];
-    check_eq!(t.glob("**/.git/config").await?, both);
-    Ok(())
+    check_eq!(t.glob("**/.git/config").await?, both)
 }
 
 /// Files ignored by `.gitignore` are left out, even outside a repository.
@@ -68,10 +63,9 @@ pub async fn gitignore_is_honoured(t: &Env) -> CaseResult {
     t.put(".gitignore", "# comment\n\n*.log\nmade\n").await?;
     t.put_all(&["a.log", "b/c.log", "b/d", "b/made/e", "made/f"])
         .await?;
-    check_eq!(t.glob("**").await?, ["b/d"]);
-    check_eq!(t.glob("*.log").await?, NONE);
-    check_eq!(t.glob("made/f").await?, NONE);
-    Ok(())
+    check_eq!(t.glob("**").await?, ["b/d"])?;
+    check_eq!(t.glob("*.log").await?, NONE)?;
+    check_eq!(t.glob("made/f").await?, NONE)
 }
 
 /// Ignored files are found when asked for. That does not include hidden ones.
@@ -80,8 +74,7 @@ pub async fn ignored_on_request(t: &Env) -> CaseResult {
     t.put(".ignore", "target\n").await?;
     t.put_all(&["a", "b.log", "target/c"]).await?;
     let asked = found(t, t.glob_query("**").ignored(true)).await?;
-    check_eq!(asked, ["a", "b.log", "target/c"]);
-    Ok(())
+    check_eq!(asked, ["a", "b.log", "target/c"])
 }
 
 /// In one directory, `.ignore` takes precedence.
@@ -89,8 +82,7 @@ pub async fn ignore_beats_gitignore(t: &Env) -> CaseResult {
     t.put(".gitignore", "*.log\n!secret.txt\n").await?;
     t.put(".ignore", "!kept.log\nsecret.txt\n").await?;
     t.put_all(&["a.log", "kept.log", "secret.txt"]).await?;
-    check_eq!(t.glob("**").await?, ["kept.log"]);
-    Ok(())
+    check_eq!(t.glob("**").await?, ["kept.log"])
 }
 
 /// A deeper ignore file takes precedence over those above it.
@@ -101,16 +93,14 @@ pub async fn deeper_beats_shallower(t: &Env) -> CaseResult {
         .await?;
     t.put_all(&["sub/kept.log", "sub/x/kept.log"]).await?;
     let kept = ["a.txt", "sub/kept.log", "sub/x/kept.log"];
-    check_eq!(t.glob("**").await?, kept);
-    Ok(())
+    check_eq!(t.glob("**").await?, kept)
 }
 
 /// A later `!name` cancels an earlier rule.
 pub async fn negation_brings_back(t: &Env) -> CaseResult {
     t.put(".gitignore", "*.log\n!kept.log\n").await?;
     t.put_all(&["a.log", "b/kept.log", "kept.log"]).await?;
-    check_eq!(t.glob("*.log").await?, ["b/kept.log", "kept.log"]);
-    Ok(())
+    check_eq!(t.glob("*.log").await?, ["b/kept.log", "kept.log"])
 }
 
 /// Files in an ignored directory stay ignored, whatever other rules say.
@@ -118,9 +108,8 @@ pub async fn nothing_comes_back_inside_an_ignored_directory(t: &Env) -> CaseResu
     t.put(".gitignore", "build/\n!build/a\n!b\n").await?;
     t.put("build/.gitignore", "!*\n").await?;
     t.put_all(&["build/a", "build/b", "c"]).await?;
-    check_eq!(t.glob("**").await?, ["c"]);
-    check_eq!(t.glob("build/*").await?, NONE);
-    Ok(())
+    check_eq!(t.glob("**").await?, ["c"])?;
+    check_eq!(t.glob("build/*").await?, NONE)
 }
 
 /// `!name` stops a file from being ignored. It does not unhide it.
@@ -128,8 +117,7 @@ pub async fn negation_does_not_unhide(t: &Env) -> CaseResult {
     t.put(".gitignore", "!.env\n").await?;
     t.put(".ignore", "!.env\n!.config\n").await?;
     t.put_all(&[".config/a", ".env", "b"]).await?;
-    check_eq!(t.glob("**").await?, ["b"]);
-    Ok(())
+    check_eq!(t.glob("**").await?, ["b"])
 }
 
 /// Rules above the searched directory apply to it.
@@ -138,8 +126,7 @@ pub async fn rules_above_the_start_apply(t: &Env) -> CaseResult {
     t.put_all(&["src/a", "src/b.log", "src/made/c"]).await?;
     t.put_all(&["src/x/d.log", "src/x/made/e"]).await?;
     let query = GlobQuery::new("**", t.path("src")?);
-    check_eq!(found(t, query).await?, ["src/a", "src/x/made/e"]);
-    Ok(())
+    check_eq!(found(t, query).await?, ["src/a", "src/x/made/e"])
 }
 
 /// A rule with a slash at its start or inside applies at its own level only.
@@ -151,16 +138,14 @@ pub async fn anchored_rules(t: &Env) -> CaseResult {
         .await?;
     t.put_all(&["x/doc/made/a"]).await?;
     let kept = ["out/a", "sub/x/out/a", "x/build/a", "x/doc/made/a"];
-    check_eq!(t.glob("**").await?, kept);
-    Ok(())
+    check_eq!(t.glob("**").await?, kept)
 }
 
 /// A rule with a slash at its end applies to directories only.
 pub async fn directory_only_rules(t: &Env) -> CaseResult {
     t.put(".gitignore", "logs/\n").await?;
     t.put_all(&["a/logs", "b/logs/c", "logs/d"]).await?;
-    check_eq!(t.glob("**").await?, ["a/logs"]);
-    Ok(())
+    check_eq!(t.glob("**").await?, ["a/logs"])
 }
 
 /// The rules do not apply to the start of the search itself.
@@ -168,10 +153,9 @@ pub async fn start_inside_ignored_directory_is_searched(t: &Env) -> CaseResult {
     t.put(".gitignore", "build/\n*.log\n").await?;
     t.put_all(&["build/a", "build/b.log", "build/c/d"]).await?;
     let query = GlobQuery::new("**", t.path("build")?);
-    check_eq!(found(t, query).await?, ["build/a", "build/c/d"]);
+    check_eq!(found(t, query).await?, ["build/a", "build/c/d"])?;
     let query = GlobQuery::new("**", t.path("build/c")?);
-    check_eq!(found(t, query).await?, ["build/c/d"]);
-    Ok(())
+    check_eq!(found(t, query).await?, ["build/c/d"])
 }
 
 /// If no ignore file has rules, generated directories are left out, and each is counted
@@ -182,15 +166,14 @@ pub async fn generated_left_out_and_counted(t: &Env) -> CaseResult {
     t.put_all(&[".venv/lib/a", "node_modules.d/a", "node_modules/m/a"])
         .await?;
     let result = search(t, t.glob_query("**")).await?;
-    check_eq!(t.found(&result), ["b/venv", "node_modules.d/a"]);
-    check_eq!((result.skipped.generated, result.skipped.hidden), (3, 1));
+    check_eq!(t.found(&result), ["b/venv", "node_modules.d/a"])?;
+    check_eq!((result.skipped.generated, result.skipped.hidden), (3, 1))?;
     let result = search(t, t.glob_query("**").hidden(true)).await?;
-    check_eq!(t.found(&result), ["b/venv", "node_modules.d/a"]);
-    check_eq!((result.skipped.generated, result.skipped.hidden), (4, 0));
+    check_eq!(t.found(&result), ["b/venv", "node_modules.d/a"])?;
+    check_eq!((result.skipped.generated, result.skipped.hidden), (4, 0))?;
     // Directories that the pattern cannot reach are not counted.
     let result = search(t, t.glob_query("a/*/b")).await?;
-    check_eq!((result.files.len(), result.skipped.generated), (0, 1));
-    Ok(())
+    check_eq!((result.files.len(), result.skipped.generated), (0, 1))
 }
 
 /// Generated directories are searched when asked for, together with everything that is
@@ -202,8 +185,8 @@ pub async fn generated_on_request(t: &Env) -> CaseResult {
         t.glob_query("**").ignored(true),
     ] {
         let result = search(t, query).await?;
-        check_eq!(t.found(&result), ["a/build/b", "node_modules/m/dist/a"]);
-        check_eq!(result.skipped.generated, 0);
+        check_eq!(t.found(&result), ["a/build/b", "node_modules/m/dist/a"])?;
+        check_eq!(result.skipped.generated, 0)?;
     }
     Ok(())
 }
@@ -224,7 +207,7 @@ pub async fn generated_when_named(t: &Env) -> CaseResult {
         ("**/build", &[]),
     ] {
         let names = t.glob(pattern).await?;
-        check!(names == found, "{pattern} finds {names:?}");
+        check!(names == found, "{pattern} finds {names:?}")?;
     }
     Ok(())
 }
@@ -240,8 +223,8 @@ pub async fn generated_start_directory_is_searched(t: &Env) -> CaseResult {
     ] {
         let query = GlobQuery::new("**", t.path(start)?);
         let result = search(t, query).await?;
-        check_eq!(t.found(&result), found_there);
-        check_eq!(result.skipped.generated, skipped);
+        check_eq!(t.found(&result), found_there)?;
+        check_eq!(result.skipped.generated, skipped)?;
     }
     Ok(())
 }
@@ -261,12 +244,11 @@ pub async fn ignore_files_overrule_generated(t: &Env) -> CaseResult {
     t.put_all(&["kept/build/a"]).await?;
     let result = search(t, t.glob_query("**")).await?;
     let kept = ["git/build/a", "git/sub/dist/a", "kept/build/a"];
-    check_eq!(t.found(&result), kept);
-    check_eq!((result.skipped.ignored, result.skipped.generated), (1, 1));
+    check_eq!(t.found(&result), kept)?;
+    check_eq!((result.skipped.ignored, result.skipped.generated), (1, 1))?;
     // The same if the ignore file is above the start.
     let query = GlobQuery::new("**", t.path("git/sub")?);
-    check_eq!(found(t, query).await?, ["git/sub/dist/a"]);
-    Ok(())
+    check_eq!(found(t, query).await?, ["git/sub/dist/a"])
 }
 
 /// Excluded files do not count towards the limit and leave no trace.
@@ -274,10 +256,9 @@ pub async fn exclude_comes_before_the_limit(t: &Env) -> CaseResult {
     t.put_all(&["a.secret", "b", "c", "d.secret"]).await?;
     let query = t.glob_query("**").limit(2).exclude(hide("*.secret")?);
     let result = search(t, query).await?;
-    check_eq!(t.found(&result), ["b", "c"]);
-    check!(!result.truncated);
-    check!(result.skipped.is_empty(), "{:?}", result.skipped);
-    Ok(())
+    check_eq!(t.found(&result), ["b", "c"])?;
+    check!(!result.truncated)?;
+    check!(result.skipped.is_empty(), "{:?}", result.skipped)
 }
 
 /// Everything in an excluded directory is excluded, however it is asked for.
@@ -289,12 +270,12 @@ pub async fn exclude_hides_what_is_inside(t: &Env) -> CaseResult {
     for pattern in ["**", "{a,vault/**}"] {
         let query = t.glob_query(pattern).hidden(true).ignored(true);
         let result = search(t, query.exclude(exclude.clone())).await?;
-        check_eq!(t.found(&result), ["a"]);
-        check!(result.skipped.is_empty(), "{:?}", result.skipped);
+        check_eq!(t.found(&result), ["a"])?;
+        check!(result.skipped.is_empty(), "{:?}", result.skipped)?;
     }
     for start in ["vault", "vault/x"] {
         let query = GlobQuery::new("**", t.path(start)?).exclude(exclude.clone());
-        check_eq!(search(t, query).await?, GlobResult::default());
+        check_eq!(search(t, query).await?, GlobResult::default())?;
     }
     Ok(())
 }
@@ -306,10 +287,9 @@ pub async fn skipped_is_counted(t: &Env) -> CaseResult {
     t.put_all(&["build/d", "build/e", "sub/f.log", "sub/g"])
         .await?;
     let result = search(t, t.glob_query("**")).await?;
-    check_eq!(t.found(&result), ["sub/g"]);
+    check_eq!(t.found(&result), ["sub/g"])?;
     let skipped = result.skipped;
-    check_eq!((skipped.hidden, skipped.ignored), (3, 3));
+    check_eq!((skipped.hidden, skipped.ignored), (3, 3))?;
     let others = [skipped.binary, skipped.unreadable, skipped.not_utf8];
-    check_eq!(others, [0, 0, 0]);
-    Ok(())
+    check_eq!(others, [0, 0, 0])
 }

@@ -20,9 +20,8 @@ const GENERATED: [&str; 5] = [
 /// Checks that a file with a `needle` is searched when it is named.
 async fn check_named(t: &Env, path: &str) -> CaseResult {
     let result = search(t, GrepQuery::new("needle", t.path(path)?)).await?;
-    check_eq!(t.hits(&result), [format!("{path}:1:needle")]);
-    check!(result.skipped.is_empty(), "{:?}", result.skipped);
-    Ok(())
+    check_eq!(t.hits(&result), [format!("{path}:1:needle")])?;
+    check!(result.skipped.is_empty(), "{:?}", result.skipped)
 }
 
 /// A hidden file that is named is searched.
@@ -44,29 +43,26 @@ pub async fn named_ignored_file_is_searched(t: &Env) -> CaseResult {
 pub async fn hidden_start_directory_is_searched(t: &Env) -> CaseResult {
     put_needles(t, &[".config/.b", ".config/a", ".config/c/d"]).await?;
     let query = GrepQuery::new("needle", t.path(".config")?);
-    check_eq!(files(t, query).await?, [".config/a", ".config/c/d"]);
-    Ok(())
+    check_eq!(files(t, query).await?, [".config/a", ".config/c/d"])
 }
 
 /// Hidden entries are left out and counted, each directory once.
 pub async fn hidden_left_out_and_counted(t: &Env) -> CaseResult {
     put_needles(t, &[".a/b", ".a/c", ".env", "d", "e/.f"]).await?;
     let result = search(t, t.grep_query("needle")).await?;
-    check_eq!(t.files_hit(&result), ["d"]);
-    check_eq!((result.skipped.hidden, result.skipped.ignored), (3, 0));
-    Ok(())
+    check_eq!(t.files_hit(&result), ["d"])?;
+    check_eq!((result.skipped.hidden, result.skipped.ignored), (3, 0))
 }
 
 /// Hidden files are searched when asked for, `.git` only when named.
 pub async fn hidden_on_request(t: &Env) -> CaseResult {
     put_needles(t, &[".a/b", ".env", ".git/config", "d"]).await?;
     let query = t.grep_query("needle").hidden(true);
-    check_eq!(files(t, query).await?, [".a/b", ".env", "d"]);
+    check_eq!(files(t, query).await?, [".a/b", ".env", "d"])?;
     let query = t.grep_query("needle").files(".git/*");
-    check_eq!(files(t, query).await?, [".git/config"]);
+    check_eq!(files(t, query).await?, [".git/config"])?;
     let query = GrepQuery::new("needle", t.path(".git")?);
-    check_eq!(files(t, query).await?, [".git/config"]);
-    Ok(())
+    check_eq!(files(t, query).await?, [".git/config"])
 }
 
 /// Files ignored by `.gitignore` are left out and counted, unless asked for.
@@ -74,11 +70,10 @@ pub async fn gitignore_is_honoured(t: &Env) -> CaseResult {
     t.put(".gitignore", "*.log\nbuild/\n").await?;
     put_needles(t, &["a", "b.log", "build/c", "build/d"]).await?;
     let result = search(t, t.grep_query("needle")).await?;
-    check_eq!(t.files_hit(&result), ["a"]);
-    check_eq!((result.skipped.hidden, result.skipped.ignored), (1, 2));
+    check_eq!(t.files_hit(&result), ["a"])?;
+    check_eq!((result.skipped.hidden, result.skipped.ignored), (1, 2))?;
     let query = t.grep_query("needle").ignored(true);
-    check_eq!(files(t, query).await?, ["a", "b.log", "build/c", "build/d"]);
-    Ok(())
+    check_eq!(files(t, query).await?, ["a", "b.log", "build/c", "build/d"])
 }
 
 /// Generated directories are left out, and each is counted once.
@@ -86,9 +81,8 @@ pub async fn generated_left_out_and_counted(t: &Env) -> CaseResult {
     put_needles(t, &GENERATED).await?;
     put_needles(t, &["build", "dist.txt", "targets/b"]).await?;
     let result = search(t, t.grep_query("needle")).await?;
-    check_eq!(t.files_hit(&result), ["build", "dist.txt", "targets/b"]);
-    check_eq!((result.skipped.generated, result.skipped.ignored), (5, 0));
-    Ok(())
+    check_eq!(t.files_hit(&result), ["build", "dist.txt", "targets/b"])?;
+    check_eq!((result.skipped.generated, result.skipped.ignored), (5, 0))
 }
 
 /// Generated directories are searched when asked for, together with everything that is
@@ -100,8 +94,8 @@ pub async fn generated_on_request(t: &Env) -> CaseResult {
         t.grep_query("needle").ignored(true),
     ] {
         let result = search(t, query).await?;
-        check_eq!(t.files_hit(&result), GENERATED);
-        check_eq!(result.skipped.generated, 0);
+        check_eq!(t.files_hit(&result), GENERATED)?;
+        check_eq!(result.skipped.generated, 0)?;
     }
     Ok(())
 }
@@ -113,15 +107,14 @@ pub async fn generated_when_named(t: &Env) -> CaseResult {
     for path in ["a/build/b", "dist/b", "target/b", "venv/b"] {
         let start = path.trim_end_matches("/b");
         let query = GrepQuery::new("needle", t.path(start)?);
-        check_eq!(files(t, query).await?, [path]);
+        check_eq!(files(t, query).await?, [path])?;
         let query = GrepQuery::new("needle", t.path(path)?);
-        check_eq!(files(t, query).await?, [path]);
+        check_eq!(files(t, query).await?, [path])?;
     }
     let query = t.grep_query("needle").files("**/build/*");
-    check_eq!(files(t, query).await?, ["a/build/b"]);
+    check_eq!(files(t, query).await?, ["a/build/b"])?;
     let query = t.grep_query("needle").files("node_modules/**");
-    check_eq!(files(t, query).await?, ["node_modules/m/dist/b"]);
-    Ok(())
+    check_eq!(files(t, query).await?, ["node_modules/m/dist/b"])
 }
 
 /// A file with a NUL in its first 8 KiB is skipped and counted.
@@ -133,9 +126,8 @@ pub async fn binary_is_passed_over_and_counted(t: &Env) -> CaseResult {
     t.put("late", late).await?;
     put_needles(t, &["text"]).await?;
     let result = search(t, t.grep_query("needle")).await?;
-    check_eq!(t.hits(&result), ["text:1:needle"]);
-    check_eq!(result.skipped.binary, 2);
-    Ok(())
+    check_eq!(t.hits(&result), ["text:1:needle"])?;
+    check_eq!(result.skipped.binary, 2)
 }
 
 /// Excluded files give no lines, are not counted, and cannot be named.
@@ -144,11 +136,11 @@ pub async fn exclude_hides_content(t: &Env) -> CaseResult {
     t.put("f.secret", b"\0needle").await?;
     let exclude = hide("*.secret")?.and(&hide(t.path("vault")?.as_str())?);
     let result = search(t, t.grep_query("needle").exclude(exclude.clone())).await?;
-    check_eq!(t.hits(&result), ["b:1:needle"]);
-    check!(result.skipped.is_empty(), "{:?}", result.skipped);
+    check_eq!(t.hits(&result), ["b:1:needle"])?;
+    check!(result.skipped.is_empty(), "{:?}", result.skipped)?;
     for path in ["a.secret", "vault", "vault/c", "vault/d"] {
         let query = GrepQuery::new("needle", t.path(path)?).exclude(exclude.clone());
-        check_eq!(search(t, query).await?, GrepResult::default());
+        check_eq!(search(t, query).await?, GrepResult::default())?;
     }
     Ok(())
 }
@@ -158,7 +150,6 @@ pub async fn exclude_comes_before_the_maximum(t: &Env) -> CaseResult {
     put_needles(t, &["a.secret", "b", "c", "d.secret"]).await?;
     let query = t.grep_query("needle").max_matches(2);
     let result = search(t, query.exclude(hide("*.secret")?)).await?;
-    check_eq!(t.files_hit(&result), ["b", "c"]);
-    check!(!result.truncated);
-    Ok(())
+    check_eq!(t.files_hit(&result), ["b", "c"])?;
+    check!(!result.truncated)
 }

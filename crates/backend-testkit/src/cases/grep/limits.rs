@@ -15,12 +15,12 @@ async fn check_heads(t: &Env, maxima: &[usize]) -> CaseResult {
         t.put(path, "hit 1\nmiss\nhit 3\nmiss\nhit 5\n").await?;
     }
     let all = t.grep("hit").await?;
-    check_eq!(all.len(), 9);
+    check_eq!(all.len(), 9)?;
     for &maximum in maxima {
         let result = search(t, t.grep_query("hit").max_matches(maximum)).await?;
         let kept = maximum.min(all.len());
-        check_eq!(t.hits(&result), all[..kept]);
-        check_eq!((result.matches, result.truncated), (kept, kept < all.len()));
+        check_eq!(t.hits(&result), all[..kept])?;
+        check_eq!((result.matches, result.truncated), (kept, kept < all.len()))?;
     }
     Ok(())
 }
@@ -41,8 +41,7 @@ pub async fn too_much_context_is_invalid(t: &Env) -> CaseResult {
     is_invalid(t, t.grep_query("needle").context(0, over)).await?;
     is_invalid(t, t.grep_query("needle").context(usize::MAX, usize::MAX)).await?;
     let query = t.grep_query("needle").context(most, most);
-    check_eq!(hits(t, query).await?, ["a:1:needle"]);
-    Ok(())
+    check_eq!(hits(t, query).await?, ["a:1:needle"])
 }
 
 /// A maximum returns the beginning of the complete result and reports that there is
@@ -67,14 +66,13 @@ pub async fn maximum_keeps_trailing_context(t: &Env) -> CaseResult {
     t.put("f", "1\nx 2\n3\n4\n5\nx 6\n7\n8\nx 9\n").await?;
     let query = t.grep_query("x").context(1, 1);
     let one = ["f-1-1", "f:2:x 2", "f-3-3"];
-    check_eq!(hits(t, query.clone().max_matches(1)).await?, one);
+    check_eq!(hits(t, query.clone().max_matches(1)).await?, one)?;
     let two = ["f-1-1", "f:2:x 2", "f-3-3", "f-5-5", "f:6:x 6", "f-7-7"];
     let result = search(t, query.max_matches(2)).await?;
-    check_eq!(t.hits(&result), two);
-    check!(result.truncated);
+    check_eq!(t.hits(&result), two)?;
+    check!(result.truncated)?;
     let query = t.grep_query("x 9").context(2, 2).max_matches(1);
-    check!(!search(t, query).await?.truncated);
-    Ok(())
+    check!(!search(t, query).await?.truncated)
 }
 
 /// A maximum of zero is rejected.
@@ -91,11 +89,10 @@ pub async fn long_line_is_cut(t: &Env) -> CaseResult {
     t.put("f", long).await?;
     for (width, text, cut) in [(6, "needle", 6), (9, "needleé", 4), (12, "needleééé", 0)] {
         let query = t.grep_query("needle").max_line_bytes(width);
-        check_eq!(cut_lines(t, query).await?, [(text.to_owned(), cut)]);
+        check_eq!(cut_lines(t, query).await?, [(text.to_owned(), cut)])?;
     }
     let shown = "x".repeat(LINE_BYTES);
-    check_eq!(cut_lines(t, t.grep_query("last$")).await?, [(shown, 5)]);
-    Ok(())
+    check_eq!(cut_lines(t, t.grep_query("last$")).await?, [(shown, 5)])
 }
 
 /// A pattern that is too long, or compiles to something too large, is rejected.
@@ -115,14 +112,13 @@ pub async fn max_bytes_bounds_the_result(t: &Env) -> CaseResult {
     }
     for (bytes, lines) in [(1, 0), (4, 1), (11, 2), (20, 5), (39, 9)] {
         let result = search(t, t.grep_query("1").max_bytes(bytes)).await?;
-        check_eq!(t.hits(&result).len(), lines);
-        check_eq!(result.matches, lines);
-        check!(result.truncated, "{bytes} bytes left nothing out");
+        check_eq!(t.hits(&result).len(), lines)?;
+        check_eq!(result.matches, lines)?;
+        check!(result.truncated, "{bytes} bytes left nothing out")?;
     }
     let result = search(t, t.grep_query("1").max_bytes(40)).await?;
-    check_eq!(result.matches, 10);
-    check!(!result.truncated);
-    Ok(())
+    check_eq!(result.matches, 10)?;
+    check!(!result.truncated)
 }
 
 /// Matching lines are counted, neither matches within a line nor context.
@@ -130,8 +126,7 @@ pub async fn matches_are_counted(t: &Env) -> CaseResult {
     t.put("a", "x x x\ny\nx\n").await?;
     t.put("b", "y\nx\ny\n").await?;
     let result = search(t, t.grep_query("x").context(1, 1)).await?;
-    check_eq!(result.matches, 3);
+    check_eq!(result.matches, 3)?;
     let counts: Vec<_> = result.files.iter().map(|file| file.matches).collect();
-    check_eq!(counts, [2, 1]);
-    Ok(())
+    check_eq!(counts, [2, 1])
 }
