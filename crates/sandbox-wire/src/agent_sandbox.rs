@@ -7,9 +7,10 @@ mod sandbox;
 
 use std::borrow::Cow;
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use backend_core::sync::lock;
 use backend_core::{Capabilities, Operation, Result, VPath};
 use backend_run::Activity;
 use futures::FutureExt as _;
@@ -227,11 +228,6 @@ impl<M: Machine> AgentSandbox<M> {
         work.await
             .map_err(|error| error.at(operation, path).on(self.name()))
     }
-}
-
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    // Nothing that can panic runs under the lock.
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -8,10 +8,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use backend_core::limits::KILL_GRACE;
+use backend_core::sync::lock;
 use backend_core::{Error, ErrorKind, Result};
 use tokio::io::{AsyncReadExt, Interest};
 use tokio::net::UnixStream;
@@ -44,7 +45,8 @@ pub(crate) struct SupervisorClient {
     stream: UnixStream,
     /// Held while a message is sent, so that messages do not interleave.
     turn: tokio::sync::Mutex<()>,
-    commands: Mutex<Commands>,
+    /// The receivers of the commands' replies.
+    commands: Mutex<HashMap<u64, Listener>>,
     next: AtomicU64,
     marker: String,
     since: u64,
@@ -53,8 +55,6 @@ pub(crate) struct SupervisorClient {
     /// Becomes `true` when the supervisor's process has exited.
     gone: watch::Sender<bool>,
 }
-
-type Commands = HashMap<u64, Listener>;
 
 /// The receiver of a command's replies.
 #[derive(Debug)]
@@ -191,7 +191,7 @@ impl SupervisorClient {
                 | Reply::Ended { id, .. } => *id,
                 Reply::Ready | Reply::Refused(_) => continue,
             };
-            if let Some(listener) = self.commands().get_mut(&id) {
+            if let Some(listener) = lock(&self.commands).get_mut(&id) {
                 if let Reply::Spawned { pid, .. } = reply {
                     listener.pid = Some(pid);
                 }
@@ -204,24 +204,23 @@ impl SupervisorClient {
             self.end_from_outside().await;
         }
         // Tells the waiting callers that no more replies will come.
-        self.commands().clear();
+        lock(&self.commands).clear();
     }
 
     /// Ends the commands of a killed supervisor, if they can be found.
     async fn end_from_outside(&self) {
         tracing::warn!("a supervisor of commands died; its commands are ended from outside");
         let target = Target {
-            groups: self.commands().values().filter_map(|one| one.pid).collect(),
+            groups: lock(&self.commands)
+                .values()
+                .filter_map(|one| one.pid)
+                .collect(),
             marker: Marker::StartsWith(self.marker.clone().into_bytes()),
             since: self.since,
             supervisor: None,
         };
         let work = move || kill::end(&target, Scope::Tree, KILL_GRACE);
         let _ = tokio::task::spawn_blocking(work).await;
-    }
-
-    fn commands(&self) -> MutexGuard<'_, Commands> {
-        self.commands.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether it can accept commands.
@@ -263,7 +262,7 @@ impl SupervisorClient {
         spawn.id = id;
         let frame = encode(&Request::Spawn(spawn)).map_err(too_long)?;
         let (to, from) = mpsc::unbounded_channel();
-        self.commands().insert(id, Listener { to, pid: None });
+        lock(&self.commands).insert(id, Listener { to, pid: None });
         let sent = self.send(&frame, descriptors).await;
         // Checked after the insertion: if the supervisor dies later, the entry
         // is cleared.
@@ -282,7 +281,7 @@ impl SupervisorClient {
 
     /// Stops listening for a command's replies.
     pub(crate) fn forget(&self, id: u64) {
-        self.commands().remove(&id);
+        lock(&self.commands).remove(&id);
     }
 }
 

@@ -4,11 +4,12 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use backend_core::limits::KILL_GRACE;
 use backend_core::ops::StopMode;
+use backend_core::sync::lock;
 use backend_core::{Error, ErrorKind, Quoted, Result};
 use backend_run::{Activity, Shells};
 use tokio::sync::watch;
@@ -86,15 +87,9 @@ enum Connection {
 }
 
 impl SupervisorSlot {
-    fn connection(&self) -> MutexGuard<'_, Connection> {
-        self.connection
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the supervisor, if one runs.
     fn running(&self) -> Option<Arc<SupervisorClient>> {
-        match &*self.connection() {
+        match &*lock(&self.connection) {
             Connection::Open(client) if client.is_alive() => Some(Arc::clone(client)),
             _ => None,
         }
@@ -102,7 +97,7 @@ impl SupervisorSlot {
 
     /// Stores a supervisor, or closes it if the backend was dropped meanwhile.
     fn store(&self, client: &Arc<SupervisorClient>) {
-        let mut connection = self.connection();
+        let mut connection = lock(&self.connection);
         if matches!(*connection, Connection::Closed) {
             client.close();
         } else {
@@ -111,7 +106,7 @@ impl SupervisorSlot {
     }
 
     fn take(&self) -> Option<Arc<SupervisorClient>> {
-        let mut connection = self.connection();
+        let mut connection = lock(&self.connection);
         let Connection::Open(client) = &*connection else {
             return None;
         };
@@ -121,7 +116,7 @@ impl SupervisorSlot {
     }
 
     fn close(&self) {
-        let before = std::mem::replace(&mut *self.connection(), Connection::Closed);
+        let before = std::mem::replace(&mut *lock(&self.connection), Connection::Closed);
         if let Connection::Open(client) = before {
             client.close();
         }

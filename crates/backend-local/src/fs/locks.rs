@@ -4,11 +4,11 @@
 use std::ffi::OsStr;
 use std::hash::{BuildHasher as _, RandomState};
 use std::os::fd::AsFd;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-use rustix::fs::fstat;
+use std::sync::{Mutex, MutexGuard};
 
 use backend_core::Result;
+use backend_core::sync::lock;
+use rustix::fs::fstat;
 
 use crate::fs::errno;
 
@@ -56,10 +56,8 @@ impl Locks {
         let shards = wanted
             .into_iter()
             .filter_map(|index| self.shards.get(index));
-        // No data is kept under a lock that a panic could leave inconsistent.
-        let guards = shards.map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner));
         Ok(PathGuard {
-            _guards: guards.collect(),
+            _guards: shards.map(lock).collect(),
         })
     }
 }

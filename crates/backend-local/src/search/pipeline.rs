@@ -16,12 +16,13 @@
 use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use backend_core::ops::Skipped;
+use backend_core::sync::lock;
 use backend_core::{Error, ErrorKind, Result};
+use tokio::sync::Semaphore;
 
 use super::walker::{Candidate, Walker};
 use crate::cancel::CancelFlag;
@@ -30,6 +31,10 @@ use crate::engine;
 /// The number of threads for one search, and of helper threads for all searches
 /// together.
 const THREADS: usize = 8;
+
+/// Permits for helper threads, so that searches leave threads of the engine to
+/// other work.
+static HELPERS: Semaphore = Semaphore::const_new(THREADS);
 
 /// The size of results that may wait to be collected, in bytes.
 const HELD_BYTES: usize = 4 * 1024 * 1024;
@@ -200,7 +205,7 @@ impl<T: Task> Pipeline<T> {
             return;
         };
         for _ in 0..most {
-            let Some(permit) = HelperPermit::take() else {
+            let Ok(permit) = HELPERS.try_acquire() else {
                 return;
             };
             let this = Arc::clone(self);
@@ -314,12 +319,6 @@ impl<T: Task> Pipeline<T> {
     }
 }
 
-/// Locks a mutex even if it is poisoned. After a panic the search fails anyway,
-/// and no state here can be left harmfully inconsistent.
-fn lock<V>(mutex: &Mutex<V>) -> MutexGuard<'_, V> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Notifies the other threads when a thread leaves, for whatever reason.
 struct Leaving<'p, T: Task>(&'p Pipeline<T>);
 
@@ -332,28 +331,6 @@ impl<T: Task> Drop for Leaving<'_, T> {
             merge.fail(error, &self.0.stop);
         }
         self.0.moved.notify_all();
-    }
-}
-
-/// A permit to help in a search. Their number is limited, so that searches
-/// leave threads of the engine to other work.
-struct HelperPermit;
-
-static TAKEN: AtomicUsize = AtomicUsize::new(0);
-
-impl HelperPermit {
-    fn take() -> Option<Self> {
-        let more = |taken| (taken < THREADS).then_some(taken + 1);
-        TAKEN
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
-            .ok()
-            .map(|_| Self)
-    }
-}
-
-impl Drop for HelperPermit {
-    fn drop(&mut self) {
-        TAKEN.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

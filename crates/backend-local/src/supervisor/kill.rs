@@ -10,9 +10,10 @@
 
 use std::collections::{HashMap, HashSet};
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use backend_core::sync::lock;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
@@ -93,8 +94,7 @@ impl Adopter {
     /// Returns the first processes of running commands, including one that is
     /// just being started.
     fn leaders(&self) -> HashSet<i32> {
-        let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-        table.leaders.keys().copied().collect()
+        lock(&self.table).leaders.keys().copied().collect()
     }
 }
 

@@ -9,9 +9,10 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
+use backend_core::sync::lock;
 use nix::sys::signal::SigSet;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
@@ -254,7 +255,7 @@ fn end_everything(shared: &Shared, limits: &SharedLimits) {
             Ok(_) | Err(_) => std::thread::yield_now(),
         }
     }
-    limits.lock().unwrap_or_else(PoisonError::into_inner).take();
+    lock(limits).take();
 }
 
 fn wait_for(host: &OwnedFd) {

@@ -2,8 +2,10 @@
 
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
+
+use backend_core::sync::lock;
 
 use super::kill::{self, Adopter, Marker, Scope, Target};
 use super::protocol::{self, Reply};
@@ -38,12 +40,11 @@ impl Shared {
 
     /// Sends a message to the host. A host that is gone is noticed elsewhere.
     pub(crate) fn tell(&self, reply: &Reply) {
-        let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = protocol::send(&socket, reply);
+        let _ = protocol::send(&lock(&self.socket), reply);
     }
 
     pub(crate) fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.table)
     }
 
     pub(crate) fn begin_ending(&self) {

@@ -5,8 +5,9 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use backend_core::sync::lock;
 use rustix::io::Errno;
 
 use super::limits::Prepared;
@@ -122,10 +123,6 @@ impl Spawner {
         started.map_err(other)
     }
 
-    fn limits(&self) -> MutexGuard<'_, Option<Prepared>> {
-        self.limits.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn program(
         &self,
         line: String,
@@ -134,7 +131,7 @@ impl Spawner {
     ) -> io::Result<Program> {
         // `--`: a line that begins with a dash is not an option.
         let argv = vec![self.shell.clone(), "-c".into(), "--".into(), line.into()];
-        match &*self.limits() {
+        match &*lock(&self.limits) {
             Some(limits) => {
                 limits.spare_threads(&mut environment);
                 Program::new(limits.wrap(argv), environment, streams)

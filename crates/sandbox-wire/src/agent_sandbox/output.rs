@@ -3,9 +3,10 @@
 
 use std::future;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use backend_core::Result;
+use backend_core::sync::lock;
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use tokio::io::AsyncRead;
@@ -49,7 +50,7 @@ struct MessageTail {
 
 impl Messages {
     fn add(&self, bytes: &[u8]) {
-        let mut tail = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tail = lock(&self.0);
         let before = tail.total;
         tail.total = before.saturating_add(bytes.len());
         tail.last.extend_from_slice(bytes);
@@ -64,7 +65,7 @@ impl Messages {
 
     /// Returns the end of the messages, if there are any.
     pub(super) fn last(&self) -> Option<String> {
-        let tail = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let tail = lock(&self.0);
         let text = String::from_utf8_lossy(&tail.last);
         let text = text.trim();
         (!text.is_empty()).then(|| text.to_owned())

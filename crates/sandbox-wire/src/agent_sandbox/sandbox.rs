@@ -6,10 +6,11 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use backend_core::ops::{Command, ExecuteOutcome, ShellId, ShellInfo, ShellOutput, StopMode};
+use backend_core::sync::lock;
 use backend_core::{EventStream, Operation, Result, Sandbox};
 use bytes::Bytes;
 
-use crate::agent_sandbox::{AgentSandbox, ChannelState, lock};
+use crate::agent_sandbox::{AgentSandbox, ChannelState};
 use crate::client;
 use crate::engine;
 use crate::machine::Machine;
