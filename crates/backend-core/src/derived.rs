@@ -12,7 +12,7 @@
 //!
 //! or all of it at once with [`derived_backend!`](crate::derived_backend).
 //!
-//! The derived functions follow the contract, at the price of moving whole files
+//! The derived functions follow the contract, errors included, at the price of moving whole files
 //! through the caller: `grep_by_read` holds one file in memory at a time. A backend
 //! whose data is remote should run these operations where the data is.
 

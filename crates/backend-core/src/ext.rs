@@ -14,7 +14,8 @@ use crate::text::Edit;
 
 /// Convenience methods on every [`Backend`]. They take paths as strings or as
 /// [`VPath`], resolve relative ones against the working directory, and use the
-/// default options.
+/// default options. Each fails as the method of [`Backend`] that it names, and with
+/// `InvalidPath`.
 ///
 /// The blanket implementation in this crate is the only one, so a wrapper cannot
 /// override these methods and bypass what it wraps.
@@ -33,10 +34,6 @@ use crate::text::Edit;
 /// ```
 pub trait BackendExt: Backend {
     /// Folds a path, relative to the working directory.
-    ///
-    /// # Errors
-    ///
-    /// `InvalidPath`.
     fn path(&self, path: impl AsRef<str>) -> Result<VPath> {
         Ok(self.working_dir().join(path.as_ref())?)
     }
@@ -55,10 +52,6 @@ pub trait BackendExt: Backend {
     }
 
     /// Whether `path` is a regular file. Otherwise as [`exists`](Self::exists).
-    ///
-    /// # Errors
-    ///
-    /// As [`exists`](Self::exists).
     fn is_file(&self, path: impl AsRef<str>) -> impl Future<Output = Result<bool>> + Send {
         let path = self.path(path);
         async move {
@@ -69,10 +62,6 @@ pub trait BackendExt: Backend {
     }
 
     /// Whether `path` is a directory. Otherwise as [`exists`](Self::exists).
-    ///
-    /// # Errors
-    ///
-    /// As [`exists`](Self::exists).
     fn is_dir(&self, path: impl AsRef<str>) -> impl Future<Output = Result<bool>> + Send {
         let path = self.path(path);
         async move {
@@ -83,30 +72,18 @@ pub trait BackendExt: Backend {
     }
 
     /// Describes the entry at `path`. See [`Backend::stat`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Backend::stat`].
     fn metadata(&self, path: impl AsRef<str>) -> impl Future<Output = Result<Entry>> + Send {
         let path = self.path(path);
         async move { self.stat(&path?, StatOptions::default()).await }
     }
 
     /// Reads a whole file. See [`Backend::read`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Backend::read`].
     fn read_bytes(&self, path: impl AsRef<str>) -> impl Future<Output = Result<Bytes>> + Send {
         let path = self.path(path);
         async move { Ok(self.read(&path?, ReadOptions::default()).await?.data) }
     }
 
-    /// Reads a whole file that must be UTF-8. See [`Backend::read`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Backend::read`]; `NotText` if it is not UTF-8.
+    /// Reads a whole file that must be UTF-8, else `NotText`. See [`Backend::read`].
     fn read_to_string(&self, path: impl AsRef<str>) -> impl Future<Output = Result<String>> + Send {
         let path = self.path(path);
         async move {
@@ -125,10 +102,6 @@ pub trait BackendExt: Backend {
     }
 
     /// Writes a file, replacing an existing one. See [`Backend::write`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Backend::write`].
     fn write_file(
         &self,
         path: impl AsRef<str>,
@@ -139,10 +112,6 @@ pub trait BackendExt: Backend {
     }
 
     /// Writes a file that must not exist yet. See [`Backend::write`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Backend::write`]; `AlreadyExists` if the path exists.
     fn write_new_file(
         &self,
         path: impl AsRef<str>,
@@ -154,10 +123,6 @@ pub trait BackendExt: Backend {
     }
 
     /// Replaces the only occurrence of `old`. See [`Backend::edit`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Backend::edit`].
     fn replace_text(
         &self,
         path: impl AsRef<str>,
@@ -169,30 +134,18 @@ pub trait BackendExt: Backend {
     }
 
     /// Lists a directory. See [`Backend::ls`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Backend::ls`].
     fn list_dir(&self, path: impl AsRef<str>) -> impl Future<Output = Result<Listing>> + Send {
         let path = self.path(path);
         async move { self.ls(&path?, LsOptions::default()).await }
     }
 
     /// Creates a directory and its missing parents. See [`Backend::create_dir`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Backend::create_dir`].
     fn create_dir_all(&self, path: impl AsRef<str>) -> impl Future<Output = Result<()>> + Send {
         let path = self.path(path);
         async move { self.create_dir(&path?, CreateDirOptions::default()).await }
     }
 
     /// Finds files beneath the working directory. See [`Backend::glob`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Backend::glob`].
     fn find_files(
         &self,
         pattern: impl Into<String>,
@@ -200,12 +153,7 @@ pub trait BackendExt: Backend {
         self.glob(GlobQuery::new(pattern, self.working_dir()))
     }
 
-    /// Finds lines in the files beneath the working directory. See
-    /// [`Backend::grep`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Backend::grep`].
+    /// Finds lines in files beneath the working directory. See [`Backend::grep`].
     fn search_text(
         &self,
         pattern: impl Into<String>,
@@ -214,32 +162,19 @@ pub trait BackendExt: Backend {
     }
 
     /// Deletes a file. See [`Backend::delete`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Backend::delete`].
     fn delete_file(&self, path: impl AsRef<str>) -> impl Future<Output = Result<()>> + Send {
         let path = self.path(path);
         async move { self.delete(&path?, DeleteOptions::default()).await }
     }
 
     /// Deletes a directory and its contents. See [`Backend::delete`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Backend::delete`].
     fn delete_tree(&self, path: impl AsRef<str>) -> impl Future<Output = Result<()>> + Send {
         let path = self.path(path);
         let options = DeleteOptions::default().recursive(true);
         async move { self.delete(&path?, options).await }
     }
 
-    /// Moves a file or directory to a path that does not exist yet. See
-    /// [`Backend::rename`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Backend::rename`].
+    /// Moves a file or directory to a path that does not exist. See [`Backend::rename`].
     fn move_to(
         &self,
         from: impl AsRef<str>,
@@ -250,10 +185,6 @@ pub trait BackendExt: Backend {
     }
 
     /// Copies a file to a path that does not exist yet. See [`Backend::copy`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Backend::copy`].
     fn copy_to(
         &self,
         from: impl AsRef<str>,

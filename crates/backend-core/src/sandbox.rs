@@ -174,10 +174,6 @@ pub trait Sandbox: Backend {
     /// Follows each of `paths` through every link, for a command that runs in
     /// `directory`. They are absolute paths as commands see them, not folded.
     /// Components that do not exist are kept as they are.
-    ///
-    /// # Errors
-    ///
-    /// `Unavailable`.
     async fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<TracedPath>> {
         let _ = directory;
         let mut reached = Vec::new();
@@ -243,10 +239,6 @@ pub trait Sandbox: Backend {
     async fn shell_kill(&self, id: &ShellId) -> Result<bool>;
 
     /// Lists the shells, in the order they were started.
-    ///
-    /// # Errors
-    ///
-    /// `Unavailable`.
     async fn shell_list(&self) -> Result<Vec<ShellInfo>>;
 }
 

@@ -73,11 +73,7 @@ impl MountConfig {
         raw.checked()
     }
 
-    /// Parses JSON.
-    ///
-    /// # Errors
-    ///
-    /// Same as [`from_toml`](Self::from_toml).
+    /// Parses JSON, with the errors of [`from_toml`](Self::from_toml).
     pub fn from_json(text: &str) -> Result<Self, MountError> {
         let raw: RawConfig = serde_json::from_str(text).map_err(|error| {
             let (line, column) = (error.line(), error.column());
@@ -93,11 +89,7 @@ impl MountConfig {
         raw.checked()
     }
 
-    /// Validates the mounts against each other.
-    ///
-    /// # Errors
-    ///
-    /// Same as [`Mounts::new`].
+    /// Validates the mounts against each other, with the errors of [`Mounts::new`].
     pub fn build(self) -> Result<Mounts, MountError> {
         Mounts::new(self.mounts)
     }

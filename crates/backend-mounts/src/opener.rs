@@ -149,10 +149,6 @@ impl MountTree {
     /// Opens one host directory at `/data` with the defaults of a mount: files of any
     /// name and size, reading without approval, and writing with approval if the mode
     /// allows it.
-    ///
-    /// # Errors
-    ///
-    /// Same as [`Opener::open`].
     pub fn create_default(directory: impl Into<PathBuf>, mode: Mode) -> Result<Self> {
         let mount = Mount::new(directory, DEFAULT_POINT).map_err(config)?;
         Opener::new(MountConfig::new(vec![mount.mode(mode)])).open()

@@ -69,7 +69,7 @@ impl SyncBackend {
         &self.calls.engine
     }
 
-    /// Runs async code with the backend.
+    /// Runs async code with the backend, and returns its result.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -85,10 +85,6 @@ impl SyncBackend {
     /// assert!(there);
     /// # Ok::<(), backend_core::Error>(())
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// The errors of `work`.
     pub fn with<T, F, W>(&self, work: W) -> Result<T>
     where
         T: Send + 'static,

@@ -27,7 +27,8 @@ pub use pool::PoolSize;
 
 /// Storage for an agent's files, for implementations that block.
 ///
-/// The methods and their contract are those of [`Backend`](backend_core::Backend).
+/// The methods, their contract and their errors are those of
+/// [`Backend`](backend_core::Backend).
 /// [`BlockingAdapter`] turns an implementation into a backend. It derives the
 /// operations that are not here from these, as [`backend_core::derived`] does, unless
 /// [`native`](Self::native) returns an implementation of them.
@@ -49,31 +50,15 @@ pub trait BlockingBackend: Debug + Send + Sync + 'static {
     }
 
     /// Blocking version of [`Backend::stat`](backend_core::Backend::stat).
-    ///
-    /// # Errors
-    ///
-    /// The errors of the async method.
     fn stat(&self, path: &VPath, options: StatOptions) -> Result<Entry>;
 
     /// Blocking version of [`Backend::ls`](backend_core::Backend::ls).
-    ///
-    /// # Errors
-    ///
-    /// The errors of the async method.
     fn ls(&self, path: &VPath, options: LsOptions) -> Result<Listing>;
 
     /// Blocking version of [`Backend::read`](backend_core::Backend::read).
-    ///
-    /// # Errors
-    ///
-    /// The errors of the async method.
     fn read(&self, path: &VPath, options: ReadOptions) -> Result<FileBytes>;
 
     /// Blocking version of [`Backend::write`](backend_core::Backend::write).
-    ///
-    /// # Errors
-    ///
-    /// The errors of the async method.
     fn write(
         &self,
         path: &VPath,
@@ -82,17 +67,9 @@ pub trait BlockingBackend: Debug + Send + Sync + 'static {
     ) -> Result<WriteOutcome>;
 
     /// Blocking version of [`Backend::create_dir`](backend_core::Backend::create_dir).
-    ///
-    /// # Errors
-    ///
-    /// The errors of the async method.
     fn create_dir(&self, path: &VPath, options: CreateDirOptions) -> Result<()>;
 
     /// Blocking version of [`Backend::delete`](backend_core::Backend::delete).
-    ///
-    /// # Errors
-    ///
-    /// The errors of the async method.
     fn delete(&self, path: &VPath, options: DeleteOptions) -> Result<()>;
 
     /// Returns native implementations of the remaining operations, or `None` if they
@@ -107,52 +84,24 @@ pub trait BlockingBackend: Debug + Send + Sync + 'static {
 /// them or none.
 pub trait BlockingNative: Debug + Send + Sync {
     /// Blocking version of [`Backend::resolve`](backend_core::Backend::resolve).
-    ///
-    /// # Errors
-    ///
-    /// The errors of the async method.
     fn resolve(&self, path: &VPath, options: ResolveOptions) -> Result<VPath>;
 
     /// Blocking version of [`Backend::read_text`](backend_core::Backend::read_text).
-    ///
-    /// # Errors
-    ///
-    /// The errors of the async method.
     fn read_text(&self, path: &VPath, options: TextOptions) -> Result<TextWindow>;
 
     /// Blocking version of [`Backend::edit`](backend_core::Backend::edit).
-    ///
-    /// # Errors
-    ///
-    /// The errors of the async method.
     fn edit(&self, path: &VPath, edits: &[Edit], options: EditOptions) -> Result<EditOutcome>;
 
     /// Blocking version of [`Backend::rename`](backend_core::Backend::rename).
-    ///
-    /// # Errors
-    ///
-    /// The errors of the async method.
     fn rename(&self, from: &VPath, to: &VPath, options: RenameOptions) -> Result<()>;
 
     /// Blocking version of [`Backend::copy`](backend_core::Backend::copy).
-    ///
-    /// # Errors
-    ///
-    /// The errors of the async method.
     fn copy(&self, from: &VPath, to: &VPath, options: CopyOptions) -> Result<()>;
 
     /// Blocking version of [`Backend::glob`](backend_core::Backend::glob).
-    ///
-    /// # Errors
-    ///
-    /// The errors of the async method.
     fn glob(&self, query: GlobQuery) -> Result<GlobResult>;
 
     /// Blocking version of [`Backend::grep`](backend_core::Backend::grep).
-    ///
-    /// # Errors
-    ///
-    /// The errors of the async method.
     fn grep(&self, query: GrepQuery) -> Result<GrepResult>;
 }
 
@@ -161,7 +110,8 @@ pub type Events = Box<dyn Iterator<Item = Result<Event>> + Send>;
 
 /// A blocking backend that runs commands where its files are.
 ///
-/// The methods and their contract are those of [`Sandbox`](backend_core::Sandbox).
+/// The methods, their contract and their errors are those of
+/// [`Sandbox`](backend_core::Sandbox).
 /// Those that may take long get a [`Cancel`], which is cancelled when the call is
 /// dropped. They must then end the command and return soon. Their result is ignored.
 pub trait BlockingSandbox: BlockingBackend {
@@ -169,24 +119,12 @@ pub trait BlockingSandbox: BlockingBackend {
     fn id(&self) -> String;
 
     /// Blocking version of [`Sandbox::start`](backend_core::Sandbox::start).
-    ///
-    /// # Errors
-    ///
-    /// The errors of the async method.
     fn start(&self) -> Result<()>;
 
     /// Blocking version of [`Sandbox::stop`](backend_core::Sandbox::stop).
-    ///
-    /// # Errors
-    ///
-    /// The errors of the async method.
     fn stop(&self, mode: StopMode) -> Result<()>;
 
     /// Blocking version of [`Sandbox::is_alive`](backend_core::Sandbox::is_alive).
-    ///
-    /// # Errors
-    ///
-    /// The errors of the async method.
     fn is_alive(&self) -> Result<bool>;
 
     /// See [`Sandbox::command_names`](backend_core::Sandbox::command_names). No I/O.
@@ -197,10 +135,6 @@ pub trait BlockingSandbox: BlockingBackend {
 
     /// Blocking version of [`Sandbox::trace`](backend_core::Sandbox::trace). The
     /// default knows nothing about the targets of links.
-    ///
-    /// # Errors
-    ///
-    /// The errors of the async method.
     fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<TracedPath>> {
         let _ = directory;
         Ok(vec![TracedPath::Unknown; paths.len()])
@@ -210,53 +144,25 @@ pub trait BlockingSandbox: BlockingBackend {
     fn last_activity(&self) -> SystemTime;
 
     /// Blocking version of [`Sandbox::execute`](backend_core::Sandbox::execute).
-    ///
-    /// # Errors
-    ///
-    /// The errors of the async method.
     fn execute(&self, command: Command, cancel: &Cancel) -> Result<ExecuteOutcome>;
 
     /// Blocking version of [`Sandbox::stream`](backend_core::Sandbox::stream). The
     /// iterator is dropped when no more events are wanted, which must end the command.
-    ///
-    /// # Errors
-    ///
-    /// The errors of the async method.
     fn stream(&self, command: Command, cancel: &Cancel) -> Result<Events>;
 
     /// Blocking version of [`Sandbox::shell_start`](backend_core::Sandbox::shell_start).
-    ///
-    /// # Errors
-    ///
-    /// The errors of the async method.
     fn shell_start(&self, command: Command) -> Result<ShellInfo>;
 
     /// Blocking version of [`Sandbox::shell_read`](backend_core::Sandbox::shell_read).
     /// Consumes no output if it is cancelled.
-    ///
-    /// # Errors
-    ///
-    /// The errors of the async method.
     fn shell_read(&self, id: &ShellId, wait: Duration, cancel: &Cancel) -> Result<ShellOutput>;
 
     /// Blocking version of [`Sandbox::shell_write`](backend_core::Sandbox::shell_write).
-    ///
-    /// # Errors
-    ///
-    /// The errors of the async method.
     fn shell_write(&self, id: &ShellId, input: Option<Bytes>) -> Result<()>;
 
     /// Blocking version of [`Sandbox::shell_kill`](backend_core::Sandbox::shell_kill).
-    ///
-    /// # Errors
-    ///
-    /// The errors of the async method.
     fn shell_kill(&self, id: &ShellId) -> Result<bool>;
 
     /// Blocking version of [`Sandbox::shell_list`](backend_core::Sandbox::shell_list).
-    ///
-    /// # Errors
-    ///
-    /// The errors of the async method.
     fn shell_list(&self) -> Result<Vec<ShellInfo>>;
 }

@@ -68,8 +68,6 @@ macro_rules! blocking_calls {
     )+) => {$(
         $(#[$doc])+
         ///
-        /// # Errors
-        ///
         #[doc = concat!("See [`", stringify!($trait), "::", stringify!($method), "`].")]
         pub fn $method(&self, $($name: &$referred,)* $($value: $type),*) -> Result<$output> {
             $(let $name = $name.to_owned();)*

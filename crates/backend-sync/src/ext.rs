@@ -18,8 +18,6 @@ macro_rules! convenience_calls {
     )+) => {$(
         $(#[$doc])+
         ///
-        /// # Errors
-        ///
         #[doc = concat!(
             "See [`BackendExt::", stringify!($method), "`](backend_core::BackendExt::",
             stringify!($method), ")."
@@ -37,11 +35,8 @@ macro_rules! convenience_calls {
 }
 
 impl SyncBackend {
-    /// Normalizes a path relative to the working directory. No I/O.
-    ///
-    /// # Errors
-    ///
-    /// `InvalidPath`.
+    /// Normalizes a path relative to the working directory; see
+    /// [`BackendExt::path`](backend_core::BackendExt::path). No I/O.
     pub fn path(&self, path: impl AsRef<str>) -> Result<VPath> {
         self.backend.path(path)
     }

@@ -102,10 +102,6 @@ impl SyncSandbox {
 
     /// Runs a command and returns its output as it is printed. Dropping the iterator
     /// ends the command.
-    ///
-    /// # Errors
-    ///
-    /// See [`Sandbox::stream`].
     pub fn stream(&self, command: Command) -> Result<SyncStream<Event>> {
         let stream = self.call(Operation::Stream, |backend| async move {
             sandbox(&backend)?.stream(command).await

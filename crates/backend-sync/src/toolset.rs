@@ -86,7 +86,8 @@ impl SyncToolset {
 }
 
 /// One conversation with a toolset, as blocking calls. Clones share the conversation.
-/// Several threads may make calls at the same time.
+/// Several threads may make calls at the same time. The methods fail as those of [`Chat`]
+/// do and, if a call could not be made at all, as [`Engine::run`] or with `Cancelled`.
 #[derive(Debug, Clone)]
 pub struct SyncChat {
     chat: Chat,
@@ -146,21 +147,12 @@ impl SyncChat {
     }
 
     /// Calls a tool. Errors of the model, the tool or the backend are in the reply.
-    ///
-    /// # Errors
-    ///
-    /// Only if the call could not be made at all: the errors of [`Engine::run`], and
-    /// `Cancelled`.
     pub fn call<'a>(&self, name: &str, arguments: impl Into<Arguments<'a>>) -> Result<Reply> {
         self.followed(name, arguments.into(), None)
     }
 
     /// Calls a tool and passes a command's output to `observer` as it is printed, on any
     /// thread.
-    ///
-    /// # Errors
-    ///
-    /// See [`call`](Self::call).
     pub fn call_observed<'a>(
         &self,
         name: &str,
@@ -203,10 +195,6 @@ impl SyncChat {
     /// assert_eq!(preview.questions()[0].description, "Write 5 chars to /a.md");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// See [`call`](Self::call).
     pub fn preview<'a>(
         &self,
         name: &str,
@@ -219,20 +207,12 @@ impl SyncChat {
     }
 
     /// Returns the definitions of the tools offered here.
-    ///
-    /// # Errors
-    ///
-    /// See [`Chat::definitions`] and [`Engine::run`].
     pub fn definitions(&self) -> Result<Definitions> {
         let chat = self.chat.clone();
         self.calls.run(async move { chat.definitions().await })
     }
 
     /// Returns text for a system prompt that describes the tools.
-    ///
-    /// # Errors
-    ///
-    /// See [`Chat::prompt`] and [`Engine::run`].
     pub fn prompt(&self) -> Result<String> {
         let chat = self.chat.clone();
         self.calls.run(async move { chat.prompt().await })
@@ -240,10 +220,6 @@ impl SyncChat {
 
     /// Ends the background shells that this conversation started and drops its kept
     /// outputs. Returns how many shells were still running.
-    ///
-    /// # Errors
-    ///
-    /// See [`Chat::close`] and [`Engine::run`].
     pub fn close(&self) -> Result<usize> {
         let chat = self.chat.clone();
         self.calls.run(async move { chat.close().await })

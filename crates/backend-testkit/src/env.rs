@@ -15,7 +15,7 @@ use crate::fixture::Fixture;
 /// The environment of one case: short methods over a fixture's backend.
 ///
 /// Paths are strings relative to the working directory, so that a case does not depend
-/// on its location.
+/// on its location. A method fails if the backend or the fixture does not do as asked.
 pub struct Env {
     fixture: Box<dyn Fixture>,
     backend: Arc<dyn Backend>,
@@ -48,47 +48,27 @@ impl Env {
     }
 
     /// Returns the backend as a sandbox.
-    ///
-    /// # Errors
-    ///
-    /// A failure if it is not one.
     pub fn sandbox(&self) -> Result<&dyn Sandbox, Failure> {
         let none = || Failure::new("the backend says it runs commands but is not a sandbox");
         self.backend.as_sandbox().ok_or_else(none)
     }
 
     /// Creates a symbolic link.
-    ///
-    /// # Errors
-    ///
-    /// A failure if the fixture cannot do so.
     pub async fn link(&self, path: &str, text: &str) -> CaseResult {
         self.fixture.make_link(&self.path(path)?, text).await
     }
 
     /// Runs a command line to completion.
-    ///
-    /// # Errors
-    ///
-    /// A failure if the sandbox cannot run it.
     pub async fn run(&self, line: &str) -> Result<ExecuteOutcome, Failure> {
         Ok(self.sandbox()?.execute(Command::new(line)).await?)
     }
 
     /// Returns a path relative to the working directory.
-    ///
-    /// # Errors
-    ///
-    /// A failure if it is not a valid path, which is a mistake in the case.
     pub fn path(&self, path: &str) -> Result<VPath, Failure> {
         Ok(self.backend.path(path)?)
     }
 
     /// Writes a file.
-    ///
-    /// # Errors
-    ///
-    /// A failure if the backend does not accept it.
     pub async fn put(&self, path: &str, content: impl Into<Content>) -> CaseResult {
         let path = self.path(path)?;
         let content = content.into();
@@ -98,10 +78,6 @@ impl Env {
     }
 
     /// Writes several files, each with the same line of text.
-    ///
-    /// # Errors
-    ///
-    /// A failure if the backend does not accept one.
     pub async fn put_all(&self, paths: &[&str]) -> CaseResult {
         for path in paths {
             self.put(path, "text\n").await?;
@@ -110,10 +86,6 @@ impl Env {
     }
 
     /// Reads a whole file.
-    ///
-    /// # Errors
-    ///
-    /// A failure if the backend cannot read it.
     pub async fn get(&self, path: &str) -> Result<Vec<u8>, Failure> {
         let path = self.path(path)?;
         let read = self.backend.read(&path, ReadOptions::default()).await?;
@@ -127,20 +99,12 @@ impl Env {
     }
 
     /// Returns the lines of a file, without numbers.
-    ///
-    /// # Errors
-    ///
-    /// A failure if the backend cannot read them.
     pub async fn lines(&self, path: &str) -> Result<Vec<String>, Failure> {
         let window = self.window(path, TextOptions::default()).await?;
         Ok(window.lines().map(|line| line.text.to_owned()).collect())
     }
 
     /// Returns the names in a directory, with a slash after directories.
-    ///
-    /// # Errors
-    ///
-    /// A failure if the backend cannot list it.
     pub async fn names(&self, path: &str) -> Result<Vec<String>, Failure> {
         let listing = self
             .backend
@@ -170,10 +134,6 @@ impl Env {
     }
 
     /// Returns the files that match a pattern, relative to the working directory.
-    ///
-    /// # Errors
-    ///
-    /// A failure if the search fails.
     pub async fn glob(&self, pattern: &str) -> Result<Vec<String>, Failure> {
         let result = self.backend.glob(self.glob_query(pattern)).await?;
         Ok(self.found(&result))
@@ -197,10 +157,6 @@ impl Env {
     }
 
     /// Returns the lines that match a pattern, formatted as by [`hits`](Self::hits).
-    ///
-    /// # Errors
-    ///
-    /// A failure if the search fails.
     pub async fn grep(&self, pattern: &str) -> Result<Vec<String>, Failure> {
         let result = self.backend.grep(self.grep_query(pattern)).await?;
         Ok(self.hits(&result))
@@ -220,10 +176,6 @@ impl Env {
     }
 
     /// Checks that a call failed with this kind of error.
-    ///
-    /// # Errors
-    ///
-    /// A failure if it succeeded or failed with another kind.
     #[track_caller]
     pub fn fails<T: std::fmt::Debug>(&self, kind: ErrorKind, result: Result<T>) -> CaseResult {
         match result {

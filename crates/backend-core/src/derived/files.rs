@@ -43,10 +43,6 @@ pub(super) fn failed<B: Backend + ?Sized>(
 }
 
 /// Implements [`Backend::read_text`] by reading ranges up to the end of the window.
-///
-/// # Errors
-///
-/// As [`Backend::read_text`].
 pub async fn text_by_read<B: Backend + ?Sized>(
     backend: &B,
     path: &VPath,
@@ -123,11 +119,8 @@ pub fn edit_bytes(
     Ok((bytes, outcome))
 }
 
-/// Implements [`Backend::edit`] by reading the file and writing it if it is unchanged.
-///
-/// # Errors
-///
-/// As [`Backend::edit`]; `Conflict` if the file keeps changing.
+/// Implements [`Backend::edit`] by reading the file and writing it if it is unchanged;
+/// `Conflict` if it keeps changing.
 pub async fn edit_by_write<B: Backend + ?Sized>(
     backend: &B,
     path: &VPath,
@@ -205,10 +198,6 @@ pub fn check_destination(source: &Entry, existing: Option<&Entry>, overwrite: bo
 /// Implements [`Backend::copy`] by reading and writing, where symbolic links cannot exist.
 ///
 /// Two concurrent copies of directories to the same destination may mix.
-///
-/// # Errors
-///
-/// As [`Backend::copy`].
 pub async fn copy_by_read<B: Backend + ?Sized>(
     backend: &B,
     from: &VPath,
@@ -272,10 +261,6 @@ async fn copy_file<B: Backend + ?Sized>(
 ///
 /// The source is deleted only after the copy is complete. Two concurrent moves of
 /// the same source may both succeed.
-///
-/// # Errors
-///
-/// As [`Backend::rename`].
 pub async fn rename_by_copy<B: Backend + ?Sized>(
     backend: &B,
     from: &VPath,

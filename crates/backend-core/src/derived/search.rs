@@ -17,10 +17,6 @@ use crate::search::{
 };
 
 /// Implements [`Backend::glob`] by listing one directory after another.
-///
-/// # Errors
-///
-/// As [`Backend::glob`].
 pub async fn glob_by_walk<B: Backend + ?Sized>(
     backend: &B,
     query: GlobQuery,
@@ -46,10 +42,6 @@ async fn find_files<B: Backend + ?Sized>(backend: &B, query: &GlobQuery) -> Resu
 }
 
 /// Implements [`Backend::grep`] by reading one file after another, each as a whole.
-///
-/// # Errors
-///
-/// As [`Backend::grep`].
 pub async fn grep_by_read<B: Backend + ?Sized>(
     backend: &B,
     query: GrepQuery,
@@ -87,10 +79,6 @@ async fn find_lines<B: Backend + ?Sized>(backend: &B, query: &GrepQuery) -> Resu
 /// Implements [`Backend::grep`] by listing one directory after another and passing
 /// each file to `search`, which need not read it as a whole. `search` answers a
 /// query for one file as [`Backend::grep`] does.
-///
-/// # Errors
-///
-/// As [`Backend::grep`].
 pub async fn grep_by_file<'s, B: Backend + ?Sized>(
     backend: &B,
     query: GrepQuery,

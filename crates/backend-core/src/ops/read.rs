@@ -130,11 +130,7 @@ impl ReadOptions {
         Ok(offsets)
     }
 
-    /// Cuts the requested bytes out of a file that is in memory.
-    ///
-    /// # Errors
-    ///
-    /// As [`offsets`](Self::offsets).
+    /// Cuts the [requested bytes](Self::offsets) out of a file that is in memory.
     pub fn slice(&self, content: &Bytes) -> Result<FileBytes> {
         let size = content.len() as u64;
         let offsets = self.offsets(size)?;

@@ -217,12 +217,8 @@ impl GrepWorker<'_> {
         self.search_content(path, content, Some(content))
     }
 
-    /// Searches a file in a buffer of the caller. The lines found are copied, so a
-    /// result holds no more than it shows.
-    ///
-    /// # Errors
-    ///
-    /// As [`search_bytes`](Self::search_bytes).
+    /// As [`search_bytes`](Self::search_bytes), for a file in a buffer of the caller. The
+    /// lines found are copied, so a result holds no more than it shows.
     pub fn search_slice(
         &mut self,
         path: &VPath,

@@ -48,11 +48,7 @@ impl LineIndex {
         self.newlines += count_newlines(block);
     }
 
-    /// Cuts a window out of `content`, the file that was indexed.
-    ///
-    /// # Errors
-    ///
-    /// As [`window`].
+    /// Cuts a window out of `content`, the file that was indexed, as [`window`] does.
     pub fn window(
         &self,
         content: &[u8],

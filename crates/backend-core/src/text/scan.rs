@@ -184,10 +184,6 @@ impl WindowScanner {
 /// assert_eq!(window.total_lines, Some(2));
 /// # Ok::<(), backend_core::text::WindowError>(())
 /// ```
-///
-/// # Errors
-///
-/// As [`WindowScanner::new`] and [`WindowScanner::finish`].
 pub fn window(bytes: &[u8], request: WindowRequest) -> Result<TextWindow, WindowError> {
     let mut scanner = WindowScanner::new(request)?;
     scanner.start(bytes);

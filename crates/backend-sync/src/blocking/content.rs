@@ -18,11 +18,7 @@ pub enum BlockingContent {
 }
 
 impl BlockingContent {
-    /// Reads the whole content into memory.
-    ///
-    /// # Errors
-    ///
-    /// See [`Content::collect`].
+    /// Reads the whole content into memory, with the errors of [`Content::collect`].
     pub fn collect(self, max_bytes: u64) -> Result<Bytes> {
         let engine = match &self {
             Self::Bytes(_) => Engine::shared(),
