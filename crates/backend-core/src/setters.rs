@@ -1,12 +1,15 @@
 //! [`setters!`]: the setters of option structs.
 
-/// Writes, in an impl block, setters of public fields that take and return the struct by value.
+/// Writes, in an impl block, setters of fields that take and return the struct by value. A
+/// field may also be an `Option` of the setter's type.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! setters {
     ($($(#[$doc:meta])+ $field:ident: $type:ty),+ $(,)?) => {$(
         $(#[$doc])+
         #[must_use]
         pub fn $field(mut self, $field: $type) -> Self {
-            self.$field = $field;
+            self.$field = $field.into();
             self
         }
     )+};

@@ -73,9 +73,9 @@ impl LocalBuilder {
         let inner = Inner {
             fs,
             runner,
-            hidden: self.hidden,
-            ignored: self.ignored,
-            generated: self.generated,
+            hidden: self.search_hidden,
+            ignored: self.search_ignored,
+            generated: self.search_generated,
         };
         Ok(LocalBackend {
             inner: Arc::new(inner),
@@ -134,6 +134,18 @@ impl LocalBackend {
         let done = engine::blocking(move || work(&inner.fs, &cancel)).await;
         self.used();
         done
+    }
+
+    /// [`on_disk`](Self::on_disk) with a path, which is added to an error.
+    async fn at<T: Send + 'static>(
+        &self,
+        operation: Operation,
+        path: &VPath,
+        work: impl FnOnce(&RootedFs, &VPath, &CancelFlag) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let wanted = path.clone();
+        let done = self.on_disk(move |fs, cancel| work(fs, &wanted, cancel));
+        done.await.map_err(context(operation, path))
     }
 
     async fn write_stream(
@@ -204,9 +216,8 @@ impl Backend for LocalBackend {
     }
 
     async fn resolve(&self, path: &VPath, _: ResolveOptions) -> Result<VPath> {
-        let wanted = path.clone();
-        let resolved = self.on_disk(move |fs, _| fs.resolve(&wanted)).await;
-        resolved.map_err(context(Operation::Resolve, path))
+        self.at(Operation::Resolve, path, |fs, path, _| fs.resolve(path))
+            .await
     }
 
     async fn stat(&self, path: &VPath, options: StatOptions) -> Result<Entry> {
@@ -214,45 +225,39 @@ impl Backend for LocalBackend {
         if let Some(entry) = self.fs().stat_cached(path, options.links) {
             return Ok(entry);
         }
-        let wanted = path.clone();
-        let found = self
-            .on_disk(move |fs, _| fs.stat(&wanted, options.links))
-            .await;
-        found.map_err(context(Operation::Stat, path))
+        self.at(Operation::Stat, path, move |fs, path, _| {
+            fs.stat(path, options.links)
+        })
+        .await
     }
 
     async fn ls(&self, path: &VPath, options: LsOptions) -> Result<Listing> {
-        let wanted = path.clone();
-        let listing = self
-            .on_disk(move |fs, cancel| fs.ls(&wanted, &options, cancel))
-            .await;
-        listing.map_err(context(Operation::Ls, path))
+        self.at(Operation::Ls, path, move |fs, path, cancel| {
+            fs.ls(path, &options, cancel)
+        })
+        .await
     }
 
     async fn read(&self, path: &VPath, options: ReadOptions) -> Result<FileBytes> {
         self.used();
-        let read = match self.fs().read_cached(path, &options) {
-            Some(read) => read,
-            None => {
-                let wanted = path.clone();
-                self.on_disk(move |fs, cancel| fs.read(&wanted, &options, cancel))
-                    .await
-            }
-        };
-        read.map_err(context(Operation::Read, path))
+        if let Some(read) = self.fs().read_cached(path, &options) {
+            return read.map_err(context(Operation::Read, path));
+        }
+        self.at(Operation::Read, path, move |fs, path, cancel| {
+            fs.read(path, &options, cancel)
+        })
+        .await
     }
 
     async fn read_text(&self, path: &VPath, options: TextOptions) -> Result<TextWindow> {
         self.used();
-        let window = match self.fs().read_text_cached(path, &options) {
-            Some(window) => window,
-            None => {
-                let wanted = path.clone();
-                self.on_disk(move |fs, cancel| fs.read_text(&wanted, &options, cancel))
-                    .await
-            }
-        };
-        window.map_err(context(Operation::ReadText, path))
+        if let Some(window) = self.fs().read_text_cached(path, &options) {
+            return window.map_err(context(Operation::ReadText, path));
+        }
+        self.at(Operation::ReadText, path, move |fs, path, cancel| {
+            fs.read_text(path, &options, cancel)
+        })
+        .await
     }
 
     async fn write(
@@ -261,15 +266,18 @@ impl Backend for LocalBackend {
         content: Content,
         options: WriteOptions,
     ) -> Result<WriteOutcome> {
-        let wanted = path.clone();
-        let written = match content {
+        match content {
             Content::Bytes(content) => {
-                self.on_disk(move |fs, cancel| fs.write(&wanted, &content, options, cancel))
-                    .await
+                self.at(Operation::Write, path, move |fs, path, cancel| {
+                    fs.write(path, &content, options, cancel)
+                })
+                .await
             }
-            Content::Stream(stream) => self.write_stream(wanted, stream, options).await,
-        };
-        written.map_err(context(Operation::Write, path))
+            Content::Stream(stream) => {
+                let written = self.write_stream(path.clone(), stream, options).await;
+                written.map_err(context(Operation::Write, path))
+            }
+        }
     }
 
     async fn edit(
@@ -278,43 +286,41 @@ impl Backend for LocalBackend {
         edits: &[Edit],
         options: EditOptions,
     ) -> Result<EditOutcome> {
-        let (wanted, edits) = (path.clone(), edits.to_vec());
-        let edited = self
-            .on_disk(move |fs, cancel| fs.edit(&wanted, &edits, &options, cancel))
-            .await;
-        edited.map_err(context(Operation::Edit, path))
+        let edits = edits.to_vec();
+        self.at(Operation::Edit, path, move |fs, path, cancel| {
+            fs.edit(path, &edits, &options, cancel)
+        })
+        .await
     }
 
     async fn create_dir(&self, path: &VPath, options: CreateDirOptions) -> Result<()> {
-        let wanted = path.clone();
-        let created = self
-            .on_disk(move |fs, _| fs.create_dir(&wanted, options))
-            .await;
-        created.map_err(context(Operation::CreateDir, path))
+        self.at(Operation::CreateDir, path, move |fs, path, _| {
+            fs.create_dir(path, options)
+        })
+        .await
     }
 
     async fn delete(&self, path: &VPath, options: DeleteOptions) -> Result<()> {
-        let wanted = path.clone();
-        let deleted = self
-            .on_disk(move |fs, cancel| fs.delete(&wanted, &options, cancel))
-            .await;
-        deleted.map_err(context(Operation::Delete, path))
+        self.at(Operation::Delete, path, move |fs, path, cancel| {
+            fs.delete(path, &options, cancel)
+        })
+        .await
     }
 
     async fn rename(&self, from: &VPath, to: &VPath, options: RenameOptions) -> Result<()> {
-        let (source, target) = (from.clone(), to.clone());
-        let moved = self
-            .on_disk(move |fs, cancel| fs.rename(&source, &target, &options, cancel))
-            .await;
-        moved.map_err(context(Operation::Rename, from))
+        let to = to.clone();
+        self.at(Operation::Rename, from, move |fs, from, cancel| {
+            fs.rename(from, &to, &options, cancel)
+        })
+        .await
     }
 
     async fn copy(&self, from: &VPath, to: &VPath, options: CopyOptions) -> Result<()> {
-        let (source, target) = (from.clone(), to.clone());
-        let copied = self
-            .on_disk(move |fs, cancel| fs.copy(&source, &target, &options, cancel))
-            .await;
-        copied.map_err(context(Operation::Copy, from))
+        let to = to.clone();
+        self.at(Operation::Copy, from, move |fs, from, cancel| {
+            fs.copy(from, &to, &options, cancel)
+        })
+        .await
     }
 
     async fn glob(&self, mut query: GlobQuery) -> Result<GlobResult> {

@@ -44,9 +44,9 @@ pub struct LocalBuilder {
     pub(crate) resolution: Resolution,
     pub(crate) read_only: bool,
     pub(crate) max_file_bytes: u64,
-    pub(crate) hidden: bool,
-    pub(crate) ignored: bool,
-    pub(crate) generated: bool,
+    pub(crate) search_hidden: bool,
+    pub(crate) search_ignored: bool,
+    pub(crate) search_generated: bool,
     pub(crate) enable_execute: bool,
     pub(crate) commands: Commands,
 }
@@ -61,93 +61,52 @@ impl LocalBuilder {
             resolution: Resolution::default(),
             read_only: false,
             max_file_bytes: u64::MAX,
-            hidden: false,
-            ignored: false,
-            generated: false,
+            search_hidden: false,
+            search_ignored: false,
+            search_generated: false,
             enable_execute: false,
             commands: Commands::default(),
         }
     }
 
-    /// Creates the root, the allowed directories and the working directory if
-    /// they are missing. Off by default: a mistyped root is an error.
-    pub fn create_root(mut self, create_root: bool) -> Self {
-        self.create_root = create_root;
-        self
-    }
-
-    /// Sets how paths relate to host paths.
-    pub fn names(mut self, names: NameSpace) -> Self {
-        self.names = names;
-        self
-    }
-
-    /// Sets the directory that relative paths and commands start from, with
-    /// virtual names. The default is `/`.
-    ///
-    /// It need not exist yet. Until it does, operations that start there fail
-    /// with `NotFound`. Commands run in the directory that has this path when
-    /// they start.
-    pub fn working_dir(mut self, working_dir: VPath) -> Self {
-        self.working_dir = Some(working_dir);
-        self
-    }
-
-    /// Sets how paths are resolved.
-    pub fn resolution(mut self, resolution: Resolution) -> Self {
-        self.resolution = resolution;
-        self
-    }
-
-    /// Refuses every change through this backend's file operations. Commands
-    /// can still write everything that their user may, unless they are
-    /// [confined](crate::Confinement::Landlock). Confined commands cannot write
-    /// to this directory either.
-    pub fn read_only(mut self, read_only: bool) -> Self {
-        self.read_only = read_only;
-        self
-    }
-
-    /// Sets the size of the largest file that a write or an edit may create. A
-    /// larger one fails with `TooLarge`. By default only the disk sets a limit.
-    /// Files that commands write are limited by
-    /// [`Limits::file_bytes`](crate::Limits::file_bytes).
-    pub fn max_file_bytes(mut self, max_file_bytes: u64) -> Self {
-        self.max_file_bytes = max_file_bytes;
-        self
-    }
-
-    /// Makes searches include hidden entries by default.
-    pub fn search_hidden(mut self, hidden: bool) -> Self {
-        self.hidden = hidden;
-        self
-    }
-
-    /// Makes searches include entries that ignore files exclude, and the
-    /// contents of generated directories, by default.
-    pub fn search_ignored(mut self, ignored: bool) -> Self {
-        self.ignored = ignored;
-        self
-    }
-
-    /// Makes searches include the contents of [generated
-    /// directories](backend_core::search::GENERATED_DIRECTORIES) by default.
-    pub fn search_generated(mut self, generated: bool) -> Self {
-        self.generated = generated;
-        self
-    }
-
-    /// Enables commands. Off by default: a command can do everything that the
-    /// user of this process may, unless it is
-    /// [confined](crate::Confinement::Landlock).
-    pub fn enable_execute(mut self, enable_execute: bool) -> Self {
-        self.enable_execute = enable_execute;
-        self
-    }
-
-    /// Sets how commands run, if they are enabled.
-    pub fn commands(mut self, commands: Commands) -> Self {
-        self.commands = commands;
-        self
+    backend_core::setters! {
+        /// Creates the root, the allowed directories and the working directory if
+        /// they are missing. Off by default: a mistyped root is an error.
+        create_root: bool,
+        /// Sets how paths relate to host paths.
+        names: NameSpace,
+        /// Sets the directory that relative paths and commands start from, with
+        /// virtual names. The default is `/`.
+        ///
+        /// It need not exist yet. Until it does, operations that start there fail
+        /// with `NotFound`. Commands run in the directory that has this path when
+        /// they start.
+        working_dir: VPath,
+        /// Sets how paths are resolved.
+        resolution: Resolution,
+        /// Refuses every change through this backend's file operations. Commands
+        /// can still write everything that their user may, unless they are
+        /// [confined](crate::Confinement::Landlock). Confined commands cannot write
+        /// to this directory either.
+        read_only: bool,
+        /// Sets the size of the largest file that a write or an edit may create. A
+        /// larger one fails with `TooLarge`. By default only the disk sets a limit.
+        /// Files that commands write are limited by
+        /// [`Limits::file_bytes`](crate::Limits::file_bytes).
+        max_file_bytes: u64,
+        /// Makes searches include hidden entries by default.
+        search_hidden: bool,
+        /// Makes searches include entries that ignore files exclude, and the
+        /// contents of generated directories, by default.
+        search_ignored: bool,
+        /// Makes searches include the contents of [generated
+        /// directories](backend_core::search::GENERATED_DIRECTORIES) by default.
+        search_generated: bool,
+        /// Enables commands. Off by default: a command can do everything that the
+        /// user of this process may, unless it is
+        /// [confined](crate::Confinement::Landlock).
+        enable_execute: bool,
+        /// Sets how commands run, if they are enabled.
+        commands: Commands,
     }
 }

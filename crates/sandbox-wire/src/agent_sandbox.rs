@@ -56,32 +56,15 @@ impl Default for AgentOptions {
 }
 
 impl AgentOptions {
-    /// Sets the interval of heartbeats.
-    #[must_use]
-    pub fn heartbeat(mut self, heartbeat: Duration) -> Self {
-        self.heartbeat = heartbeat;
-        self
-    }
-
-    /// Sets how long the agent may be silent.
-    #[must_use]
-    pub fn patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
-        self
-    }
-
-    /// Sets the number of concurrent calls.
-    #[must_use]
-    pub fn calls(mut self, calls: usize) -> Self {
-        self.calls = calls;
-        self
-    }
-
-    /// Sets the capabilities of the agent's backend.
-    #[must_use]
-    pub fn capabilities(mut self, capabilities: Capabilities) -> Self {
-        self.capabilities = capabilities;
-        self
+    backend_core::setters! {
+        /// Sets the interval of heartbeats.
+        heartbeat: Duration,
+        /// Sets how long the agent may be silent.
+        patience: Duration,
+        /// Sets the number of concurrent calls.
+        calls: usize,
+        /// Sets the capabilities of the agent's backend.
+        capabilities: Capabilities,
     }
 }
 

@@ -124,18 +124,11 @@ impl Spawn {
         }
     }
 
-    /// Sets whether its standard input is open.
-    #[must_use]
-    pub fn stdin(mut self, stdin: bool) -> Self {
-        self.stdin = stdin;
-        self
-    }
-
-    /// Sets its directory.
-    #[must_use]
-    pub fn directory(mut self, directory: VPath) -> Self {
-        self.directory = Some(directory);
-        self
+    backend_core::setters! {
+        /// Sets whether its standard input is open.
+        stdin: bool,
+        /// Sets its directory.
+        directory: VPath,
     }
 
     /// Sets a variable.

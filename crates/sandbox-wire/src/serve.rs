@@ -49,18 +49,11 @@ impl Default for ServeOptions {
 }
 
 impl ServeOptions {
-    /// Sets how long the client may be silent.
-    #[must_use]
-    pub fn patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
-        self
-    }
-
-    /// Sets the number of concurrent calls.
-    #[must_use]
-    pub fn calls(mut self, calls: usize) -> Self {
-        self.calls = calls;
-        self
+    backend_core::setters! {
+        /// Sets how long the client may be silent.
+        patience: Duration,
+        /// Sets the number of concurrent calls.
+        calls: usize,
     }
 }
 

@@ -46,28 +46,15 @@ impl Commands {
         self
     }
 
-    /// Sets the environment of commands.
-    pub fn environment(mut self, environment: Environment) -> Self {
-        self.environment = environment;
-        self
-    }
-
-    /// Sets the program that supervises commands.
-    pub fn supervisor(mut self, supervisor: Supervisor) -> Self {
-        self.supervisor = supervisor;
-        self
-    }
-
-    /// Sets the files and network that commands may access. Needs a supervisor.
-    pub fn confinement(mut self, confinement: Confinement) -> Self {
-        self.confinement = confinement;
-        self
-    }
-
-    /// Sets the resource limits of commands. Needs a supervisor.
-    pub fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
-        self
+    backend_core::setters! {
+        /// Sets the environment of commands.
+        environment: Environment,
+        /// Sets the program that supervises commands.
+        supervisor: Supervisor,
+        /// Sets the files and network that commands may access. Needs a supervisor.
+        confinement: Confinement,
+        /// Sets the resource limits of commands. Needs a supervisor.
+        limits: Limits,
     }
 
     /// Sets how long processes left behind by a finished command may go on

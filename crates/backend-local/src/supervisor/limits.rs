@@ -56,28 +56,15 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Sets the CPU time of each process, in seconds.
-    pub fn cpu_seconds(mut self, seconds: u64) -> Self {
-        self.cpu_seconds = Some(seconds);
-        self
-    }
-
-    /// Sets the size of the largest file that a process may write.
-    pub fn file_bytes(mut self, bytes: u64) -> Self {
-        self.file_bytes = Some(bytes);
-        self
-    }
-
-    /// Sets the address space of each process, in bytes.
-    pub fn memory_bytes(mut self, bytes: u64) -> Self {
-        self.memory_bytes = Some(bytes);
-        self
-    }
-
-    /// Sets the maximum number of concurrent processes and threads.
-    pub fn processes(mut self, processes: u64) -> Self {
-        self.processes = Some(processes);
-        self
+    backend_core::setters! {
+        /// Sets the CPU time of each process, in seconds.
+        cpu_seconds: u64,
+        /// Sets the size of the largest file that a process may write.
+        file_bytes: u64,
+        /// Sets the address space of each process, in bytes.
+        memory_bytes: u64,
+        /// Sets the maximum number of concurrent processes and threads.
+        processes: u64,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Tests of the pipeline with tasks that misbehave.
 
 use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
