@@ -4,8 +4,9 @@
 //! ending. Commands end with it, because their supervisor notices.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
+use backend_core::sync::lock;
 use tokio::sync::watch;
 
 use crate::exit::Failure;
@@ -37,7 +38,9 @@ impl Interrupts {
             loop {
                 let code = signals.next().await;
                 if tell.borrow().is_some() {
-                    remove_temporary();
+                    for directory in &*lock(&TEMPORARY) {
+                        let _ = std::fs::remove_dir_all(directory);
+                    }
                     std::process::exit(i32::from(code));
                 }
                 tell.send_replace(Some(code));
@@ -73,13 +76,5 @@ impl Interrupts {
 
 /// Registers a directory to remove even if the program has to end at once.
 pub(crate) fn temporary(directory: &Path) {
-    let mut all = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner);
-    all.push(directory.to_path_buf());
-}
-
-fn remove_temporary() {
-    let all = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner);
-    for directory in &*all {
-        let _ = std::fs::remove_dir_all(directory);
-    }
+    lock(&TEMPORARY).push(directory.to_path_buf());
 }

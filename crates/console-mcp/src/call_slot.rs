@@ -5,9 +5,8 @@
 
 use std::sync::{Arc, Mutex};
 
+use backend_core::sync::lock;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-
-use crate::lock::lock;
 
 tokio::task_local! {
     static CURRENT: Arc<CallSlot>;

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use backend_core::sync::lock;
 use console_tools::Chat;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -21,8 +22,6 @@ use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
-
-use crate::lock::lock;
 
 /// Maximum number of unanswered requests of one client.
 const MAX_OPEN_REQUESTS: usize = 2_048;

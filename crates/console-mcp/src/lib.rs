@@ -9,7 +9,6 @@ mod host_name;
 mod http;
 mod json_lines;
 mod live_output;
-mod lock;
 mod resources;
 mod roots;
 mod server;

@@ -12,6 +12,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use backend_core::sync::lock;
 use console_tools::Observer;
 use console_tools::terminal::Renderer;
 use rmcp::RoleServer;
@@ -22,8 +23,6 @@ use rmcp::service::Peer;
 use serde_json::Value;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout};
-
-use crate::lock::lock;
 
 /// Maximum number of bytes waiting to be sent.
 const PENDING_BYTES: usize = 64 * 1024;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use backend_core::sync::lock;
 use backend_core::{Backend as _, VPath};
 use console_tools::Chat;
 use permissions::approval::Unavailable;
@@ -14,7 +15,6 @@ use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
 use crate::connection::Connection;
-use crate::lock::lock;
 use crate::roots::{RootAccess, narrowed, root_access};
 use crate::settings::Settings;
 use crate::{call, roots};

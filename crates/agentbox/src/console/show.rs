@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use anstyle::Style;
+use backend_core::sync::lock;
 use console_tools::{Block, Observer, Reply};
 use serde_json::Value;
 
@@ -230,7 +231,7 @@ impl LiveOutput {
 
     /// Ends the last line. Returns `true` if anything was shown.
     pub(crate) fn finish(&self) -> io::Result<bool> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
         let end = state.filter.finish();
         write(&mut state, &end);
         match state.broken {
@@ -254,7 +255,7 @@ impl Observer for LiveOutput {
         if self.enough.load(Ordering::Acquire) {
             return;
         }
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
         let text = state.filter.push(bytes);
         state.seen = true;
         // A slow terminal takes a while for each piece.

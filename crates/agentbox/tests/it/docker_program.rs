@@ -5,9 +5,10 @@
 use std::io::{BufRead as _, BufReader, Lines, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use backend_core::sync::lock;
 use serde_json::{Value, json};
 
 use crate::support::{ProgramOutput, TestDir};
@@ -182,7 +183,7 @@ impl Server {
 #[test]
 #[ignore = "needs a Docker daemon; run by cargo xtask test-all"]
 fn a_call_leaves_no_container() {
-    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = lock(&ONE_AT_A_TIME);
     let containers = Containers::new("call");
     let written = r#"{"path": "a.txt", "content": "one\n"}"#;
     containers.run(&["call", "write_file", written]).code(0);
@@ -194,7 +195,7 @@ fn a_call_leaves_no_container() {
 #[test]
 #[ignore = "needs a Docker daemon; run by cargo xtask test-all"]
 fn every_client_has_its_container_until_it_goes() {
-    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = lock(&ONE_AT_A_TIME);
     let containers = Containers::new("clients");
     let mut server = Server::start(&containers);
     let (one, two) = (server.connect(), server.connect());
@@ -221,7 +222,7 @@ fn every_client_has_its_container_until_it_goes() {
 #[test]
 #[ignore = "needs a Docker daemon; run by cargo xtask test-all"]
 fn what_a_killed_program_left_is_listed_and_reaped() {
-    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = lock(&ONE_AT_A_TIME);
     let containers = Containers::new("killed");
     let mut server = Server::start(&containers);
     let client = server.connect();

@@ -10,10 +10,10 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use backend_core::sync::lock;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::lock::lock;
 use crate::settings::HttpSettings;
 
 /// The time a connection has to show its token while the total is below the limit: many clients
