@@ -123,11 +123,13 @@ pub(super) async fn open(spec: &BackendSpec) -> Result<OpenBackend, Failure> {
         confined.append(&mut opened.confined);
         builder = builder.route(route);
     }
-    let composite = Arc::new(builder.build()?);
-    let mut open = OpenBackend::with_stop_actions(composite, stop_actions);
-    open.host_dirs = host_dirs;
-    open.confined = confined;
-    Ok(open)
+    // Each part has its own stop action.
+    Ok(OpenBackend {
+        host_dirs,
+        confined,
+        stop_actions,
+        ..OpenBackend::new(Arc::new(builder.build()?), None)
+    })
 }
 
 /// Returns the route to a part, and the part's directory that it shows, unless the part

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use backend_core::ops::StopMode;
 
 use self::settings::DockerSettings;
-use super::open_backend::{OpenBackend, StopAction};
+use super::open_backend::OpenBackend;
 use super::spec::{BackendSpec, Prepare};
 use crate::exit::Failure;
 use crate::progress;
@@ -56,50 +56,6 @@ impl DockerSettings {
             )),
         }
     }
-
-    async fn open(&self, argument: Option<&str>, prepare: Prepare) -> Result<OpenBackend, Failure> {
-        let target = self.target(argument)?;
-        let (sandbox, stop_action) = match target {
-            Target::Attach(id) => (
-                container::attach(self, id)?.open().await?,
-                StopAction::Leave,
-            ),
-            Target::Image(image) => {
-                let options = self.build_options()?;
-                let builder = container::builder(self)?.image(image);
-                (builder.build_options(options).build()?, self.stop_action())
-            }
-            Target::Runtime(name) => {
-                let runtime = self.runtimes()?.get(name)?;
-                let options = self.build_options()?;
-                let builder = container::builder(self)?;
-                let daemon = self.daemon()?;
-                // Building takes minutes, so its progress is shown.
-                let build = progress::build(daemon, runtime.clone(), options.clone());
-                match prepare {
-                    Prepare::Wait => drop(build.await?),
-                    // An error is reported by the first call.
-                    Prepare::Background => drop(tokio::spawn(build)),
-                    Prepare::No => {}
-                }
-                let builder = builder.runtime(runtime).build_options(options);
-                (builder.build()?, self.stop_action())
-            }
-        };
-        Ok(OpenBackend::with_stop_action(
-            Arc::new(sandbox),
-            stop_action,
-        ))
-    }
-
-    /// Returns the stop action for a container that this program created.
-    fn stop_action(&self) -> StopAction {
-        StopAction::Stop(if self.keep || self.name.is_some() {
-            StopMode::Keep
-        } else {
-            StopMode::Purge
-        })
-    }
 }
 
 pub(super) fn check(spec: &BackendSpec) -> Result<(), Failure> {
@@ -112,7 +68,40 @@ pub(super) fn check(spec: &BackendSpec) -> Result<(), Failure> {
 
 pub(super) async fn open(spec: &BackendSpec) -> Result<OpenBackend, Failure> {
     let docker: DockerSettings = spec.settings()?;
-    docker.open(spec.argument.as_deref(), spec.prepare).await
+    let builder = match docker.target(spec.argument.as_deref())? {
+        // This program did not create it, and leaves it running.
+        Target::Attach(id) => {
+            let sandbox = container::attach(&docker, id)?.open().await?;
+            return Ok(OpenBackend::new(Arc::new(sandbox), None));
+        }
+        Target::Image(image) => {
+            let options = docker.build_options()?;
+            container::builder(&docker)?
+                .image(image)
+                .build_options(options)
+        }
+        Target::Runtime(name) => {
+            let runtime = docker.runtimes()?.get(name)?;
+            let options = docker.build_options()?;
+            let builder = container::builder(&docker)?;
+            let daemon = docker.daemon()?;
+            // Building takes minutes, so its progress is shown.
+            let build = progress::build(daemon, runtime.clone(), options.clone());
+            match spec.prepare {
+                Prepare::Wait => drop(build.await?),
+                // An error is reported by the first call.
+                Prepare::Background => drop(tokio::spawn(build)),
+                Prepare::No => {}
+            }
+            builder.runtime(runtime).build_options(options)
+        }
+    };
+    let stop = if docker.keep || docker.name.is_some() {
+        StopMode::Keep
+    } else {
+        StopMode::Purge
+    };
+    Ok(OpenBackend::new(Arc::new(builder.build()?), Some(stop)))
 }
 
 #[cfg(test)]

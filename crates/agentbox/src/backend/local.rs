@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use backend_core::VPath;
+use backend_core::ops::StopMode;
 use backend_local::{
     Commands, Confinement, Environment, Landlock, Limits, LocalBackend, NameSpace,
 };
@@ -188,7 +189,7 @@ pub(super) fn open(spec: &BackendSpec) -> Result<OpenBackend, Failure> {
         .enable_execute(settings.has_commands())
         .commands(settings.commands()?)
         .open()?;
-    let mut open = OpenBackend::new(Arc::new(backend));
+    let mut open = OpenBackend::new(Arc::new(backend), Some(StopMode::Keep));
     open.host_dirs = settings.host_dirs(directory);
     open.confined = settings.confined(directory);
     Ok(open)

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use backend_core::ops::StopMode;
 use backend_mounts::Opener;
 
 use super::open_backend::{HostDir, OpenBackend};
@@ -23,7 +24,8 @@ pub(super) fn open(spec: &BackendSpec) -> Result<OpenBackend, Failure> {
             commands: false,
         })
     });
-    let mut open = OpenBackend::new(Arc::new(tree.unguarded().clone()));
+    let files = Arc::new(tree.unguarded().clone());
+    let mut open = OpenBackend::new(files, Some(StopMode::Keep));
     open.host_dirs = host_dirs.collect();
     open.guarded = Some(Arc::new(tree.guard().build()));
     open.mounts = Some(config);

@@ -19,7 +19,7 @@ pub(crate) struct OpenBackend {
     pub(super) host_dirs: Vec<HostDir>,
     /// The directories in which confined commands can change everything.
     pub(super) confined: Vec<PathBuf>,
-    stop_actions: StopActions,
+    pub(super) stop_actions: StopActions,
 }
 
 /// A host directory that a backend shows.
@@ -34,26 +34,16 @@ pub(super) struct HostDir {
 }
 
 impl OpenBackend {
-    /// Wraps a backend whose commands end with the program, and whose files stay.
-    pub(crate) fn new(backend: Arc<dyn Backend>) -> Self {
-        Self::with_stop_action(backend, StopAction::Stop(StopMode::Keep))
-    }
-
-    /// Wraps a backend with the given stop action.
-    pub(super) fn with_stop_action(backend: Arc<dyn Backend>, action: StopAction) -> Self {
-        let stop_actions = StopActions(vec![(Arc::clone(&backend), action)]);
-        Self::with_stop_actions(backend, stop_actions)
-    }
-
-    /// Wraps a backend that consists of others, each with its own stop action.
-    pub(super) fn with_stop_actions(backend: Arc<dyn Backend>, stop_actions: StopActions) -> Self {
+    /// Wraps a backend, which is stopped as `stop` says when the program ends. `None`
+    /// leaves it running.
+    pub(crate) fn new(backend: Arc<dyn Backend>, stop: Option<StopMode>) -> Self {
         Self {
+            stop_actions: StopActions(vec![(Arc::clone(&backend), stop)]),
             backend,
             mounts: None,
             guarded: None,
             host_dirs: Vec::new(),
             confined: Vec::new(),
-            stop_actions,
         }
     }
 
@@ -119,19 +109,10 @@ fn host_paths(file: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// The action on a sandbox when the program ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum StopAction {
-    /// Stops it.
-    Stop(StopMode),
-    /// Leaves it running: this program did not create it.
-    Leave,
-}
-
 /// The stop actions of all parts of a backend. A part that is only dropped is ended too,
 /// but in the background, and the program may exit before that is done.
 #[derive(Debug, Default)]
-pub(crate) struct StopActions(Vec<(Arc<dyn Backend>, StopAction)>);
+pub(crate) struct StopActions(Vec<(Arc<dyn Backend>, Option<StopMode>)>);
 
 impl StopActions {
     /// Adds the actions of another part.
@@ -147,12 +128,8 @@ impl StopActions {
 
     /// Runs all of them concurrently.
     pub(crate) async fn stop(&self) {
-        let left = self.0.iter().filter_map(|(backend, action)| match action {
-            StopAction::Stop(mode) => Some((backend, *mode)),
-            StopAction::Leave => None,
-        });
-        let stops = left.map(|(backend, mode)| async move {
-            if let Some(sandbox) = backend.as_sandbox()
+        let stops = self.0.iter().map(|(backend, mode)| async move {
+            if let (Some(sandbox), Some(mode)) = (backend.as_sandbox(), *mode)
                 && let Err(error) = sandbox.stop(mode).await
             {
                 tracing::warn!(%error, "the sandbox could not be stopped");

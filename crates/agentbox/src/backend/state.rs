@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use backend_core::Backend;
+use backend_core::ops::StopMode;
 use backend_state::{FILE_BYTES, StateBackend, TOTAL_BYTES};
 use serde::Deserialize;
 
@@ -51,5 +52,5 @@ pub(super) fn open(spec: &BackendSpec) -> Result<OpenBackend, Failure> {
             Arc::new(SavedState::new(builder.build(), document, max_file_bytes))
         }
     };
-    Ok(OpenBackend::new(backend))
+    Ok(OpenBackend::new(backend, Some(StopMode::Keep)))
 }

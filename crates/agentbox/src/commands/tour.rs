@@ -26,6 +26,8 @@ pub(crate) async fn run(_: &Args) -> Result<ExitCode, Failure> {
 pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     use std::sync::Arc;
 
+    use backend_core::ops::StopMode;
+
     use crate::backend::open_backend::OpenBackend;
     use crate::signals::{self, Interrupts};
 
@@ -45,7 +47,8 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
         .open()?;
     let mut stage = stage::Stage::new(backend.clone(), !args.no_pause);
     let shown = interrupts.unless(steps::all(&mut stage)).await;
-    OpenBackend::new(Arc::new(backend)).stop().await;
+    let backend = OpenBackend::new(Arc::new(backend), Some(StopMode::Keep));
+    backend.stop().await;
     temporary.close().map_err(cannot)?;
     shown??;
     Ok(ExitCode::SUCCESS)
