@@ -11,7 +11,7 @@ use crate::backend;
 use crate::backend::open_backend::OpenBackend;
 use crate::backend::spec::BackendSpec;
 use crate::config::{Config, default_config_path};
-use crate::exit::Failure;
+use crate::exit::{Failure, usage};
 use crate::log;
 use crate::options::CommonOptions;
 use crate::rules::{Rules, Source};
@@ -55,10 +55,10 @@ impl App {
         for file in self.policy_files() {
             if let Some(directory) = opened.confined_directory_of(&file) {
                 let (file, directory) = (file.display(), directory.display());
-                return Err(Failure::usage(format!(
+                return Err(usage!(
                     "{file} says what commands may do, and confined commands can change \
                      everything in {directory}; put it elsewhere"
-                )));
+                ));
             }
         }
         match &self.token_file {

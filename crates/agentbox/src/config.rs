@@ -18,7 +18,7 @@ use toml::{Table, Value};
 use self::keys::KnownKeys;
 use self::layers::ForwardedVariable;
 use crate::backend::kind::{Kind, Tables};
-use crate::exit::Failure;
+use crate::exit::{Failure, usage};
 use crate::files::{user_directory, user_directory_of};
 
 /// The variable that names the user's configuration directory, and its default below
@@ -150,9 +150,9 @@ fn read(mut table: Table, whose: &str) -> Result<Config, Failure> {
             None => {}
             Some(Value::Table(settings)) => drop(backends.insert(kind, settings)),
             Some(_) => {
-                return Err(Failure::usage(format!(
+                return Err(usage!(
                     "{whose} sets {name:?} to something that is not a table; write [{name}]"
-                )));
+                ));
             }
         }
     }
@@ -164,7 +164,7 @@ fn read(mut table: Table, whose: &str) -> Result<Config, Failure> {
             word => word,
         });
         let what = words.collect::<Vec<&str>>().join(" ");
-        Failure::usage(format!("{whose} is wrong: {what}; correct it there"))
+        usage!("{whose} is wrong: {what}; correct it there")
     })?;
     config.backends = backends;
     Ok(config)

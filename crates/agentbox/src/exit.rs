@@ -83,6 +83,22 @@ impl Failure {
     }
 }
 
+/// Formats the message of [`Failure::usage`].
+macro_rules! usage {
+    ($($message:tt)*) => {
+        $crate::exit::Failure::usage(format!($($message)*))
+    };
+}
+
+/// Formats the message of [`Failure::environment`].
+macro_rules! environment {
+    ($($message:tt)*) => {
+        $crate::exit::Failure::environment(format!($($message)*))
+    };
+}
+
+pub(crate) use {environment, usage};
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)

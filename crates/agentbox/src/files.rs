@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 
-use crate::exit::Failure;
+use crate::exit::{Failure, usage};
 use crate::system;
 
 /// Maximum size of a file with settings.
@@ -23,7 +23,7 @@ pub(crate) fn read_text(path: &Path, what: &str) -> Result<String, Failure> {
             }
             _ => "name another",
         };
-        Failure::usage(format!("the {what} {shown} cannot be read: {error}; {fix}"))
+        usage!("the {what} {shown} cannot be read: {error}; {fix}")
     };
     let mut text = String::new();
     let file = File::open(path).map_err(cannot)?;
@@ -31,9 +31,9 @@ pub(crate) fn read_text(path: &Path, what: &str) -> Result<String, Failure> {
         .read_to_string(&mut text)
         .map_err(cannot)?;
     if text.len() as u64 > FILE_BYTES {
-        return Err(Failure::usage(format!(
+        return Err(usage!(
             "the {what} {shown} has more than {FILE_BYTES} bytes; give another"
-        )));
+        ));
     }
     Ok(text)
 }
@@ -46,7 +46,7 @@ pub(crate) fn read_toml<T: DeserializeOwned>(path: &Path, what: &str) -> Result<
         let before = text.get(..start).unwrap_or_default();
         let line = before.matches('\n').count() + 1;
         let (shown, message) = (path.display(), error.message());
-        Failure::usage(format!("{shown}:{line}: {message}; correct it there"))
+        usage!("{shown}:{line}: {message}; correct it there")
     })
 }
 

@@ -6,7 +6,7 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::exit::Failure;
+use crate::exit::{Failure, usage};
 
 /// The default filter. Refusals are in the replies, and errors of clients are in their
 /// responses.
@@ -17,10 +17,10 @@ const DEFAULT: &str = "warn,permissions=error,rmcp::service=error";
 pub(crate) fn start(filter: Option<&str>) -> Result<(), Failure> {
     let text = filter.unwrap_or(DEFAULT);
     let filter = read(text).ok_or_else(|| {
-        Failure::usage(format!(
+        usage!(
             "{text:?} is not a valid log level or filter; use off, error, warn, info, debug or trace, \
              or something like warn,backend_local=debug"
-        ))
+        )
     })?;
     // A log in a file should not have colours.
     let colours = std::io::stderr().is_terminal()

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, IsTerminal as _, Write};
 
 use serde::Serialize;
 
-use crate::exit::Failure;
+use crate::exit::{Failure, environment};
 use crate::terminal::safe::sanitized;
 
 /// Prints to standard output, with colours only on a terminal. A closed pipe is not a
@@ -38,8 +38,7 @@ pub(crate) fn print_foreign(text: &str) -> Result<(), Failure> {
 /// Prints data as JSON.
 pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value);
-    let text =
-        text.map_err(|error| Failure::environment(format!("JSON could not be written: {error}")))?;
+    let text = text.map_err(|error| environment!("JSON could not be written: {error}"))?;
     let mut out = io::stdout().lock();
     written(writeln!(out, "{text}").and_then(|()| out.flush()))
 }
@@ -71,9 +70,9 @@ pub(crate) fn table<'t>(rows: impl Iterator<Item = (&'t str, String)>) -> String
 
 fn written(result: io::Result<()>) -> Result<(), Failure> {
     match result {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::environment(format!(
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(environment!(
             "standard output cannot be written: {error}; make room or write elsewhere"
-        ))),
+        )),
         _ => Ok(()),
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use permissions::{Action, Op, Preset, Ruleset};
 use toml::Value;
 
-use crate::exit::Failure;
+use crate::exit::{Failure, usage};
 use crate::files::read_text;
 
 /// Rules and their source.
@@ -39,9 +39,7 @@ impl Rules {
         };
         let path = Path::new(name);
         if !path.exists() {
-            return Err(Failure::usage(format!(
-                "{unknown}, and there is no such file"
-            )));
+            return Err(usage!("{unknown}, and there is no such file"));
         }
         let text = read_text(path, "ruleset")?;
         let json = path.extension().is_some_and(|end| end == "json");
@@ -50,8 +48,7 @@ impl Rules {
         } else {
             Ruleset::from_toml(&text)
         };
-        let ruleset =
-            read.map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
+        let ruleset = read.map_err(|error| usage!("{}: {error}", path.display()))?;
         Ok(Self {
             ruleset,
             source: Source::File(path.to_path_buf(), text),
@@ -66,19 +63,19 @@ impl Rules {
                 let ruleset = table.clone().try_into();
                 let ruleset = ruleset.map_err(|error: toml::de::Error| {
                     let message = error.message();
-                    Failure::usage(format!(
+                    usage!(
                         "[permissions] is not a valid ruleset: {message}; correct it in the config file"
-                    ))
+                    )
                 })?;
                 Ok(Self {
                     ruleset,
                     source: Source::Config,
                 })
             }
-            other => Err(Failure::usage(format!(
+            other => Err(usage!(
                 "permissions is a {}; give the name of a preset, a file, or rules",
                 other.type_str()
-            ))),
+            )),
         }
     }
 

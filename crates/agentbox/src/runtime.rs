@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::runtime::Builder;
 
-use crate::exit::Failure;
+use crate::exit::{Failure, environment};
 
 /// Time allowed for work that cannot be cancelled, such as replacing a file.
 const LAST_WORK: Duration = Duration::from_millis(300);
@@ -28,11 +28,10 @@ fn run(
     mut builder: Builder,
     work: impl Future<Output = Result<ExitCode, Failure>>,
 ) -> Result<ExitCode, Failure> {
-    let runtime = builder.enable_all().build().map_err(|error| {
-        Failure::environment(format!(
-            "no threads can be started: {error}; end other programs"
-        ))
-    })?;
+    let runtime = builder
+        .enable_all()
+        .build()
+        .map_err(|error| environment!("no threads can be started: {error}; end other programs"))?;
     let result = runtime.block_on(work);
     // A thread may be blocked on standard input forever.
     runtime.shutdown_timeout(LAST_WORK);

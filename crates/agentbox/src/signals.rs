@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use backend_core::sync::lock;
 use tokio::sync::watch;
 
-use crate::exit::Failure;
+use crate::exit::{Failure, environment};
 use crate::system::{self, StopSignals};
 
 /// Directories to remove if the program has to end at once.
@@ -22,9 +22,8 @@ pub(crate) struct Interrupts(watch::Receiver<Option<u8>>);
 impl Interrupts {
     /// Starts to watch for signals.
     pub(crate) fn watch() -> Result<Self, Failure> {
-        let cannot = |error: std::io::Error| {
-            Failure::environment(format!("signals cannot be received: {error}; try again"))
-        };
+        let cannot =
+            |error: std::io::Error| environment!("signals cannot be received: {error}; try again");
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()

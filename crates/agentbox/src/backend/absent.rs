@@ -1,13 +1,13 @@
 //! Errors about backends that this build does not include. They name alternatives.
 
-use crate::exit::Failure;
+use crate::exit::{Failure, environment};
 
 /// Returns an error that names alternatives to local directories.
 pub(crate) fn without_local(what: &str) -> Failure {
-    Failure::environment(format!(
+    environment!(
         "{what} needs Linux and a build with the feature local; use --backend state:FILE for \
          files in memory, or --backend docker:IMAGE for files and commands in a container"
-    ))
+    )
 }
 
 /// Returns an error that names alternatives to containers.

@@ -12,7 +12,7 @@ use toml::Table;
 use super::kind::Kind;
 use super::open_backend::{HostDir, OpenBackend, StopActions};
 use super::spec::BackendSpec;
-use crate::exit::Failure;
+use crate::exit::{Failure, usage};
 use crate::files::read_toml;
 
 /// The parsed file.
@@ -70,10 +70,10 @@ impl CompositeFile {
     fn read(file: &Path) -> Result<Self, Failure> {
         let written: Self = read_toml(file, "composite")?;
         if written.default.is_none() && written.routes.is_empty() {
-            return Err(Failure::usage(format!(
+            return Err(usage!(
                 "{}: it names no backend, write default = \"BACKEND\" and [routes]; correct it there",
                 file.display()
-            )));
+            ));
         }
         Ok(written)
     }
@@ -148,11 +148,11 @@ fn route(
             let directory = path(&directory, file)?;
             Ok((route.to_directory(directory.clone()), Some(directory)))
         }
-        (Some(_), true) => Err(Failure::usage(format!(
+        (Some(_), true) => Err(usage!(
             "{}: {} has a directory and full_paths; remove one of them",
             file.display(),
             Quoted::new(prefix.as_str())
-        ))),
+        )),
     }
 }
 
@@ -178,10 +178,10 @@ fn path(text: &str, file: &Path) -> Result<VPath, Failure> {
     let absolute = text.starts_with('/').then(|| VPath::parse(text));
     match absolute {
         Some(Ok(path)) => Ok(path),
-        _ => Err(Failure::usage(format!(
+        _ => Err(usage!(
             "{}: {} is not an absolute path; write one such as /docs",
             file.display(),
             Quoted::new(text)
-        ))),
+        )),
     }
 }

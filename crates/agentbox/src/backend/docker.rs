@@ -10,7 +10,7 @@ use backend_core::ops::StopMode;
 use self::settings::DockerSettings;
 use super::open_backend::OpenBackend;
 use super::spec::{BackendSpec, Prepare};
-use crate::exit::Failure;
+use crate::exit::{Failure, usage};
 use crate::progress;
 
 /// The origin of a container.
@@ -34,9 +34,9 @@ impl<'a> Target<'a> {
             Some(("attach", id)) => return Ok(Self::Attach(id)),
             Some(_) => {}
         }
-        Err(Failure::usage(format!(
+        Err(usage!(
             "docker:{argument} names nothing; write docker:IMAGE, docker:runtime=NAME or docker:attach=ID"
-        )))
+        ))
     }
 }
 

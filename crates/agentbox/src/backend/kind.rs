@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::de::DeserializeOwned;
 use toml::Table;
 
-use crate::exit::Failure;
+use crate::exit::{Failure, usage};
 
 /// The config key of the directories that a local backend reaches besides its own.
 pub(crate) const ALLOWED_DIRECTORIES: &str = "allowed_directories";
@@ -165,10 +165,10 @@ impl Kind {
         settings.map_err(|error: toml::de::Error| {
             let (name, error) = (self.name(), error.to_string());
             let what: Vec<&str> = error.lines().collect();
-            Failure::usage(format!(
+            usage!(
                 "the settings of {name} are wrong: {}; correct them in [{name}] of the config file",
                 what.join(" ").trim(),
-            ))
+            )
         })
     }
 }

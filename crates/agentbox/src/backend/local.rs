@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use super::open_backend::{HostDir, OpenBackend};
 use super::spec::BackendSpec;
-use crate::exit::Failure;
+use crate::exit::{Failure, usage};
 
 /// The table `[local]`.
 #[derive(Debug, Default, Deserialize)]
@@ -210,11 +210,11 @@ fn check_spelling(directory: &Path) -> Result<(), Failure> {
     if climbs || given == canonical {
         return Ok(());
     }
-    Err(Failure::usage(format!(
+    Err(usage!(
         "{} leads through a link, and rules would not know its files by both paths; give {}",
         given.display(),
         canonical.display()
-    )))
+    ))
 }
 
 #[cfg(test)]

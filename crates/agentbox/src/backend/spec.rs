@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
 use super::kind::{self, ALLOWED_DIRECTORIES, Argument, Kind, Tables};
-use crate::exit::Failure;
+use crate::exit::{Failure, environment, usage};
 use crate::files::resolve_path;
 use crate::output;
 
@@ -53,9 +53,8 @@ impl BackendSpec {
         let implied = spec.is_none();
         let workspace = format!("local:{WORKSPACE}");
         let spec = spec.unwrap_or(&workspace);
-        let here = std::env::current_dir().map_err(|error| {
-            Failure::environment(format!("there is no current directory: {error}; go to one"))
-        })?;
+        let here = std::env::current_dir()
+            .map_err(|error| environment!("there is no current directory: {error}; go to one"))?;
         let mut parsed = Self::from_spec(&absolute(spec, &here)?, tables.clone())?;
         parsed.implied = implied;
         Ok(parsed)
@@ -82,10 +81,10 @@ impl BackendSpec {
         part.depth = self.depth + 1;
         part.prepare = self.prepare;
         if part.depth > DEPTH {
-            return Err(Failure::usage(format!(
+            return Err(usage!(
                 "{} is {DEPTH} backends deep in others; see that no file names itself",
                 Quoted::new(spec)
-            )));
+            ));
         }
         let mut over = over.clone();
         rebase(&mut over, part.kind, directory);
@@ -99,7 +98,7 @@ impl BackendSpec {
         let file = self.argument.as_deref().filter(|file| !file.is_empty());
         file.map(Path::new).ok_or_else(|| {
             let (name, usage) = (self.kind.name(), self.kind.usage());
-            Failure::usage(format!("{name} needs a file; write {usage}"))
+            usage!("{name} needs a file; write {usage}")
         })
     }
 
@@ -152,9 +151,7 @@ impl BackendSpec {
         let directory = self.argument.as_deref().filter(|path| !path.is_empty());
         let directory = directory.map(Path::new).ok_or_else(|| {
             let (name, usage) = (self.kind.name(), self.kind.usage());
-            Failure::usage(format!(
-                "{name} needs a directory; write {usage}, such as {name}:."
-            ))
+            usage!("{name} needs a directory; write {usage}, such as {name}:.")
         })?;
         let shown = directory.display();
         if directory.is_dir() || (self.implied && !directory.exists()) {
@@ -178,9 +175,9 @@ impl BackendSpec {
         }
         let shown = directory.display();
         std::fs::create_dir_all(directory).map_err(|error| {
-            Failure::environment(format!(
+            environment!(
                 "{shown} cannot be created: {error}; name a directory with --backend local:DIR"
-            ))
+            )
         })?;
         if !self.quiet {
             output::note(&format!(
@@ -214,9 +211,7 @@ pub(crate) fn absolute(spec: &str, directory: &Path) -> Result<String, Failure> 
     // A lossy conversion would name a different path.
     let path = path.to_str().ok_or_else(|| {
         let shown = directory.display();
-        Failure::usage(format!(
-            "{shown} is not valid UTF-8; give an absolute path that is"
-        ))
+        usage!("{shown} is not valid UTF-8; give an absolute path that is")
     })?;
     Ok(format!("{}:{path}", kind.name()))
 }
@@ -284,9 +279,7 @@ fn unknown(spec: &str) -> Failure {
         "; use one of them".to_owned()
     };
     let name = Quoted::new(name);
-    Failure::usage(format!(
-        "this version has no backend {name}, there are {there_are}{advice}"
-    ))
+    usage!("this version has no backend {name}, there are {there_are}{advice}")
 }
 
 #[cfg(test)]

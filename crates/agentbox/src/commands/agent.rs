@@ -14,7 +14,7 @@ use crate::agent::storage::{self, VERSION};
 use crate::agent::{self, INSTALL};
 use crate::app::App;
 use crate::backend::docker::settings::DockerSettings;
-use crate::exit::Failure;
+use crate::exit::{Failure, environment, usage};
 use crate::output;
 use crate::signals::{self, Interrupts};
 use crate::system::{self, ProcessGroup};
@@ -80,9 +80,7 @@ pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
         Action::Where => {
             let agents = DockerSettings::configured(&app.config.backends)?.agents()?;
             if agents.is_empty() {
-                return Err(Failure::environment(format!(
-                    "no sandbox-agent is installed; run {INSTALL}"
-                )));
+                return Err(environment!("no sandbox-agent is installed; run {INSTALL}"));
             }
             let lines = agents
                 .iter()
@@ -99,9 +97,7 @@ impl Install {
             return self.install_binary(&AgentBinary::new(file)?);
         }
         let temporary = tempfile::tempdir().map_err(|error| {
-            Failure::environment(format!(
-                "no temporary directory: {error}; make room, or set TMPDIR"
-            ))
+            environment!("no temporary directory: {error}; make room, or set TMPDIR")
         })?;
         signals::temporary(temporary.path());
         self.install_binary(&self.build(temporary.path()).await?)
@@ -142,13 +138,13 @@ impl Install {
         let done = run_group(command).await;
         let done = done.map_err(|error| no_cargo(&cargo, &error))?;
         if !done.success() {
-            return Err(Failure::environment(format!(
+            return Err(environment!(
                 "the agent was not built: see what cargo says above; where a static C library or \
                  a linker is missing, run rustup target add {cpu}-unknown-linux-musl and give \
                  --target {cpu}-unknown-linux-musl; or take one that was built elsewhere: \
                  {INSTALL} --file FILE",
                 cpu = target.split('-').next().unwrap_or("x86_64")
-            )));
+            ));
         }
         Ok(AgentBinary::new(directory.join("bin").join(PROGRAM))?)
     }
@@ -161,10 +157,10 @@ impl Install {
         let named = given.ends_with(PROGRAM).then(|| given.clone());
         let mut candidates = [Some(inside), named].into_iter().flatten();
         let found = candidates.find(|path| is_package(path)).ok_or_else(|| {
-            Failure::usage(format!(
+            usage!(
                 "{} is not a checkout of agentbox: it has no crates/{PROGRAM}; give its top directory",
                 given.display()
-            ))
+            )
         })?;
         Ok(Source::Directory(
             std::path::absolute(&found).unwrap_or(found),
@@ -187,10 +183,10 @@ impl Install {
             .and_then(|()| File::open(agent.path()))
             .and_then(|mut content| storage::write_program(&directory, &name, &mut content));
         written.map_err(|error| {
-            Failure::environment(format!(
+            environment!(
                 "the agent cannot be put into {}: {error}; give another directory with --dir",
                 directory.display()
-            ))
+            )
         })
     }
 }
@@ -221,11 +217,11 @@ impl Source {
             None => Ok(Self::Release),
             Some(directory) if is_package(&directory) => Ok(Self::Directory(directory)),
             // The release may differ from that checkout.
-            Some(directory) => Err(Failure::usage(format!(
+            Some(directory) => Err(usage!(
                 "the checkout that this program was built from has no {} any more; give one \
                  with --source DIRECTORY, or an agent with --file FILE",
                 directory.display()
-            ))),
+            )),
         }
     }
 
@@ -288,16 +284,15 @@ fn check_version(agent: &AgentBinary) -> Result<(), Failure> {
         .arg("--version")
         .stdin(Stdio::null())
         .output();
-    let asked = asked.map_err(|error| {
-        Failure::usage(format!("{shown} cannot be run: {error}; take another file"))
-    })?;
+    let asked =
+        asked.map_err(|error| usage!("{shown} cannot be run: {error}; take another file"))?;
     let said = String::from_utf8_lossy(&asked.stdout);
     if said.trim_end() != format!("{PROGRAM} {VERSION}") {
-        return Err(Failure::usage(format!(
+        return Err(usage!(
             "{shown} is not the agent of this version: it says {} and must say \
              '{PROGRAM} {VERSION}'; take one that was built with this program",
             backend_core::Quoted::new(said.trim_end())
-        )));
+        ));
     }
     Ok(())
 }
@@ -308,11 +303,11 @@ fn cargo() -> OsString {
 }
 
 fn no_cargo(cargo: &OsStr, error: &std::io::Error) -> Failure {
-    Failure::environment(format!(
+    environment!(
         "{} cannot be started: {error}; install Rust, or take an agent that was built \
          elsewhere: {INSTALL} --file FILE",
         cargo.display()
-    ))
+    )
 }
 
 /// Returns cargo's default target.

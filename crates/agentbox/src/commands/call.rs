@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::approval;
-use crate::exit::{self, Failure};
+use crate::exit::{self, Failure, usage};
 use crate::output;
 use crate::signals::Interrupts;
 use crate::terminal::safe::sanitized;
@@ -60,11 +60,7 @@ fn arguments(source: &str, limit: usize) -> Result<String, Failure> {
     let read = |from: &mut dyn Read, name: &str| {
         let mut text = String::new();
         let read = from.take(most).read_to_string(&mut text);
-        read.map_err(|error| {
-            Failure::usage(format!(
-                "the arguments in {name} cannot be read: {error}; give JSON"
-            ))
-        })?;
+        read.map_err(|error| usage!("the arguments in {name} cannot be read: {error}; give JSON"))?;
         Ok(text)
     };
     match source.strip_prefix('@') {
@@ -72,11 +68,8 @@ fn arguments(source: &str, limit: usize) -> Result<String, Failure> {
         None => Ok(source.to_owned()),
         Some(name) => {
             let file = std::fs::File::open(Path::new(name));
-            let mut file = file.map_err(|error| {
-                Failure::usage(format!(
-                    "the file {name} cannot be read: {error}; name another"
-                ))
-            })?;
+            let mut file = file
+                .map_err(|error| usage!("the file {name} cannot be read: {error}; name another"))?;
             read(&mut file, name)
         }
     }

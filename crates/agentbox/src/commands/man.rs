@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Command;
 use clap_mangen::Man;
 
-use crate::exit::Failure;
+use crate::exit::{Failure, environment};
 use crate::output;
 
 /// Options of `man`.
@@ -21,10 +21,10 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, program: Command) -> Result<ExitCode, Failure> {
     match &args.directory {
         Some(directory) => write(directory, program).map_err(|error| {
-            Failure::environment(format!(
+            environment!(
                 "the pages cannot be written to {}: {error}; give another directory",
                 directory.display()
-            ))
+            )
         })?,
         None => {
             let mut page = Vec::new();

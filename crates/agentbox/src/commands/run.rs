@@ -13,7 +13,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 
 use crate::app::App;
 use crate::approval;
-use crate::exit::{self, Failure};
+use crate::exit::{self, Failure, environment, usage};
 use crate::output;
 use crate::signals::Interrupts;
 
@@ -66,9 +66,7 @@ fn timeout(seconds: Option<f64>) -> Result<Option<Duration>, Failure> {
     let time = Duration::try_from_secs_f64(seconds).ok();
     let time = time.filter(|time| !time.is_zero());
     time.map(Some).ok_or_else(|| {
-        Failure::usage(format!(
-            "{seconds} is not a valid time; give seconds, or leave --timeout out"
-        ))
+        usage!("{seconds} is not a valid time; give seconds, or leave --timeout out")
     })
 }
 
@@ -107,9 +105,9 @@ async fn follow(backend: &dyn Backend, command: Command) -> Result<u8, Failure> 
                 return Ok(exit::signalled(SIGPIPE));
             }
             Err(error) => {
-                return Err(Failure::environment(format!(
+                return Err(environment!(
                     "the command's output cannot be written: {error}; make room or write elsewhere"
-                )));
+                ));
             }
         }
     }

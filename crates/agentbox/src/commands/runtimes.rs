@@ -7,7 +7,7 @@ use clap::Subcommand;
 
 use crate::app::App;
 use crate::backend::docker::settings::DockerSettings;
-use crate::exit::{self, Failure};
+use crate::exit::{self, Failure, environment};
 use crate::output;
 use crate::progress;
 use crate::signals::Interrupts;
@@ -93,7 +93,7 @@ fn built_from(runtime: &Runtime) -> Result<String, Failure> {
 
 /// Formats a runtime as in a file of runtimes.
 fn shown(runtime: &Runtime) -> Result<String, Failure> {
-    let cannot = |error: toml::ser::Error| Failure::environment(format!("no TOML: {error}"));
+    let cannot = |error: toml::ser::Error| environment!("no TOML: {error}");
     let mut table = toml::Table::try_from(runtime).map_err(cannot)?;
     table.remove("name");
     let named = toml::Table::from_iter([(runtime.name.clone(), table.into())]);

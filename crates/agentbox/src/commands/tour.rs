@@ -7,7 +7,7 @@ mod steps;
 
 use std::process::ExitCode;
 
-use crate::exit::Failure;
+use crate::exit::{Failure, environment};
 
 /// Options of `tour`.
 #[derive(Debug, clap::Args)]
@@ -33,9 +33,9 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
 
     let interrupts = Interrupts::watch()?;
     let cannot = |error: std::io::Error| {
-        Failure::environment(format!(
+        environment!(
             "the tour needs a temporary directory: {error}; set TMPDIR to one that can be written"
-        ))
+        )
     };
     let temporary = tempfile::Builder::new()
         .prefix("agentbox-tour-")

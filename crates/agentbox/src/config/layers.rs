@@ -9,7 +9,7 @@ use toml::{Table, Value};
 use super::keys::{ALIASES, KnownKeys};
 use crate::backend::kind::Kind;
 use crate::backend::spec;
-use crate::exit::Failure;
+use crate::exit::{Failure, usage};
 use crate::files::{read_toml, resolve_path};
 
 /// Names all variables together, in error messages.
@@ -31,9 +31,9 @@ pub(super) fn file(path: &Path, known: &KnownKeys) -> Result<Table, Failure> {
     let table: Table = read_toml(path, "config file")?;
     if let Some(key) = known.unknown(&table) {
         let suggestion = known.suggestion(&key);
-        return Err(Failure::usage(format!(
+        return Err(usage!(
             "{shown}: there is no option {key}{suggestion}; remove it or correct its name"
-        )));
+        ));
     }
     let mut table = aliased(table, &shown.to_string())?;
     let here = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
@@ -83,9 +83,7 @@ pub(super) fn environment(
         let key = key.map_err(Failure::usage)?;
         let value = value.to_str().filter(|value| !value.trim().is_empty());
         let value = value.ok_or_else(|| {
-            Failure::usage(format!(
-                "{name} is empty or not valid UTF-8; unset it or give a value"
-            ))
+            usage!("{name} is empty or not valid UTF-8; unset it or give a value")
         })?;
         put(&mut table, key, scalar(value));
     }
@@ -183,9 +181,9 @@ pub(super) fn aliased(mut table: Table, whose: &str) -> Result<Table, Failure> {
             continue;
         };
         if take(&mut table, key).is_some() {
-            return Err(Failure::usage(format!(
+            return Err(usage!(
                 "{whose} sets {alias} and {key}, which are the same option; remove one of them"
-            )));
+            ));
         }
         put(&mut table, key, value);
     }

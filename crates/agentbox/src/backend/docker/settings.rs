@@ -12,7 +12,7 @@ use serde::de::{self, Deserializer, Visitor};
 
 use crate::agent;
 use crate::backend::kind::{Kind, Tables};
-use crate::exit::Failure;
+use crate::exit::{Failure, usage};
 use crate::files::read_text;
 use crate::system;
 
@@ -89,9 +89,8 @@ impl DockerSettings {
             None => Runtimes::new(),
             Some(file) => {
                 let text = read_text(file, "file of runtimes")?;
-                Runtimes::from_toml(&text).map_err(|error| {
-                    Failure::usage(format!("{}: {}", file.display(), error.chain()))
-                })?
+                Runtimes::from_toml(&text)
+                    .map_err(|error| usage!("{}: {}", file.display(), error.chain()))?
             }
         };
         for (image, instead) in &self.base_images {
@@ -123,7 +122,7 @@ impl DockerSettings {
         if let Some(file) = &self.logins {
             let text = read_text(file, "file of logins")?;
             return Logins::from_docker_config(&text)
-                .map_err(|error| Failure::usage(format!("{}: {}", file.display(), error.chain())));
+                .map_err(|error| usage!("{}: {}", file.display(), error.chain()));
         }
         let text = default_docker_config().and_then(|file| std::fs::read_to_string(file).ok());
         let logins = text.map(|text| Logins::from_docker_config(&text));
@@ -248,9 +247,9 @@ impl<'a> Volume<'a> {
         };
         let read = read.filter(|(source, target, _)| !source.is_empty() && !target.is_empty());
         let (source, target, read_only) = read.ok_or_else(|| {
-            Failure::usage(format!(
+            usage!(
                 "{text:?} is not a valid volume; write SOURCE:TARGET or SOURCE:TARGET:ro in volumes of [docker]"
-            ))
+            )
         })?;
         Ok(Self {
             source,

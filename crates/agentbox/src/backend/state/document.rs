@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use backend_state::{Snapshot, StateBuilder};
 
-use crate::exit::Failure;
+use crate::exit::{Failure, environment, usage};
 use crate::system;
 
 /// The suffix of a document that is still being written.
@@ -33,20 +33,18 @@ impl Document {
     ) -> Result<(Self, StateBuilder), Failure> {
         let shown = path.display();
         let cannot = |error: io::Error| {
-            Failure::environment(format!(
-                "the state file {shown} cannot be opened: {error}; give another"
-            ))
+            environment!("the state file {shown} cannot be opened: {error}; give another")
         };
         let file = lock(path).map_err(cannot)?.ok_or_else(|| {
-            Failure::environment(format!(
+            environment!(
                 "the state file {shown} is in use by another agentbox; end that one or give another file"
-            ))
+            )
         })?;
         let found = file.metadata().map_err(cannot)?;
         if !found.is_file() {
-            return Err(Failure::usage(format!(
+            return Err(usage!(
                 "the state file {shown} is not a regular file; give another"
-            )));
+            ));
         }
         // The file is replaced, not a link to it. The target of a link exists by now,
         // since it was created above.
@@ -59,9 +57,9 @@ impl Document {
         document.discard().map_err(cannot)?;
         let builder = match found.len() {
             0 => builder,
-            _ => builder.load(&document.file).map_err(|error| {
-                Failure::usage(format!("{shown}: {}; give another file", error.message()))
-            })?,
+            _ => builder
+                .load(&document.file)
+                .map_err(|error| usage!("{shown}: {}; give another file", error.message()))?,
         };
         Ok((document, builder))
     }
