@@ -10,58 +10,6 @@ use crate::exit::{Failure, usage};
 /// The config key of the directories that a local backend reaches besides its own.
 pub(crate) const ALLOWED_DIRECTORIES: &str = "allowed_directories";
 
-/// The keys of `[local]`, in order.
-const LOCAL_KEYS: &[&str] = &[
-    ALLOWED_DIRECTORIES,
-    "commands",
-    "confinement",
-    "cpu_seconds",
-    "environment",
-    "file_bytes",
-    "memory_bytes",
-    "network",
-    "processes",
-    "read",
-    "read_only",
-    "shell",
-    "variables",
-    "write",
-];
-
-/// The keys of `[docker]`, in order.
-const DOCKER_KEYS: &[&str] = &[
-    "address",
-    "agent",
-    "base_images",
-    "ca_bundle",
-    "capabilities",
-    "cpu_shares",
-    "cpus",
-    "delivery",
-    "env",
-    "idle_timeout",
-    "image",
-    "keep",
-    "labels",
-    "logins",
-    "memory",
-    "mode",
-    "name",
-    "network",
-    "oci_runtime",
-    "pids",
-    "read_only",
-    "relax",
-    "runtime",
-    "runtimes",
-    "seccomp",
-    "swap",
-    "tmpfs",
-    "user",
-    "volumes",
-    "work_dir",
-];
-
 /// A kind of backend. Every build knows all of them, so that a config file works with
 /// every build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,17 +19,6 @@ pub(crate) enum Kind {
     Docker,
     Composite,
     Mounts,
-}
-
-/// The meaning of the text after the colon of a specification.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Argument {
-    /// The directory of this machine that holds the files.
-    Directory,
-    /// A file of this machine.
-    File,
-    /// Not a path of this machine.
-    Name,
 }
 
 /// The config tables of all kinds.
@@ -104,16 +41,11 @@ impl Kind {
     /// Returns the name before the colon, which is also that of its table in the config
     /// file.
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Local => "local",
-            Self::State => "state",
-            Self::Docker => "docker",
-            Self::Composite => "composite",
-            Self::Mounts => "mounts",
-        }
+        let usage = self.usage();
+        usage.split([':', '[']).next().unwrap_or(usage)
     }
 
-    /// Returns the syntax of its specification.
+    /// Returns the syntax of its specification, which begins with its name.
     pub(crate) fn usage(self) -> &'static str {
         match self {
             Self::Local => "local:DIR",
@@ -124,20 +56,58 @@ impl Kind {
         }
     }
 
-    pub(crate) fn argument(self) -> Argument {
-        match self {
-            Self::Local => Argument::Directory,
-            Self::State | Self::Composite | Self::Mounts => Argument::File,
-            Self::Docker => Argument::Name,
-        }
-    }
-
-    /// Returns the keys of its table.
+    /// Returns the keys of its table, in order.
     pub(crate) fn keys(self) -> &'static [&'static str] {
         match self {
-            Self::Local => LOCAL_KEYS,
+            Self::Local => &[
+                ALLOWED_DIRECTORIES,
+                "commands",
+                "confinement",
+                "cpu_seconds",
+                "environment",
+                "file_bytes",
+                "memory_bytes",
+                "network",
+                "processes",
+                "read",
+                "read_only",
+                "shell",
+                "variables",
+                "write",
+            ],
             Self::State => &["max_file_bytes", "max_total_bytes"],
-            Self::Docker => DOCKER_KEYS,
+            Self::Docker => &[
+                "address",
+                "agent",
+                "base_images",
+                "ca_bundle",
+                "capabilities",
+                "cpu_shares",
+                "cpus",
+                "delivery",
+                "env",
+                "idle_timeout",
+                "image",
+                "keep",
+                "labels",
+                "logins",
+                "memory",
+                "mode",
+                "name",
+                "network",
+                "oci_runtime",
+                "pids",
+                "read_only",
+                "relax",
+                "runtime",
+                "runtimes",
+                "seccomp",
+                "swap",
+                "tmpfs",
+                "user",
+                "volumes",
+                "work_dir",
+            ],
             Self::Composite | Self::Mounts => &[],
         }
     }
@@ -163,11 +133,10 @@ impl Kind {
     pub(crate) fn settings<T: DeserializeOwned>(self, tables: &Tables) -> Result<T, Failure> {
         let settings = tables.get(&self).cloned().unwrap_or_default().try_into();
         settings.map_err(|error: toml::de::Error| {
-            let (name, error) = (self.name(), error.to_string());
-            let what: Vec<&str> = error.lines().collect();
+            let (name, error) = (self.name(), error.to_string().replace('\n', " "));
             usage!(
                 "the settings of {name} are wrong: {}; correct them in [{name}] of the config file",
-                what.join(" ").trim(),
+                error.trim(),
             )
         })
     }

@@ -6,7 +6,7 @@ use backend_core::Quoted;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
-use super::kind::{self, ALLOWED_DIRECTORIES, Argument, Kind, Tables};
+use super::kind::{self, ALLOWED_DIRECTORIES, Kind, Tables};
 use crate::exit::{Failure, environment, usage};
 use crate::files::resolve_path;
 use crate::output;
@@ -93,13 +93,17 @@ impl BackendSpec {
         Ok(part)
     }
 
+    /// Returns the path named after the colon.
+    fn path(&self) -> Option<&Path> {
+        let path = self.argument.as_deref().filter(|path| !path.is_empty());
+        path.map(Path::new)
+    }
+
     /// Returns the file named after the colon.
     pub(super) fn file(&self) -> Result<&Path, Failure> {
-        let file = self.argument.as_deref().filter(|file| !file.is_empty());
-        file.map(Path::new).ok_or_else(|| {
-            let (name, usage) = (self.kind.name(), self.kind.usage());
-            usage!("{name} needs a file; write {usage}")
-        })
+        let (name, usage) = (self.kind.name(), self.kind.usage());
+        self.path()
+            .ok_or_else(|| usage!("{name} needs a file; write {usage}"))
     }
 
     /// Returns the specification with absolute paths, valid in any directory.
@@ -132,44 +136,39 @@ impl BackendSpec {
     /// Returns the file that defines its directories and the permissions in them.
     pub(crate) fn definition_file(&self) -> Option<&Path> {
         let is_described = matches!(self.kind, Kind::Composite | Kind::Mounts);
-        self.file().ok().filter(|_| is_described)
+        self.path().filter(|_| is_described)
     }
 
     /// Returns the directory of this machine that holds the files, if there is one.
     pub(crate) fn host_root(&self) -> Option<PathBuf> {
-        let directory = self.argument.as_deref().map(Path::new)?;
-        let is_directory = self.kind.argument() == Argument::Directory;
-        directory.canonicalize().ok().filter(|_| is_directory)
+        let directory = self.path().filter(|_| self.kind == Kind::Local);
+        directory?.canonicalize().ok()
     }
 
-    /// Returns the directory of this machine that holds the files, if there is one.
-    /// Only the default directory may be missing.
-    pub(crate) fn given_directory(&self) -> Result<Option<&Path>, Failure> {
-        if self.kind.argument() != Argument::Directory {
-            return Ok(None);
-        }
-        let directory = self.argument.as_deref().filter(|path| !path.is_empty());
-        let directory = directory.map(Path::new).ok_or_else(|| {
+    /// Returns the directory of `local:DIR`. Only the default directory may be missing.
+    pub(super) fn given_directory(&self) -> Result<&Path, Failure> {
+        let directory = self.path().ok_or_else(|| {
             let (name, usage) = (self.kind.name(), self.kind.usage());
             usage!("{name} needs a directory; write {usage}, such as {name}:.")
         })?;
         let shown = directory.display();
         if directory.is_dir() || (self.implied && !directory.exists()) {
-            return Ok(Some(directory));
+            return Ok(directory);
         }
-        Err(Failure::environment(if directory.exists() {
-            format!("{shown} is not a directory; name one")
+        Err(if directory.exists() {
+            environment!("{shown} is not a directory; name one")
         } else {
-            format!("there is no directory {shown}; create it with mkdir, or name another")
-        }))
+            environment!("there is no directory {shown}; create it with mkdir, or name another")
+        })
     }
 
     /// Returns the directory of this machine that holds the files, if there is one.
     /// Creates the default directory, and reports that.
     pub(crate) fn directory(&self) -> Result<Option<&Path>, Failure> {
-        let Some(directory) = self.given_directory()? else {
+        if self.kind != Kind::Local {
             return Ok(None);
-        };
+        }
+        let directory = self.given_directory()?;
         if directory.exists() {
             return Ok(Some(directory));
         }
@@ -201,12 +200,9 @@ impl BackendSpec {
 /// Makes the path in a specification absolute. Other texts are returned unchanged.
 pub(crate) fn absolute(spec: &str, directory: &Path) -> Result<String, Failure> {
     let (kind, path) = match split(spec) {
-        (Some(kind), Some(path)) if !path.is_empty() => (kind, path),
+        (Some(kind), Some(path)) if kind != Kind::Docker && !path.is_empty() => (kind, path),
         _ => return Ok(spec.to_owned()),
     };
-    if kind.argument() == Argument::Name {
-        return Ok(spec.to_owned());
-    }
     let path = resolve_path(path, directory);
     // A lossy conversion would name a different path.
     let path = path.to_str().ok_or_else(|| {
@@ -219,34 +215,30 @@ pub(crate) fn absolute(spec: &str, directory: &Path) -> Result<String, Failure> 
 /// Makes relative paths in a kind's table absolute, starting at `directory`.
 pub(crate) fn rebase(table: &mut Table, kind: Kind, directory: &Path) {
     for key in kind.path_keys() {
-        match table.get_mut(*key) {
-            Some(Value::String(path)) => rebase_path(path, directory),
-            Some(Value::Array(paths)) => {
-                for path in paths {
-                    if let Value::String(path) = path {
-                        rebase_path(path, directory);
-                    }
-                }
-            }
-            _ => {}
+        if let Some(value) = table.get_mut(*key) {
+            rebase_value(value, directory);
         }
     }
 }
 
-/// Makes a path absolute. Names of volumes are left alone: they have no slash.
-fn rebase_path(path: &mut String, directory: &Path) {
-    let (source, rest) = match path.split_once(':') {
-        Some((source, rest)) => (source, Some(rest)),
-        None => (path.as_str(), None),
-    };
-    let is_path = rest.is_none() || source.contains('/') || matches!(source, "." | ".." | "~");
-    if is_path && !source.is_empty() {
-        let source = resolve_path(source, directory);
-        let source = source.to_string_lossy();
-        *path = match rest {
-            Some(rest) => format!("{source}:{rest}"),
-            None => source.into_owned(),
-        };
+/// Makes a path, or each of a list, absolute. Names of volumes are left alone: they have
+/// no slash.
+pub(crate) fn rebase_value(value: &mut Value, directory: &Path) {
+    match value {
+        Value::String(path) => {
+            let (source, rest) = path.split_at(path.find(':').unwrap_or(path.len()));
+            let is_path =
+                rest.is_empty() || source.contains('/') || matches!(source, "." | ".." | "~");
+            if is_path && !source.is_empty() {
+                let source = resolve_path(source, directory);
+                *path = format!("{}{rest}", source.display());
+            }
+        }
+        Value::Array(paths) => {
+            let each = |path| rebase_value(path, directory);
+            paths.iter_mut().for_each(each);
+        }
+        _ => {}
     }
 }
 
@@ -263,11 +255,8 @@ pub(crate) fn help() -> String {
 }
 
 fn split(spec: &str) -> (Option<Kind>, Option<&str>) {
-    let (name, argument) = match spec.split_once(':') {
-        Some((name, argument)) => (name, Some(argument)),
-        None => (spec, None),
-    };
-    (Kind::named(name), argument)
+    let mut parts = spec.splitn(2, ':');
+    (parts.next().and_then(Kind::named), parts.next())
 }
 
 fn unknown(spec: &str) -> Failure {

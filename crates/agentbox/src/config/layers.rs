@@ -138,15 +138,14 @@ pub(super) fn forwarded(
 fn from_anywhere(key: &str, text: &str, here: &Path) -> String {
     let parts = key.split_once('.');
     let setting = parts.and_then(|(kind, last)| Some((Kind::named(kind)?, last)));
-    let Some((kind, last)) = setting.filter(|(kind, last)| kind.path_keys().contains(last)) else {
+    if setting.is_none_or(|(kind, last)| !kind.path_keys().contains(&last)) {
         return text.to_owned();
-    };
-    let mut table = Table::from_iter([(last.to_owned(), scalar(text))]);
-    spec::rebase(&mut table, kind, here);
-    match table.remove(last) {
-        Some(Value::String(path)) => path,
-        Some(value) => value.to_string(),
-        None => text.to_owned(),
+    }
+    let mut value = scalar(text);
+    spec::rebase_value(&mut value, here);
+    match value {
+        Value::String(path) => path,
+        value => value.to_string(),
     }
 }
 
