@@ -5,25 +5,24 @@ use std::time::Duration;
 use backend_core::{Error, ErrorKind, Result};
 use sandbox_runtime::WORK_DIR;
 use sandbox_wire::agent::AgentBinary;
-use sandbox_wire::engine;
 
 use crate::check;
-use crate::daemon::Daemon;
-use crate::machine::{DockerMachine, MachineConfig};
+use crate::daemon::{self, Daemon};
+use crate::inspect::ContainerInfo;
+use crate::machine::MachineConfig;
 use crate::options::{Delivery, Mode};
 use crate::sandbox::DockerSandbox;
-use crate::settings::AgentSettings;
+use crate::setters::setters;
+use crate::settings::Settings;
 
 /// Options for attaching to a container, from [`DockerSandbox::attach`].
 #[derive(Debug, Clone)]
 #[must_use = "this does nothing until `open`"]
 pub struct Attach {
     container: String,
-    daemon: Option<Daemon>,
-    working_dir: Option<String>,
     foreign: bool,
-    idle_timeout: Option<Duration>,
-    agent: AgentSettings,
+    /// Of these, only the options that are set here have an effect.
+    settings: Settings,
 }
 
 impl DockerSandbox {
@@ -38,71 +37,48 @@ impl DockerSandbox {
     /// # }
     /// ```
     pub fn attach(container: impl Into<String>) -> Attach {
-        Attach {
-            container: container.into(),
-            daemon: None,
-            working_dir: None,
-            foreign: false,
-            idle_timeout: None,
-            agent: AgentSettings::default(),
-        }
+        Attach::new(container.into(), Settings::default())
     }
 }
 
 impl Attach {
-    /// Options with the daemon and the agents of other ones.
-    pub(crate) fn like(container: String, daemon: Option<Daemon>, agent: AgentSettings) -> Self {
+    pub(crate) fn new(container: String, settings: Settings) -> Self {
         Self {
-            daemon,
-            agent,
-            ..DockerSandbox::attach(container)
+            container,
+            foreign: false,
+            settings,
         }
     }
 
-    /// Sets the daemon. The default is the one at `/var/run/docker.sock`, or on Windows at
-    /// `//./pipe/docker_engine`.
-    pub fn daemon(mut self, daemon: Daemon) -> Self {
-        self.daemon = Some(daemon);
-        self
-    }
+    setters! {
+        /// Sets the daemon. The default is the one at `/var/run/docker.sock`, or on Windows at
+        /// `//./pipe/docker_engine`.
+        fn daemon(self, daemon: Daemon) { self.settings.daemon = Some(daemon) }
 
-    /// Sets the directory that relative paths and commands start in. Defaults to the
-    /// container's own working directory.
-    pub fn working_dir(mut self, working_dir: impl Into<String>) -> Self {
-        self.working_dir = Some(working_dir.into());
-        self
-    }
+        /// Sets the directory that relative paths and commands start in. Defaults to the
+        /// container's own working directory.
+        fn working_dir(self, working_dir: impl Into<String>) {
+            self.settings.working_dir = Some(working_dir.into());
+        }
 
-    /// Whether containers that are not sandboxes are accepted. With this, any container
-    /// of the daemon can be used, stopped and removed by name.
-    pub fn allow_foreign(mut self, foreign: bool) -> Self {
-        self.foreign = foreign;
-        self
-    }
+        /// Whether containers that are not sandboxes are accepted. With this, any container
+        /// of the daemon can be used, stopped and removed by name.
+        fn allow_foreign(self, foreign: bool) { self.foreign = foreign }
 
-    /// Stops the container after this time without activity through this object.
-    pub fn idle_timeout(mut self, idle_timeout: impl Into<Option<Duration>>) -> Self {
-        self.idle_timeout = idle_timeout.into();
-        self
-    }
+        /// Stops the container after this time without activity through this object.
+        fn idle_timeout(self, idle_timeout: impl Into<Option<Duration>>) {
+            self.settings.idle_timeout = idle_timeout.into();
+        }
 
-    /// Adds an agent binary, one per architecture; the one that fits the image is used.
-    /// The default is the binary next to this program.
-    pub fn agent(mut self, agent: AgentBinary) -> Self {
-        self.agent.add(agent);
-        self
-    }
+        /// Adds an agent binary, one per architecture; the one that fits the image is used.
+        /// The default is the binary next to this program.
+        fn agent(self, agent: AgentBinary) { self.settings.agent.add(agent) }
 
-    /// Sets how the agent gets into the container, if it is not mounted already.
-    pub fn delivery(mut self, delivery: Delivery) -> Self {
-        self.agent.delivery = delivery;
-        self
-    }
+        /// Sets how the agent gets into the container, if it is not mounted already.
+        fn delivery(self, delivery: Delivery) { self.settings.agent.delivery = delivery }
 
-    /// Sets whether the agent or the image's own tools serve the operations.
-    pub fn mode(mut self, mode: Mode) -> Self {
-        self.agent.mode = mode;
-        self
+        /// Sets whether the agent or the image's own tools serve the operations.
+        fn mode(self, mode: Mode) { self.settings.agent.mode = mode }
     }
 
     /// Looks up the container. Nothing is started yet.
@@ -113,55 +89,47 @@ impl Attach {
     /// `PermissionDenied` if it is not a sandbox; `Unavailable` if the daemon does not
     /// answer.
     pub async fn open(self) -> Result<DockerSandbox> {
-        check::container(&self.container)?;
-        let daemon = self.daemon.map_or_else(Daemon::local, Ok)?;
-        check::idle_timeout(self.idle_timeout)?;
-        let agents = self.agent.binaries()?;
-        let config = |working_dir: &str| -> Result<MachineConfig> {
-            Ok(MachineConfig {
-                daemon: daemon.clone(),
-                name: self.container.clone(),
-                working_dir: check::absolute_path("work", working_dir)?,
-                settings: None,
-                foreign: self.foreign,
-                agents: agents.clone(),
-                delivery: self.agent.delivery,
-            })
-        };
-        let probe = DockerMachine::new(config("/")?);
-        let found = engine::run(async move { probe.find().await }).await;
-        let Some(found) = found.map_err(|error| error.on("docker"))? else {
-            return Err(Error::new(
+        let Self {
+            container,
+            foreign,
+            mut settings,
+        } = self;
+        check::container(&container)?;
+        let daemon = settings.daemon.take().map_or_else(Daemon::local, Ok)?;
+        check::idle_timeout(settings.idle_timeout)?;
+        let agents = settings.agent.binaries()?;
+        let (asked, named) = (daemon.clone(), container.clone());
+        let found = daemon::run(async move { ContainerInfo::find(&asked, &named).await });
+        let refused = |kind, message| Error::new(kind, message).on("docker");
+        let Some(found) = found.await? else {
+            return Err(refused(
                 ErrorKind::NotFound,
-                format!(
-                    "there is no container {}; `docker ps --all` lists them",
-                    self.container
-                ),
-            )
-            .on("docker"));
+                format!("there is no container {container}; `docker ps --all` lists them"),
+            ));
         };
-        if !self.foreign && !found.ours {
-            return Err(Error::new(
+        if !foreign && !found.ours {
+            return Err(refused(
                 ErrorKind::PermissionDenied,
                 format!(
-                    "the container {} is not a sandbox; set `allow_foreign` to use it",
-                    self.container
+                    "the container {container} is not a sandbox; set `allow_foreign` to use it"
                 ),
-            )
-            .on("docker"));
+            ));
         }
         let theirs = match found.working_dir.as_str() {
             "" => WORK_DIR,
-            "/" if !self.foreign => WORK_DIR,
+            "/" if !foreign => WORK_DIR,
             directory => directory,
         };
-        let working_dir = self.working_dir.as_deref().unwrap_or(theirs);
-        Ok(DockerSandbox::assemble(
-            config(working_dir)?,
-            self.agent.mode,
-            None,
-            Vec::new(),
-            self.idle_timeout,
-        ))
+        let working_dir = settings.working_dir.as_deref().unwrap_or(theirs);
+        let config = MachineConfig {
+            daemon,
+            name: container,
+            working_dir: check::absolute_path("work", working_dir)?,
+            settings: None,
+            foreign,
+            agents,
+            delivery: settings.agent.delivery,
+        };
+        Ok(DockerSandbox::assemble(config, settings, None))
     }
 }

@@ -12,6 +12,7 @@ use crate::daemon::Daemon;
 use crate::image::BuildOptions;
 use crate::options::{Delivery, Mode, Network, Relaxation, Volume};
 use crate::sandbox::DockerSandbox;
+use crate::setters::setters;
 use crate::settings::Settings;
 
 /// Options of a [`DockerSandbox`], from [`DockerSandbox::builder`].
@@ -52,200 +53,130 @@ impl DockerSandbox {
 }
 
 impl DockerBuilder {
-    /// Sets the daemon. The default is the one at `/var/run/docker.sock`, or on Windows at
-    /// `//./pipe/docker_engine`.
-    pub fn daemon(mut self, daemon: Daemon) -> Self {
-        self.settings.daemon = Some(daemon);
-        self
-    }
+    setters! {
+        /// Sets the daemon. The default is the one at `/var/run/docker.sock`, or on Windows at
+        /// `//./pipe/docker_engine`.
+        fn daemon(self, daemon: Daemon) { self.settings.daemon = Some(daemon) }
 
-    /// Sets the image. Either this or a [`runtime`](Self::runtime) is required.
-    pub fn image(mut self, image: impl Into<String>) -> Self {
-        self.settings.image = Some(image.into());
-        self
-    }
+        /// Sets the image. Either this or a [`runtime`](Self::runtime) is required.
+        fn image(self, image: impl Into<String>) { self.settings.image = Some(image.into()) }
 
-    /// Sets the runtime that the image must provide. Its image is built by the first
-    /// start.
-    pub fn runtime(mut self, runtime: Runtime) -> Self {
-        self.settings.runtime = Some(runtime);
-        self
-    }
+        /// Sets the runtime that the image must provide. Its image is built by the first
+        /// start.
+        fn runtime(self, runtime: Runtime) { self.settings.runtime = Some(runtime) }
 
-    /// Sets how a runtime's image is built.
-    pub fn build_options(mut self, build: BuildOptions) -> Self {
-        self.settings.build = build;
-        self
-    }
+        /// Sets how a runtime's image is built.
+        fn build_options(self, build: BuildOptions) { self.settings.build = build }
 
-    /// Sets the directory that relative paths and commands start in. Defaults to the
-    /// runtime's directory, else [`DEFAULT_WORKING_DIR`](crate::DEFAULT_WORKING_DIR). It
-    /// is created if it is missing, and belongs to the sandbox's user.
-    pub fn working_dir(mut self, working_dir: impl Into<String>) -> Self {
-        self.settings.working_dir = Some(working_dir.into());
-        self
-    }
+        /// Sets the directory that relative paths and commands start in. Defaults to the
+        /// runtime's directory, else [`DEFAULT_WORKING_DIR`](crate::DEFAULT_WORKING_DIR). It
+        /// is created if it is missing, and belongs to the sandbox's user.
+        fn working_dir(self, working_dir: impl Into<String>) {
+            self.settings.working_dir = Some(working_dir.into());
+        }
 
-    /// Sets an environment variable for every command.
-    pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.settings.env.insert(name.into(), value.into());
-        self
-    }
+        /// Sets an environment variable for every command.
+        fn env(self, name: impl Into<String>, value: impl Into<String>) {
+            self.settings.env.insert(name.into(), value.into());
+        }
 
-    /// Adds a label.
-    pub fn label(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
-        self.settings.labels.insert(key.into(), value.into());
-        self
-    }
+        /// Adds a label.
+        fn label(self, key: impl Into<String>, value: impl Into<String>) {
+            self.settings.labels.insert(key.into(), value.into());
+        }
 
-    /// Mounts a directory of the host, or a volume of the daemon.
-    pub fn volume(mut self, volume: Volume) -> Self {
-        self.settings.volumes.push(volume);
-        self
-    }
+        /// Mounts a directory of the host, or a volume of the daemon.
+        fn volume(self, volume: Volume) { self.settings.volumes.push(volume) }
 
-    /// Sets the network access. There is none by default.
-    pub fn network(mut self, network: Network) -> Self {
-        self.settings.network = network;
-        self
-    }
+        /// Sets the network access. There is none by default.
+        fn network(self, network: Network) { self.settings.network = network }
 
-    /// Sets the memory limit in bytes. A command that needs more is killed.
-    pub fn memory(mut self, bytes: u64) -> Self {
-        self.settings.memory = bytes;
-        self
-    }
+        /// Sets the memory limit in bytes. A command that needs more is killed.
+        fn memory(self, bytes: u64) { self.settings.memory = Some(bytes) }
 
-    /// Sets how many bytes it may swap beyond its memory limit. Zero by default.
-    pub fn swap(mut self, bytes: u64) -> Self {
-        self.settings.swap = bytes;
-        self
-    }
+        /// Sets how many bytes it may swap beyond its memory limit. Zero by default.
+        fn swap(self, bytes: u64) { self.settings.swap = bytes }
 
-    /// Sets the maximum number of CPUs, such as `1.5`. Unlimited by default.
-    pub fn cpus(mut self, cpus: f64) -> Self {
-        self.settings.cpus = Some(cpus);
-        self
-    }
+        /// Sets the maximum number of CPUs, such as `1.5`. Unlimited by default.
+        fn cpus(self, cpus: f64) { self.settings.cpus = Some(cpus) }
 
-    /// Sets the CPU weight under contention. The default of other containers is 1,024.
-    pub fn cpu_shares(mut self, cpu_shares: u32) -> Self {
-        self.settings.cpu_shares = Some(cpu_shares);
-        self
-    }
+        /// Sets the CPU weight under contention. The default of other containers is 1,024.
+        fn cpu_shares(self, cpu_shares: u32) { self.settings.cpu_shares = Some(cpu_shares) }
 
-    /// Sets how many processes and threads may exist at once.
-    pub fn pids_limit(mut self, pids_limit: u32) -> Self {
-        self.settings.pids = pids_limit;
-        self
-    }
+        /// Sets how many processes and threads may exist at once.
+        fn pids_limit(self, pids_limit: u32) { self.settings.pids = Some(pids_limit) }
 
-    /// Mounts a tmpfs, with options such as `size=64m`. Programs can be run from it
-    /// unless the options hold `noexec`, and it belongs to the sandbox's user unless
-    /// they hold `mode`, `uid` or `gid`.
-    pub fn tmpfs(mut self, target: impl Into<String>, options: impl Into<String>) -> Self {
-        self.settings.tmpfs.insert(target.into(), options.into());
-        self
-    }
+        /// Mounts a tmpfs, with options such as `size=64m`. Programs can be run from it
+        /// unless the options hold `noexec`, and it belongs to the sandbox's user unless
+        /// they hold `mode`, `uid` or `gid`.
+        fn tmpfs(self, target: impl Into<String>, options: impl Into<String>) {
+            self.settings.tmpfs.insert(target.into(), options.into());
+        }
 
-    /// Sets the user: `1000:1000`, `node`. Defaults to the image's user, else the owner
-    /// of the first writable [host volume](Volume::host), else 1000:1000. It is never
-    /// root unless set here.
-    pub fn user(mut self, user: impl Into<String>) -> Self {
-        self.settings.user = Some(user.into());
-        self
-    }
+        /// Sets the user: `1000:1000`, `node`. Defaults to the image's user, else the owner
+        /// of the first writable [host volume](Volume::host), else 1000:1000. It is never
+        /// root unless set here.
+        fn user(self, user: impl Into<String>) { self.settings.user = Some(user.into()) }
 
-    /// Makes the root file system read-only. The working directory and `/tmp` are then
-    /// in memory, and empty after a stop, unless a volume is mounted there.
-    pub fn read_only_root(mut self, read_only_root: bool) -> Self {
-        self.settings.read_only_root = read_only_root;
-        self
-    }
+        /// Makes the root file system read-only. The working directory and `/tmp` are then
+        /// in memory, and empty after a stop, unless a volume is mounted there.
+        fn read_only_root(self, read_only_root: bool) {
+            self.settings.read_only_root = read_only_root;
+        }
 
-    /// Adds a kernel capability, such as `NET_BIND_SERVICE`. None by default.
-    pub fn add_capability(mut self, capability: impl Into<String>) -> Self {
-        self.settings.capabilities.insert(capability.into());
-        self
-    }
+        /// Adds a kernel capability, such as `NET_BIND_SERVICE`. None by default.
+        fn add_capability(self, capability: impl Into<String>) {
+            self.settings.capabilities.insert(capability.into());
+        }
 
-    /// Replaces the daemon's seccomp profile with this one, as JSON text.
-    pub fn seccomp_profile(mut self, json: impl Into<String>) -> Self {
-        self.settings.seccomp = Some(json.into());
-        self
-    }
+        /// Replaces the daemon's seccomp profile with this one, as JSON text.
+        fn seccomp_profile(self, json: impl Into<String>) {
+            self.settings.seccomp = Some(json.into());
+        }
 
-    /// Sets the OCI runtime: `runsc` for gVisor.
-    pub fn oci_runtime(mut self, oci_runtime: impl Into<String>) -> Self {
-        self.settings.oci_runtime = Some(oci_runtime.into());
-        self
-    }
+        /// Sets the OCI runtime: `runsc` for gVisor.
+        fn oci_runtime(self, oci_runtime: impl Into<String>) {
+            self.settings.oci_runtime = Some(oci_runtime.into());
+        }
 
-    /// Names the container. An existing container of that name that was created with
-    /// the same options is reused, in any state. A named container is not removed when
-    /// the sandbox is dropped, and other programs can use it by its name.
-    pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.settings.name = Some(name.into());
-        self
-    }
+        /// Names the container. An existing container of that name that was created with
+        /// the same options is reused, in any state. A named container is not removed when
+        /// the sandbox is dropped, and other programs can use it by its name.
+        fn name(self, name: impl Into<String>) { self.settings.name = Some(name.into()) }
 
-    /// Whether an unnamed container is removed when the sandbox is dropped, or after
-    /// its process has crashed. Otherwise it is stopped. On by default.
-    pub fn auto_remove(mut self, auto_remove: bool) -> Self {
-        self.settings.auto_remove = auto_remove;
-        self
-    }
+        /// Whether an unnamed container is removed when the sandbox is dropped, or after
+        /// its process has crashed. Otherwise it is stopped. On by default.
+        fn auto_remove(self, auto_remove: bool) { self.settings.keep = !auto_remove }
 
-    /// Whether a small init reaps orphaned processes. On by default.
-    pub fn init(mut self, init: bool) -> Self {
-        self.settings.init = init;
-        self
-    }
+        /// Whether a small init reaps orphaned processes. On by default.
+        fn init(self, init: bool) { self.settings.without_init = !init }
 
-    /// Stops the container after this time without activity. The next call starts it
-    /// again. Off by default.
-    pub fn idle_timeout(mut self, idle_timeout: impl Into<Option<Duration>>) -> Self {
-        self.settings.idle_timeout = idle_timeout.into();
-        self
-    }
+        /// Stops the container after this time without activity. The next call starts it
+        /// again. Off by default.
+        fn idle_timeout(self, idle_timeout: impl Into<Option<Duration>>) {
+            self.settings.idle_timeout = idle_timeout.into();
+        }
 
-    /// Whether the first start in this process removes containers left by crashed
-    /// processes of this host, in the background. On by default.
-    pub fn reap_leftovers(mut self, reap: bool) -> Self {
-        self.settings.reap = reap;
-        self
-    }
+        /// Whether the first start in this process removes containers left by crashed
+        /// processes of this host, in the background. On by default.
+        fn reap_leftovers(self, reap: bool) { self.settings.without_reaping = !reap }
 
-    /// Mounts a file of additional certificates, as corporate proxies need, and points
-    /// pip, npm, curl, git, cargo and others to it. It is never part of an image.
-    pub fn ca_bundle(mut self, path: impl Into<PathBuf>) -> Self {
-        self.settings.ca_bundle = Some(path.into());
-        self
-    }
+        /// Mounts a file of additional certificates, as corporate proxies need, and points
+        /// pip, npm, curl, git, cargo and others to it. It is never part of an image.
+        fn ca_bundle(self, path: impl Into<PathBuf>) { self.settings.ca_bundle = Some(path.into()) }
 
-    /// Gives up one part of the hardening.
-    pub fn relax(mut self, relaxation: Relaxation) -> Self {
-        self.settings.relaxed.insert(relaxation);
-        self
-    }
+        /// Gives up one part of the hardening.
+        fn relax(self, relaxation: Relaxation) { self.settings.relaxed.insert(relaxation); }
 
-    /// Adds an agent binary, one per architecture; the one that fits the image is used.
-    /// The default is the binary next to this program.
-    pub fn agent(mut self, agent: AgentBinary) -> Self {
-        self.settings.agent.add(agent);
-        self
-    }
+        /// Adds an agent binary, one per architecture; the one that fits the image is used.
+        /// The default is the binary next to this program.
+        fn agent(self, agent: AgentBinary) { self.settings.agent.add(agent) }
 
-    /// Sets how the agent gets into the container.
-    pub fn delivery(mut self, delivery: Delivery) -> Self {
-        self.settings.agent.delivery = delivery;
-        self
-    }
+        /// Sets how the agent gets into the container.
+        fn delivery(self, delivery: Delivery) { self.settings.agent.delivery = delivery }
 
-    /// Sets whether the agent or the image's own tools serve the operations.
-    pub fn mode(mut self, mode: Mode) -> Self {
-        self.settings.agent.mode = mode;
-        self
+        /// Sets whether the agent or the image's own tools serve the operations.
+        fn mode(self, mode: Mode) { self.settings.agent.mode = mode }
     }
 
     /// Checks the options. The container is created by the first operation, or by
@@ -299,8 +230,12 @@ impl DockerBuilder {
     /// Returns options for attaching to a container, with the daemon, the agents and the
     /// mode of this builder.
     pub fn attach(&self, container: impl Into<String>) -> Attach {
-        let (daemon, agent) = (&self.settings.daemon, &self.settings.agent);
-        Attach::like(container.into(), daemon.clone(), agent.clone())
+        let settings = Settings {
+            daemon: self.settings.daemon.clone(),
+            agent: self.settings.agent.clone(),
+            ..Settings::default()
+        };
+        Attach::new(container.into(), settings)
     }
 }
 

@@ -5,37 +5,55 @@ use std::time::Duration;
 
 use backend_core::{Error, ErrorKind, Quoted, Result, VPath};
 
+use crate::labels::PREFIX;
+
 /// The smallest memory limit that a daemon accepts.
 pub(crate) const LEAST_MEMORY: u64 = 6 * 1024 * 1024;
+
+/// The sockets of container engines.
+const SOCKETS: [&str; 6] = [
+    "/var/run/docker.sock",
+    "/run/docker.sock",
+    "/run/containerd/containerd.sock",
+    "/run/podman/podman.sock",
+    "/var/run/crio/crio.sock",
+    "/run/crio/crio.sock",
+];
+
+/// Returns the error for an invalid option unless the condition holds.
+macro_rules! ensure {
+    ($condition:expr, $($message:tt)+) => {
+        if !$condition {
+            return Err($crate::check::wrong(format!($($message)+)));
+        }
+    };
+}
+
+pub(crate) use ensure;
 
 /// The error for an invalid option.
 pub(crate) fn wrong(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Config, message.into()).on("docker")
 }
 
-fn quoted(text: &str) -> Quoted {
-    Quoted::new(text)
+/// Whether a text begins with a letter or digit and has only these and `others`.
+pub(crate) fn is_word(text: &str, others: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphanumeric()) && has_only(text, others)
 }
 
-/// Whether a daemon accepts this as the name of an object.
-fn is_name(text: &str) -> bool {
-    let mut bytes = text.bytes();
-    bytes
-        .next()
-        .is_some_and(|first| first.is_ascii_alphanumeric())
-        && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte))
-        && (2..=128).contains(&text.len())
+fn has_only(text: &str, others: &str) -> bool {
+    text.chars()
+        .all(|c| c.is_ascii_alphanumeric() || others.contains(c))
 }
 
 /// Checks the name of a container, volume, network or OCI runtime.
 pub(crate) fn name(what: &str, text: &str) -> Result<()> {
-    if is_name(text) {
-        return Ok(());
-    }
-    Err(wrong(format!(
+    ensure!(
+        is_word(text, "_.-") && (2..=128).contains(&text.len()),
         "{} is not a valid name for {what}; use 2 to 128 letters, digits, '_', '.' and '-', a letter or digit first",
-        quoted(text)
-    )))
+        Quoted::new(text)
+    );
+    Ok(())
 }
 
 /// Checks a container to attach to: a name or an id.
@@ -45,115 +63,89 @@ pub(crate) fn container(text: &str) -> Result<()> {
 
 /// Checks the name of a network.
 pub(crate) fn network(text: &str) -> Result<()> {
-    if text == "host" {
-        return Err(wrong(
-            "the host's network is a relaxation; use Relaxation::HostNetwork",
-        ));
-    }
+    ensure!(
+        text != "host",
+        "the host's network is a relaxation; use Relaxation::HostNetwork"
+    );
     name("a network", text)
 }
 
 /// Checks an environment variable.
 pub(crate) fn variable(name: &str, value: &str) -> Result<()> {
-    let mut bytes = name.bytes();
-    let first = bytes
-        .next()
-        .is_some_and(|first| first.is_ascii_alphabetic() || first == b'_');
-    if !first || !bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
-        return Err(wrong(format!(
-            "{} is not a valid variable name; use letters, digits and '_', no digit first",
-            quoted(name)
-        )));
-    }
-    if value.contains('\0') {
-        return Err(wrong(format!(
-            "the value of the variable {name} holds a NUL character; remove it"
-        )));
-    }
+    let has_digit_first = name.starts_with(|first: char| first.is_ascii_digit());
+    ensure!(
+        !name.is_empty() && !has_digit_first && has_only(name, "_"),
+        "{} is not a valid variable name; use letters, digits and '_', no digit first",
+        Quoted::new(name)
+    );
+    ensure!(
+        !value.contains('\0'),
+        "the value of the variable {name} holds a NUL character; remove it"
+    );
     Ok(())
 }
 
 /// Checks a label set by the user.
 pub(crate) fn label(key: &str, value: &str) -> Result<()> {
-    let good = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/".contains(&byte);
-    if key.is_empty() || key.len() > 256 || !key.bytes().all(good) {
-        return Err(wrong(format!(
-            "{} is not a valid label key; use letters, digits, '.', '_', '-' and '/'",
-            quoted(key)
-        )));
-    }
-    if key.starts_with(crate::labels::PREFIX) {
-        return Err(wrong(format!(
-            "labels that begin with '{}' are reserved for sandboxes; choose another key than {}",
-            crate::labels::PREFIX,
-            quoted(key)
-        )));
-    }
-    if value.contains('\0') || value.len() > 64 * 1024 {
-        return Err(wrong(format!(
-            "the value of the label {key} holds a NUL character or is longer than 64 KiB; shorten it"
-        )));
-    }
+    let shown = Quoted::new(key);
+    ensure!(
+        (1..=256).contains(&key.len()) && has_only(key, "._-/"),
+        "{shown} is not a valid label key; use letters, digits, '.', '_', '-' and '/'"
+    );
+    ensure!(
+        !key.starts_with(PREFIX),
+        "labels that begin with '{PREFIX}' are reserved for sandboxes; choose another key than {shown}"
+    );
+    ensure!(
+        !value.contains('\0') && value.len() <= 64 * 1024,
+        "the value of the label {key} holds a NUL character or is longer than 64 KiB; shorten it"
+    );
     Ok(())
 }
 
 /// Checks `user`, `uid`, `user:group` or `uid:gid`.
 pub(crate) fn user(text: &str) -> Result<()> {
-    let part = |part: &str| {
-        let good = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
-        let number = part.bytes().all(|byte| byte.is_ascii_digit());
-        !part.is_empty()
-            && part.len() <= 64
+    let is_part = |part: &str| {
+        let is_number = part.bytes().all(|byte| byte.is_ascii_digit());
+        (1..=64).contains(&part.len())
             && !part.starts_with('-')
-            && part.bytes().all(good)
-            && (!number || part.parse::<u32>().is_ok_and(|id| id < u32::MAX))
+            && has_only(part, "_.-")
+            && (!is_number || part.parse::<u32>().is_ok_and(|id| id < u32::MAX))
     };
-    let (name, group) = match text.split_once(':') {
-        Some((name, group)) => (name, Some(group)),
-        None => (text, None),
-    };
-    if part(name) && group.is_none_or(part) {
-        return Ok(());
-    }
-    Err(wrong(format!(
+    let mut parts = text.splitn(2, ':');
+    ensure!(
+        parts.all(is_part),
         "{} is not a valid user; write NAME, UID, NAME:GROUP or UID:GID",
-        quoted(text)
-    )))
+        Quoted::new(text)
+    );
+    Ok(())
 }
 
 /// Checks a kernel capability.
 pub(crate) fn capability(text: &str) -> Result<()> {
     let short = text.strip_prefix("CAP_").unwrap_or(text);
-    let good = |byte: u8| byte.is_ascii_uppercase() || byte == b'_';
-    if short.is_empty() || short.len() > 32 || !short.bytes().all(good) {
-        return Err(wrong(format!(
-            "{} is not a valid capability; write it as NET_BIND_SERVICE",
-            quoted(text)
-        )));
-    }
-    if short == "ALL" {
-        return Err(wrong(
-            "all capabilities at once make a privileged container; name those that are needed",
-        ));
-    }
+    let is_good = |byte: u8| byte.is_ascii_uppercase() || byte == b'_';
+    ensure!(
+        (1..=32).contains(&short.len()) && short.bytes().all(is_good),
+        "{} is not a valid capability; write it as NET_BIND_SERVICE",
+        Quoted::new(text)
+    );
+    ensure!(
+        short != "ALL",
+        "all capabilities at once make a privileged container; name those that are needed"
+    );
     Ok(())
 }
 
 /// Checks that a daemon can take this for an image reference. The daemon checks the
 /// full grammar.
 pub(crate) fn image(text: &str) -> Result<()> {
-    let good = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/:@".contains(&byte);
-    let first = text
-        .bytes()
-        .next()
-        .is_some_and(|first| first.is_ascii_alphanumeric());
-    if first && text.len() <= 512 && text.bytes().all(good) {
-        return Ok(());
-    }
-    Err(wrong(format!(
+    ensure!(
+        is_word(text, "._-/:@") && text.len() <= 512,
         "{} is not a valid image reference; write NAME:TAG or NAME@DIGEST",
-        quoted(text)
-    )))
+        Quoted::new(text)
+    );
+    Ok(())
 }
 
 /// Checks that a seccomp profile is a JSON object.
@@ -167,57 +159,47 @@ pub(crate) fn seccomp(text: &str) -> Result<()> {
 
 /// Checks the options of a tmpfs.
 pub(crate) fn tmpfs(options: &str) -> Result<()> {
-    let good = |byte: u8| byte.is_ascii_alphanumeric() || b"=,._-".contains(&byte);
-    if options.len() <= 256 && options.bytes().all(good) {
-        return Ok(());
-    }
-    Err(wrong(format!(
+    ensure!(
+        options.len() <= 256 && has_only(options, "=,._-"),
         "{} are not valid tmpfs options; write them as size=64m,mode=1777",
-        quoted(options)
-    )))
+        Quoted::new(options)
+    );
+    Ok(())
 }
 
 /// Checks the time after which an idle sandbox is stopped.
 pub(crate) fn idle_timeout(idle: Option<Duration>) -> Result<()> {
-    if idle.is_some_and(|idle| idle.is_zero()) {
-        return Err(wrong(
-            "an idle timeout of zero stops every sandbox at once; leave it out for none",
-        ));
-    }
+    ensure!(
+        idle != Some(Duration::ZERO),
+        "an idle timeout of zero stops every sandbox at once; leave it out for none"
+    );
     Ok(())
 }
 
 /// Checks a path in the sandbox for the working directory or a mount.
 pub(crate) fn absolute_path(what: &str, text: &str) -> Result<VPath> {
-    if !text.starts_with('/') {
-        return Err(wrong(format!(
-            "{} is not a valid path for {what}; give an absolute path",
-            quoted(text)
-        )));
-    }
-    let path = VPath::parse(text).map_err(|source| {
-        wrong(format!(
-            "{} is not a valid path for {what}: {source}",
-            quoted(text)
-        ))
-    })?;
-    let taken = ["/proc", "/sys", "/dev"];
-    let first = path.components().next().unwrap_or_default().to_owned();
-    if taken.iter().any(|taken| taken[1..] == first) {
-        return Err(wrong(format!(
-            "{} is not a valid path for {what}; the kernel's own directories cannot be used",
-            quoted(text)
-        )));
-    }
+    let shown = Quoted::new(text);
+    ensure!(
+        text.starts_with('/'),
+        "{shown} is not a valid path for {what}; give an absolute path"
+    );
+    let path = VPath::parse(text)
+        .map_err(|source| wrong(format!("{shown} is not a valid path for {what}: {source}")))?;
+    let first = path.components().next().unwrap_or_default();
+    ensure!(
+        !["proc", "sys", "dev"].contains(&first),
+        "{shown} is not a valid path for {what}; the kernel's own directories cannot be used"
+    );
     Ok(path)
 }
 
 /// Checks a path in the sandbox that can be a mount point.
 pub(crate) fn mount_point(text: &str) -> Result<VPath> {
     let path = absolute_path("a mount", text)?;
-    if path.is_root() {
-        return Err(wrong("nothing can be mounted on '/'; give a directory"));
-    }
+    ensure!(
+        !path.is_root(),
+        "nothing can be mounted on '/'; give a directory"
+    );
     Ok(path)
 }
 
@@ -225,39 +207,24 @@ pub(crate) fn mount_point(text: &str) -> Result<VPath> {
 /// lead to a container engine or to the kernel.
 pub(crate) fn host_source(source: &Path, engine: Option<&Path>) -> Result<()> {
     let shown = source.to_string_lossy();
-    let lexical = source
+    let shown = Quoted::new(&shown);
+    let has_parent = source
         .components()
-        .all(|part| !matches!(part, Component::ParentDir));
-    if !source.is_absolute() || !lexical || source.to_str().is_none() {
-        return Err(wrong(format!(
-            "{} cannot be mounted; give an absolute path without '..'",
-            quoted(&shown)
-        )));
-    }
-    let sockets = [
-        "/var/run/docker.sock",
-        "/run/docker.sock",
-        "/run/containerd/containerd.sock",
-        "/run/podman/podman.sock",
-        "/var/run/crio/crio.sock",
-        "/run/crio/crio.sock",
-    ];
-    let mut sockets = sockets.iter().map(Path::new).chain(engine);
-    if sockets.any(|socket| socket.starts_with(source)) {
-        return Err(wrong(format!(
-            "{} holds the socket of a container engine, which is the whole host; mount another directory",
-            quoted(&shown)
-        )));
-    }
-    if ["/proc", "/sys", "/dev"]
-        .iter()
-        .any(|kernel| source.starts_with(kernel))
-    {
-        return Err(wrong(format!(
-            "{} exposes the host's kernel to the sandbox; mount another directory",
-            quoted(&shown)
-        )));
-    }
+        .any(|part| matches!(part, Component::ParentDir));
+    ensure!(
+        source.is_absolute() && !has_parent && source.to_str().is_some(),
+        "{shown} cannot be mounted; give an absolute path without '..'"
+    );
+    let mut sockets = SOCKETS.iter().map(Path::new).chain(engine);
+    ensure!(
+        !sockets.any(|socket| socket.starts_with(source)),
+        "{shown} holds the socket of a container engine, which is the whole host; mount another directory"
+    );
+    let mut kernel = ["/proc", "/sys", "/dev"].iter();
+    ensure!(
+        !kernel.any(|directory| source.starts_with(directory)),
+        "{shown} exposes the host's kernel to the sandbox; mount another directory"
+    );
     Ok(())
 }
 

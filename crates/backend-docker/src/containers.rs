@@ -20,20 +20,18 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::SystemTime;
 
 use backend_core::{Error, ErrorKind, Quoted, Result};
-use bollard::models::{ContainerSummary, ContainerSummaryStateEnum};
+use bollard::models::ContainerSummary;
 use bollard::query_parameters::{
-    DownloadFromContainerOptionsBuilder, InspectContainerOptions, ListContainersOptionsBuilder,
-    RenameContainerOptionsBuilder, UploadToContainerOptionsBuilder,
+    DownloadFromContainerOptionsBuilder, RenameContainerOptionsBuilder,
 };
 use bytes::Bytes;
 use futures::StreamExt as _;
-use sandbox_wire::engine;
 
 use crate::archive::{self, Archive};
-use crate::check;
+use crate::check::{self, ensure};
 use crate::daemon::{self, Daemon};
-use crate::labels::{self, Process};
-use crate::machine::{ContainerInfo, ContainerState};
+use crate::inspect::{ContainerInfo, ContainerState};
+use crate::labels;
 
 /// The largest sum of the files that [`read_files`] returns, with their headers.
 const FILES_BYTES: usize = 1024 * 1024;
@@ -59,37 +57,30 @@ pub struct Container {
     pub abandoned: bool,
 }
 
-/// Judges the owners of containers from this process.
-struct Judge {
-    here: Option<Process>,
-    /// This host, if the daemon runs on it.
-    host: Option<String>,
-}
-
-impl Judge {
-    fn new(daemon: &Daemon) -> Self {
+impl Container {
+    fn new(
+        (id, name): (String, &str),
+        state: ContainerState,
+        found: HashMap<String, String>,
+        is_abandoned: impl Fn(&HashMap<String, String>) -> bool,
+    ) -> Self {
         Self {
-            here: Process::current(),
-            host: daemon.socket().is_some().then(labels::host),
+            id,
+            name: name.trim_start_matches('/').to_owned(),
+            state,
+            created: labels::created(&found),
+            abandoned: is_abandoned(&found),
+            labels: found.into_iter().collect(),
         }
     }
 
-    fn container(
-        &self,
-        id: String,
-        name: String,
-        state: ContainerState,
-        found: HashMap<String, String>,
-    ) -> Container {
-        let gone = |here| labels::is_owner_gone(&found, here, self.host.as_deref());
-        Container {
-            id,
-            name,
-            state,
-            created: labels::created(&found),
-            abandoned: self.here.as_ref().is_some_and(gone),
-            labels: found.into_iter().collect(),
-        }
+    fn listed(
+        found: ContainerSummary,
+        is_abandoned: impl Fn(&HashMap<String, String>) -> bool,
+    ) -> Option<Self> {
+        let named = (found.id?, found.names.as_ref()?.first()?.as_str());
+        let state = ContainerState::of(found.state);
+        Some(Self::new(named, state, found.labels?, is_abandoned))
     }
 }
 
@@ -105,34 +96,13 @@ impl Judge {
 pub async fn list(daemon: &Daemon, key: &str, value: &str) -> Result<Vec<Container>> {
     let wanted = format!("{key}={value}");
     let daemon = daemon.clone();
-    let listed = engine::run(async move {
-        let filter = vec![labels::SANDBOX, &wanted];
-        let options = ListContainersOptionsBuilder::default()
-            .all(true)
-            .filters(&HashMap::from([("label", filter)]))
-            .build();
-        let client = daemon.negotiated().await?;
-        let listed = client.list_containers(Some(options)).await;
-        let listed = listed.map_err(|error| daemon.error(error))?;
-        let judge = Judge::new(&daemon);
-        let containers = listed.into_iter();
-        Ok(containers.filter_map(|one| summary(one, &judge)).collect())
-    });
-    listed.await.map_err(|error| error.on("docker"))
-}
-
-fn summary(found: ContainerSummary, judge: &Judge) -> Option<Container> {
-    use ContainerSummaryStateEnum as Theirs;
-    let state = match found.state {
-        Some(Theirs::CREATED) => ContainerState::Created,
-        Some(Theirs::RUNNING) => ContainerState::Running,
-        Some(Theirs::PAUSED) => ContainerState::Paused,
-        Some(Theirs::EXITED) => ContainerState::Stopped,
-        _ => ContainerState::Changing,
-    };
-    let name = found.names?.into_iter().next()?;
-    let name = name.trim_start_matches('/').to_owned();
-    Some(judge.container(found.id?, name, state, found.labels?))
+    daemon::run(async move {
+        let listed = daemon.sandboxes(&[&wanted]).await?.into_iter();
+        let is_abandoned = labels::judge(daemon.socket().is_some());
+        let container = |found| Container::listed(found, &is_abandoned);
+        Ok(listed.filter_map(container).collect())
+    })
+    .await
 }
 
 /// Finds a container by its name or id. `None` if there is none.
@@ -143,13 +113,9 @@ fn summary(found: ContainerSummary, judge: &Judge) -> Option<Container> {
 pub async fn find(daemon: &Daemon, container: &str) -> Result<Option<Container>> {
     let container = checked(container)?;
     let daemon = daemon.clone();
-    let found = engine::run(async move {
-        let client = daemon.negotiated().await?;
-        let asked = client.inspect_container(&container, None::<InspectContainerOptions>);
-        let found = match asked.await {
-            Ok(answer) => ContainerInfo::new(answer),
-            Err(error) if daemon::is_missing(&error) => return Ok(None),
-            Err(error) => return Err(daemon.error(error)),
+    daemon::run(async move {
+        let Some(found) = ContainerInfo::find(&daemon, &container).await? else {
+            return Ok(None);
         };
         if !found.ours {
             return Err(Error::new(
@@ -157,15 +123,12 @@ pub async fn find(daemon: &Daemon, container: &str) -> Result<Option<Container>>
                 format!("the container {container} is not a sandbox; rename or remove it"),
             ));
         }
-        let judge = Judge::new(&daemon);
-        Ok(Some(judge.container(
-            found.id,
-            found.name,
-            found.state,
-            found.labels,
-        )))
-    });
-    found.await.map_err(|error| error.on("docker"))
+        let is_abandoned = labels::judge(daemon.socket().is_some());
+        let named = (found.id, found.name.as_str());
+        let container = Container::new(named, found.state, found.labels, is_abandoned);
+        Ok(Some(container))
+    })
+    .await
 }
 
 /// Gives a container another name, in one step.
@@ -180,7 +143,7 @@ pub async fn find(daemon: &Daemon, container: &str) -> Result<Option<Container>>
 pub async fn rename(daemon: &Daemon, container: &str, name: &str) -> Result<()> {
     let (container, name) = (checked(container)?, checked(name)?);
     let daemon = daemon.clone();
-    let renamed = engine::run(async move {
+    daemon::run(async move {
         let options = RenameContainerOptionsBuilder::default().name(&name).build();
         let client = daemon.negotiated().await?;
         match client.rename_container(&container, options).await {
@@ -191,8 +154,8 @@ pub async fn rename(daemon: &Daemon, container: &str, name: &str) -> Result<()> 
             )),
             Err(error) => Err(daemon.error(error)),
         }
-    });
-    renamed.await.map_err(|error| error.on("docker"))
+    })
+    .await
 }
 
 /// Reads the files in a directory of a container, which need not run, by their names.
@@ -210,7 +173,7 @@ pub async fn read_files(
     let container = checked(container)?;
     let directory = check::absolute_path("a directory", directory)?.to_string();
     let daemon = daemon.clone();
-    let read = engine::run(async move {
+    daemon::run(async move {
         let options = DownloadFromContainerOptionsBuilder::default()
             .path(&directory)
             .build();
@@ -235,8 +198,8 @@ pub async fn read_files(
             Error::unavailable("the daemon sent an archive that cannot be read; try again")
                 .with_source(source)
         })
-    });
-    read.await.map_err(|error| error.on("docker"))
+    })
+    .await
 }
 
 /// Writes a file in a container, which need not run. Missing directories are created. It
@@ -259,14 +222,12 @@ pub async fn write_file(
     archive.private(path.as_str(), content)?;
     let archive = archive.finish()?;
     let daemon = daemon.clone();
-    let written = engine::run(async move {
-        let options = UploadToContainerOptionsBuilder::default().path("/").build();
-        let body = bollard::body_full(archive);
-        let client = daemon.negotiated().await?;
-        let written = client.upload_to_container(&container, Some(options), body);
-        written.await.map_err(|error| file_error(&daemon, error))
-    });
-    written.await.map_err(|error| error.on("docker"))
+    daemon::run(async move {
+        daemon.negotiated().await?;
+        let written = daemon.unpack(&container, archive).await;
+        written.map_err(|error| file_error(&daemon, error))
+    })
+    .await
 }
 
 /// Converts an error of reading or writing a file.
@@ -282,23 +243,20 @@ fn file_error(daemon: &Daemon, error: bollard::errors::Error) -> Error {
 
 /// Checks a name or id, which becomes part of the request's path.
 fn checked(container: &str) -> Result<String> {
-    let good = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
-    let first = container.bytes().next();
-    if first.is_some_and(|byte| byte.is_ascii_alphanumeric())
-        && container.bytes().all(good)
-        && container.len() <= NAME_BYTES
-    {
-        return Ok(container.to_owned());
-    }
-    Err(check::wrong(format!(
+    ensure!(
+        check::is_word(container, "_.-") && container.len() <= NAME_BYTES,
         "{} is not a valid name for a container; use letters, digits, '_', '.' and '-', a letter or digit first",
         Quoted::new(container)
-    )))
+    );
+    Ok(container.to_owned())
 }
 
 #[cfg(test)]
 mod tests {
+    use bollard::models::ContainerSummaryStateEnum;
+
     use super::*;
+    use crate::labels::Process;
 
     #[test]
     fn names_cannot_leave_their_place_in_a_request() {
@@ -327,10 +285,6 @@ mod tests {
             pid: u32::MAX - 9,
             ..here.clone()
         };
-        let judge = Judge {
-            here: Some(here.clone()),
-            host: None,
-        };
         let listed = |owner: &Process| {
             let labels = [
                 (labels::OWNER.to_owned(), owner.label()),
@@ -343,7 +297,7 @@ mod tests {
                 state: Some(ContainerSummaryStateEnum::EXITED),
                 ..ContainerSummary::default()
             };
-            summary(found, &judge).unwrap()
+            Container::listed(found, labels::judge(false)).unwrap()
         };
         let container = listed(&gone);
         assert_eq!((&*container.id, &*container.name), ("id", "box"));

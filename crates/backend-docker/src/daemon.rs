@@ -1,15 +1,24 @@
 //! [`Daemon`]: a connection to a Docker daemon.
 
+use std::collections::HashMap;
 use std::error::Error as StdError;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use backend_core::{Error, ErrorKind, Quoted, Result};
-use bollard::query_parameters::{RemoveContainerOptionsBuilder, StopContainerOptionsBuilder};
+use bollard::errors::Error as Theirs;
+use bollard::models::ContainerSummary;
+use bollard::query_parameters::{
+    ListContainersOptionsBuilder, RemoveContainerOptionsBuilder, StopContainerOptionsBuilder,
+    UploadToContainerOptionsBuilder,
+};
 use bollard::{ClientVersion, Docker};
+use bytes::Bytes;
 use sandbox_wire::engine;
 use tokio::sync::OnceCell;
+
+use crate::labels;
 
 /// Seconds within which the daemon must begin to answer.
 const ANSWER_SECONDS: u64 = 120;
@@ -168,9 +177,7 @@ impl Daemon {
     /// `Unavailable`, with the next step, if it does not answer.
     pub async fn info(&self) -> Result<DaemonInfo> {
         let daemon = self.clone();
-        engine::run(async move { daemon.ask_info().await })
-            .await
-            .map_err(|error| error.on("docker"))
+        run(async move { daemon.ask_info().await }).await
     }
 
     async fn ask_info(&self) -> Result<DaemonInfo> {
@@ -220,12 +227,22 @@ impl Daemon {
         Ok(&self.client)
     }
 
+    /// Lists the containers with the label of sandboxes and these others, in any state.
+    pub(crate) async fn sandboxes(&self, others: &[&str]) -> Result<Vec<ContainerSummary>> {
+        let mut filter = vec![labels::SANDBOX];
+        filter.extend(others);
+        let options = ListContainersOptionsBuilder::default()
+            .all(true)
+            .filters(&HashMap::from([("label", filter)]))
+            .build();
+        let client = self.negotiated().await?;
+        let listed = client.list_containers(Some(options)).await;
+        listed.map_err(|error| self.error(error))
+    }
+
     /// Removes a container in any state, with the anonymous volumes that were created for
     /// it. The daemon keeps those that another container uses.
-    pub(crate) async fn remove_container(
-        &self,
-        container: &str,
-    ) -> Result<(), bollard::errors::Error> {
+    pub(crate) async fn remove_container(&self, container: &str) -> Result<(), Theirs> {
         let options = RemoveContainerOptionsBuilder::default()
             .force(true)
             .v(true)
@@ -234,19 +251,44 @@ impl Daemon {
     }
 
     /// Stops a container.
-    pub(crate) async fn stop_container(
-        &self,
-        container: &str,
-    ) -> Result<(), bollard::errors::Error> {
+    pub(crate) async fn stop_container(&self, container: &str) -> Result<(), Theirs> {
         let options = StopContainerOptionsBuilder::default()
             .t(STOP_SECONDS)
             .build();
         self.client.stop_container(container, Some(options)).await
     }
 
+    /// Unpacks an archive at the root of a container, which need not run.
+    pub(crate) async fn unpack(&self, container: &str, archive: Bytes) -> Result<(), Theirs> {
+        let options = UploadToContainerOptionsBuilder::default().path("/").build();
+        let body = bollard::body_full(archive);
+        let client = &self.client;
+        client
+            .upload_to_container(container, Some(options), body)
+            .await
+    }
+
+    /// Converts the daemon's answer about an object; `None` if there is no such object.
+    pub(crate) fn found<T>(&self, answer: Result<T, Theirs>) -> Result<Option<T>> {
+        match answer {
+            Ok(answer) => Ok(Some(answer)),
+            Err(error) if is_missing(&error) => Ok(None),
+            Err(error) => Err(self.error(error)),
+        }
+    }
+
+    /// Converts the answer to a request that some statuses show to be fulfilled already.
+    pub(crate) fn settled(&self, answer: Result<(), Theirs>, fulfilled: &[u16]) -> Result<()> {
+        match answer {
+            Err(error) if status(&error).is_none_or(|status| !fulfilled.contains(&status)) => {
+                Err(self.error(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Converts an error of the daemon into one for the caller.
-    pub(crate) fn error(&self, error: bollard::errors::Error) -> Error {
-        use bollard::errors::Error as Theirs;
+    pub(crate) fn error(&self, error: Theirs) -> Error {
         let Theirs::DockerResponseServerError {
             status_code,
             message,
@@ -267,14 +309,20 @@ impl Daemon {
     }
 }
 
+/// Runs work on the engine. Its errors name this backend.
+pub(crate) async fn run<T: Send + 'static>(
+    work: impl Future<Output = Result<T>> + Send + 'static,
+) -> Result<T> {
+    engine::run(work).await.map_err(|error| error.on("docker"))
+}
+
 /// Whether the daemon answered that the object does not exist.
-pub(crate) fn is_missing(error: &bollard::errors::Error) -> bool {
+pub(crate) fn is_missing(error: &Theirs) -> bool {
     status(error) == Some(404)
 }
 
 /// The HTTP status of the daemon's answer, if it answered.
-pub(crate) fn status(error: &bollard::errors::Error) -> Option<u16> {
-    use bollard::errors::Error as Theirs;
+pub(crate) fn status(error: &Theirs) -> Option<u16> {
     match error {
         Theirs::DockerResponseServerError { status_code, .. } => Some(*status_code),
         _ => None,
@@ -282,9 +330,8 @@ pub(crate) fn status(error: &bollard::errors::Error) -> Option<u16> {
 }
 
 /// The error for a daemon that does not answer: why, and what to do.
-fn unreachable(address: &str, error: bollard::errors::Error) -> Error {
+fn unreachable(address: &str, error: Theirs) -> Error {
     let shown = Quoted::new(address);
-    use bollard::errors::Error as Theirs;
     let kind = match &error {
         Theirs::SocketNotFoundError(_) => Some(io::ErrorKind::NotFound),
         // The variant is transparent: the chain of its sources skips the I/O error itself.
@@ -355,7 +402,7 @@ mod tests {
             (409, ErrorKind::Conflict),
             (500, ErrorKind::Unavailable),
         ] {
-            let error = daemon.error(bollard::errors::Error::DockerResponseServerError {
+            let error = daemon.error(Theirs::DockerResponseServerError {
                 status_code,
                 message: "no\u{1b}[2J".into(),
             });

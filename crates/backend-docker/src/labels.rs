@@ -177,6 +177,16 @@ pub(crate) fn is_owner_gone(
     owner.is_gone(here, same_host)
 }
 
+/// Returns a function that tells from a container's labels whether its owner is certainly
+/// gone. `is_local` says that the daemon runs on this host.
+pub(crate) fn judge(is_local: bool) -> impl Fn(&HashMap<String, String>) -> bool {
+    let (here, host) = (Process::current(), is_local.then(host));
+    move |labels| {
+        let gone = |here| is_owner_gone(labels, here, host.as_deref());
+        here.as_ref().is_some_and(gone)
+    }
+}
+
 /// The creation time in a container's labels.
 pub(crate) fn created(labels: &HashMap<String, String>) -> SystemTime {
     let seconds = labels.get(CREATED).and_then(|text| text.parse().ok());

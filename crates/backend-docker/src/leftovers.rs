@@ -1,15 +1,16 @@
 //! Containers left behind by processes that are gone.
 
-use std::collections::{BTreeSet, HashMap};
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::Mutex;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use backend_core::sync::lock;
 use backend_core::{Error, Result};
 use bollard::models::ContainerSummary;
-use bollard::query_parameters::{InspectContainerOptions, ListContainersOptionsBuilder};
 use sandbox_wire::engine;
 
 use crate::daemon::{self, Daemon};
+use crate::inspect::{ContainerInfo, ContainerState};
 use crate::labels::{self, Disposal, Process};
 
 /// A container whose owner process is gone.
@@ -40,8 +41,7 @@ pub struct Leftover {
 /// `Unavailable` if the daemon does not answer.
 pub async fn leftovers(daemon: &Daemon) -> Result<Vec<Leftover>> {
     let daemon = daemon.clone();
-    let found = engine::run(async move { find(&daemon).await });
-    found.await.map_err(|error| error.on("docker"))
+    daemon::run(async move { find(&daemon).await }).await
 }
 
 /// Does to the [`leftovers`] what their process would have done: removes them, or stops
@@ -52,14 +52,13 @@ pub async fn leftovers(daemon: &Daemon) -> Result<Vec<Leftover>> {
 /// `Unavailable` if the daemon does not answer.
 pub async fn reap(daemon: &Daemon) -> Result<Vec<Leftover>> {
     let daemon = daemon.clone();
-    let reaped = engine::run(async move { reap_now(&daemon).await });
-    reaped.await.map_err(|error| error.on("docker"))
+    daemon::run(async move { reap_now(&daemon).await }).await
 }
 
 /// Reaps in the background, once per daemon.
 pub(crate) fn reap_once(daemon: &Daemon) {
     static DONE: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-    let mut done = DONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut done = lock(&DONE);
     if !done.insert(daemon.address().to_owned()) {
         return;
     }
@@ -80,39 +79,20 @@ async fn find(daemon: &Daemon) -> Result<Vec<Leftover>> {
     let Some(here) = Process::current() else {
         return Ok(Vec::new());
     };
-    let options = ListContainersOptionsBuilder::default()
-        .all(true)
-        .filters(&HashMap::from([("label", vec![labels::SANDBOX])]))
-        .build();
-    let client = daemon.negotiated().await?;
-    let listed = client.list_containers(Some(options)).await;
-    let listed = listed.map_err(|error| daemon.error(error))?;
+    let listed = daemon.sandboxes(&[]).await?;
     let local = daemon.socket().is_some().then(labels::host);
     let mut found = Vec::new();
     for container in listed {
-        if let Some(leftover) = judge(container, &here, local.as_deref())
-            && is_ours(daemon, &leftover.id).await?
-        {
+        let Some(leftover) = judge(container, &here, local.as_deref()) else {
+            continue;
+        };
+        // Its labels alone do not prove that this crate created it.
+        let info = ContainerInfo::find(daemon, &leftover.id).await?;
+        if info.is_some_and(|info| info.ours) {
             found.push(leftover);
         }
     }
     Ok(found)
-}
-
-/// Whether this crate created a container. Its labels alone do not prove that.
-async fn is_ours(daemon: &Daemon, id: &str) -> Result<bool> {
-    let asked = daemon
-        .client()
-        .inspect_container(id, None::<InspectContainerOptions>);
-    match asked.await {
-        Ok(answer) => {
-            let found = answer.config.and_then(|config| config.labels);
-            let host = answer.host_config.unwrap_or_default();
-            Ok(labels::is_ours(&found.unwrap_or_default(), &host))
-        }
-        Err(error) if daemon::is_missing(&error) => Ok(false),
-        Err(error) => Err(daemon.error(error)),
-    }
 }
 
 /// Returns a container as a leftover if the process in its labels is certainly gone.
@@ -123,10 +103,8 @@ fn judge(container: ContainerSummary, here: &Process, host: Option<&str>) -> Opt
     if disposal == Disposal::Keep || !labels::is_owner_gone(&found, here, host) {
         return None;
     }
-    let running = container
-        .state
-        .is_some_and(|state| state.to_string() == "running");
-    if disposal == Disposal::Stop && !running {
+    let state = ContainerState::of(container.state);
+    if disposal == Disposal::Stop && state != ContainerState::Running {
         return None;
     }
     let seconds = u64::try_from(container.created.unwrap_or_default()).unwrap_or_default();
@@ -160,16 +138,14 @@ async fn dispose(daemon: &Daemon, leftover: &Leftover) -> Result<()> {
     } else {
         daemon.stop_container(&leftover.id).await
     };
-    match done {
-        Ok(()) => Ok(()),
-        // Gone, or another process is removing it.
-        Err(error) if matches!(daemon::status(&error), Some(304 | 404 | 409)) => Ok(()),
-        Err(error) => Err(daemon.error(error)),
-    }
+    // It may be gone, or another process is removing it.
+    daemon.settled(done, &[304, 404, 409])
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::*;
 
     fn container(change: impl FnOnce(&mut HashMap<String, String>)) -> ContainerSummary {

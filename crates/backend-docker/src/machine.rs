@@ -7,24 +7,25 @@ mod lifecycle;
 mod state;
 
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use backend_core::ops::StopMode;
+use backend_core::sync::lock;
 use backend_core::{Error, Result, VPath};
 use sandbox_wire::agent::AgentBinary;
 use sandbox_wire::{Machine, Process, Spawn};
 use tokio::sync::Semaphore;
 
 use crate::daemon::{self, Daemon};
+use crate::inspect::{ContainerInfo, ContainerState};
 use crate::options::Delivery;
 use crate::settings::Settings;
 
 use state::{Demand, Presence, State};
 
-pub use lifecycle::ContainerState;
-pub(crate) use lifecycle::{ContainerInfo, StartReason};
+pub(crate) use lifecycle::StartReason;
 
 /// Attempts, and the pause between them, to see that a container has ended.
 const NOTICE_TIMES: u32 = 4;
@@ -54,7 +55,7 @@ pub(crate) struct Core {
 }
 
 /// The configuration of a new machine.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct MachineConfig {
     pub(crate) daemon: Daemon,
     pub(crate) name: String,
@@ -170,7 +171,7 @@ impl Core {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Records that a caller needs the container.

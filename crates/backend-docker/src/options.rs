@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use crate::setters::setters;
+
 /// The network access of a sandbox.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -120,26 +122,22 @@ impl Volume {
         }
     }
 
-    /// Sets whether the mount is read-only.
-    #[must_use]
-    pub fn read_only(mut self, read_only: bool) -> Self {
-        self.read_only = read_only;
-        self
-    }
+    setters! {
+        /// Sets whether the mount is read-only.
+        #[must_use]
+        fn read_only(self, read_only: bool) { self.read_only = read_only }
 
-    /// Sets whether a directory of the host is given to the sandbox's user when the
-    /// container is created: the directory itself, with mode 755, not what is in it. The
-    /// daemon does it, so this process needs no privileges. With a read-only root
-    /// nothing is changed.
-    ///
-    /// ```
-    /// use backend_docker::Volume;
-    /// let files = Volume::host("/srv/files/alice", "/workspace").owned(true);
-    /// # let _ = files;
-    /// ```
-    #[must_use]
-    pub fn owned(mut self, owned: bool) -> Self {
-        self.owned = owned;
-        self
+        /// Sets whether a directory of the host is given to the sandbox's user when the
+        /// container is created: the directory itself, with mode 755, not what is in it. The
+        /// daemon does it, so this process needs no privileges. With a read-only root
+        /// nothing is changed.
+        ///
+        /// ```
+        /// use backend_docker::Volume;
+        /// let files = Volume::host("/srv/files/alice", "/workspace").owned(true);
+        /// # let _ = files;
+        /// ```
+        #[must_use]
+        fn owned(self, owned: bool) { self.owned = owned }
     }
 }

@@ -4,19 +4,22 @@ mod backend;
 mod idle;
 
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use backend_core::ops::StopMode;
+use backend_core::sync::lock;
 use backend_core::{Error, Operation, Result, Sandbox};
 use sandbox_shell::PortableSandbox;
 use sandbox_wire::agent::AgentBinary;
 use sandbox_wire::{AgentOptions, AgentSandbox, engine};
 
+use crate::daemon;
+use crate::inspect::ContainerState;
 use crate::labels::Disposal;
-use crate::machine::{ContainerState, DockerMachine, MachineConfig, StartReason};
+use crate::machine::{DockerMachine, MachineConfig, StartReason};
 use crate::options::{Mode, Relaxation};
-use crate::settings::ValidSettings;
+use crate::settings::{Settings, ValidSettings};
 use crate::stats::{self, Counters, Stats};
 use idle::Busy;
 
@@ -59,59 +62,38 @@ struct Inner {
 
 impl DockerSandbox {
     pub(crate) fn new(valid: ValidSettings) -> Result<Self> {
-        let settings = &valid.settings;
+        let settings = valid.settings.clone();
         let disposal = Some(settings.disposal());
-        let relaxed = settings.relaxed.iter().copied().collect();
-        let idle_timeout = settings.idle_timeout;
-        let mode = settings.agent.mode;
-        Ok(Self::assemble(
-            machine_config(valid)?,
-            mode,
-            disposal,
-            relaxed,
-            idle_timeout,
-        ))
+        Ok(Self::assemble(machine_config(valid)?, settings, disposal))
     }
 
     /// Creates a container now, and refers to it by its id only.
     pub(crate) async fn create(valid: ValidSettings) -> Result<Self> {
-        let settings = &valid.settings;
-        let relaxed = settings.relaxed.iter().copied().collect();
-        let idle_timeout = settings.idle_timeout;
-        let mode = settings.agent.mode;
+        let settings = valid.settings.clone();
         let config = machine_config(valid)?;
+        let machine = DockerMachine::new(config.clone());
+        let created = daemon::run(async move { machine.create_new().await });
+        let name = created.await.map_err(during(Operation::Start))?;
         let bound = MachineConfig {
-            daemon: config.daemon.clone(),
-            name: String::new(),
-            working_dir: config.working_dir.clone(),
-            foreign: false,
-            agents: config.agents.clone(),
-            delivery: config.delivery,
+            name,
             settings: None,
+            ..config
         };
-        let machine = DockerMachine::new(config);
-        let created = engine::run(async move { machine.create_new().await });
-        let context = |error: Error| error.during(Operation::Start).on("docker");
-        let name = created.await.map_err(context)?;
-        let config = MachineConfig { name, ..bound };
-        Ok(Self::assemble(config, mode, None, relaxed, idle_timeout))
+        Ok(Self::assemble(bound, settings, None))
     }
 
     pub(crate) fn assemble(
         config: MachineConfig,
-        mode: Mode,
+        settings: Settings,
         disposal: Option<Disposal>,
-        relaxed: Vec<Relaxation>,
-        idle_timeout: Option<Duration>,
     ) -> Self {
+        let mode = settings.agent.mode;
         let architectures: Vec<_> = config.agents.iter().map(AgentBinary::arch).collect();
         let machine = DockerMachine::new(config);
         let shared = Arc::new(machine.clone());
         let served = || -> Arc<dyn Sandbox> {
-            Arc::new(AgentSandbox::new(
-                Arc::clone(&shared),
-                AgentOptions::default(),
-            ))
+            let options = AgentOptions::default();
+            Arc::new(AgentSandbox::new(Arc::clone(&shared), options))
         };
         let portable = (mode != Mode::Agent).then(|| -> Arc<dyn Sandbox> {
             let portable = PortableSandbox::new(Arc::clone(&shared));
@@ -125,9 +107,9 @@ impl DockerSandbox {
             machine,
             chosen: OnceLock::new(),
             disposal,
-            relaxed,
+            relaxed: settings.relaxed.into_iter().collect(),
             activity: Mutex::new((0, SystemTime::now())),
-            idle_timeout,
+            idle_timeout: settings.idle_timeout,
             watched: AtomicBool::new(false),
             counters: Mutex::default(),
         }))
@@ -150,8 +132,7 @@ impl DockerSandbox {
     /// `Unavailable` if the daemon does not answer.
     pub async fn state(&self) -> Result<ContainerState> {
         let machine = self.0.machine.clone();
-        let found = engine::run(async move { machine.find().await });
-        let found = found.await.map_err(|error| error.on("docker"))?;
+        let found = daemon::run(async move { machine.find().await }).await?;
         Ok(found.map_or(ContainerState::Missing, |found| found.state))
     }
 
@@ -177,8 +158,7 @@ impl DockerSandbox {
 
     async fn set_paused(&self, paused: bool) -> Result<()> {
         let machine = self.0.machine.clone();
-        let done = engine::run(async move { machine.pause(paused).await });
-        done.await.map_err(|error| error.on("docker"))
+        daemon::run(async move { machine.pause(paused).await }).await
     }
 
     /// Removes the container and its files, like [`stop`](Sandbox::stop) with `Purge`.
@@ -199,31 +179,26 @@ impl DockerSandbox {
     /// `Unavailable` if there is no container or the daemon does not answer.
     pub async fn stats(&self) -> Result<Stats> {
         let machine = self.0.machine.clone();
-        let before = *self.counters();
-        let sample = async move { stats::sample(machine.daemon(), machine.name(), before).await };
-        let (stats, counters) = engine::run(sample).await.map_err(|error| {
-            if error.is_not_found() {
+        let before = *lock(&self.0.counters);
+        let sample = async move {
+            let sample = stats::sample(machine.daemon(), machine.name(), before).await;
+            sample.map_err(|error| {
+                if !error.is_not_found() {
+                    return error;
+                }
                 Error::unavailable("there is no container; start the sandbox").with_source(error)
-            } else {
-                error
-            }
-            .on("docker")
-        })?;
-        *self.counters() = Some(counters);
+            })
+        };
+        let (stats, counters) = daemon::run(sample).await?;
+        *lock(&self.0.counters) = Some(counters);
         Ok(stats)
-    }
-
-    fn counters(&self) -> MutexGuard<'_, Option<Counters>> {
-        let locked = self.0.counters.lock();
-        locked.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes the container ready.
     async fn ready(&self, reason: StartReason) -> Result<()> {
         let machine = self.0.machine.clone();
-        let ready = engine::run(async move { machine.ready(reason).await });
-        let context = |error: Error| error.during(Operation::Start).on("docker");
-        ready.await.map_err(context)
+        let ready = daemon::run(async move { machine.ready(reason).await });
+        ready.await.map_err(during(Operation::Start))
     }
 
     /// Makes sure that the container runs and returns how often it was started so far.
@@ -282,6 +257,10 @@ impl DockerSandbox {
     }
 }
 
+fn during(operation: Operation) -> impl FnOnce(Error) -> Error {
+    move |error| error.during(operation)
+}
+
 /// Returns the configuration of a machine that creates its container.
 fn machine_config(valid: ValidSettings) -> Result<MachineConfig> {
     let ValidSettings {
@@ -289,10 +268,8 @@ fn machine_config(valid: ValidSettings) -> Result<MachineConfig> {
         daemon,
         working_dir,
     } = valid;
-    let name = settings.name.clone().unwrap_or_else(|| {
-        let random = fastrand::u64(..);
-        format!("agentbox-{random:016x}")
-    });
+    let random = || format!("agentbox-{:016x}", fastrand::u64(..));
+    let name = settings.name.clone().unwrap_or_else(random);
     Ok(MachineConfig {
         daemon,
         name,

@@ -8,7 +8,7 @@ use backend_core::{Result, VPath};
 use sandbox_runtime::{Runtime, WORK_DIR};
 use sandbox_wire::agent::AgentBinary;
 
-use crate::check;
+use crate::check::{self, LEAST_MEMORY, ensure};
 use crate::daemon::Daemon;
 use crate::image::BuildOptions;
 use crate::labels::Disposal;
@@ -21,7 +21,7 @@ pub const DEFAULT_MEMORY: u64 = 2 * 1024 * 1024 * 1024;
 pub const DEFAULT_PIDS: u32 = 512;
 
 /// The option values of a sandbox.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Settings {
     pub(crate) daemon: Option<Daemon>,
     pub(crate) image: Option<String>,
@@ -32,11 +32,13 @@ pub(crate) struct Settings {
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) volumes: Vec<Volume>,
     pub(crate) network: Network,
-    pub(crate) memory: u64,
+    /// [`DEFAULT_MEMORY`] by default.
+    pub(crate) memory: Option<u64>,
     pub(crate) swap: u64,
     pub(crate) cpus: Option<f64>,
     pub(crate) cpu_shares: Option<u32>,
-    pub(crate) pids: u32,
+    /// [`DEFAULT_PIDS`] by default.
+    pub(crate) pids: Option<u32>,
     pub(crate) tmpfs: BTreeMap<String, String>,
     pub(crate) user: Option<String>,
     pub(crate) read_only_root: bool,
@@ -46,49 +48,14 @@ pub(crate) struct Settings {
     pub(crate) name: Option<String>,
     /// Whether an existing container of that name is refused.
     pub(crate) exclusive: bool,
-    pub(crate) auto_remove: bool,
-    pub(crate) init: bool,
+    /// Whether an unnamed container is stopped in the end, not removed.
+    pub(crate) keep: bool,
+    pub(crate) without_init: bool,
     pub(crate) idle_timeout: Option<Duration>,
-    pub(crate) reap: bool,
+    pub(crate) without_reaping: bool,
     pub(crate) ca_bundle: Option<PathBuf>,
     pub(crate) relaxed: BTreeSet<Relaxation>,
     pub(crate) agent: AgentSettings,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            daemon: None,
-            image: None,
-            runtime: None,
-            build: BuildOptions::default(),
-            working_dir: None,
-            env: BTreeMap::new(),
-            labels: BTreeMap::new(),
-            volumes: Vec::new(),
-            network: Network::default(),
-            memory: DEFAULT_MEMORY,
-            swap: 0,
-            cpus: None,
-            cpu_shares: None,
-            pids: DEFAULT_PIDS,
-            tmpfs: BTreeMap::new(),
-            user: None,
-            read_only_root: false,
-            capabilities: BTreeSet::new(),
-            seccomp: None,
-            oci_runtime: None,
-            name: None,
-            exclusive: false,
-            auto_remove: true,
-            init: true,
-            idle_timeout: None,
-            reap: true,
-            ca_bundle: None,
-            relaxed: BTreeSet::new(),
-            agent: AgentSettings::default(),
-        }
-    }
 }
 
 /// The agent binaries, how they are delivered, and which mode serves the operations.
@@ -117,11 +84,10 @@ impl AgentSettings {
         if found.is_empty() {
             found.extend(AgentBinary::locate());
         }
-        if found.is_empty() && self.mode == Mode::Agent {
-            return Err(check::wrong(
-                "there is no sandbox-agent beside this program; give one with `agent` (`agentbox agent install` makes one), or use Mode::Portable",
-            ));
-        }
+        ensure!(
+            !found.is_empty() || self.mode != Mode::Agent,
+            "there is no sandbox-agent beside this program; give one with `agent` (`agentbox agent install` makes one), or use Mode::Portable"
+        );
         Ok(found)
     }
 }
@@ -142,18 +108,15 @@ impl Settings {
             .or(runtime.filter(|directory| !directory.is_empty()))
             .unwrap_or(WORK_DIR);
         let working_dir = check::absolute_path("work", working_dir)?;
-        match (&self.image, &self.runtime) {
-            (Some(image), None) => check::image(image)?,
-            (None, Some(_)) => {}
-            (Some(_), Some(_)) => {
-                return Err(check::wrong("an image and a runtime are given; choose one"));
-            }
-            (None, None) => {
-                return Err(check::wrong(
-                    "no image is given; name an image or a runtime",
-                ));
-            }
-        }
+        ensure!(
+            self.image.is_none() || self.runtime.is_none(),
+            "an image and a runtime are given; choose one"
+        );
+        ensure!(
+            self.image.is_some() || self.runtime.is_some(),
+            "no image is given; name an image or a runtime"
+        );
+        self.image.as_deref().map_or(Ok(()), check::image)?;
         self.check_names()?;
         self.check_limits()?;
         let daemon = self.daemon.clone().map_or_else(Daemon::local, Ok)?;
@@ -183,42 +146,35 @@ impl Settings {
         if let Network::Named(name) = &self.network {
             check::network(name)?;
         }
-        match (&self.seccomp, self.relaxed(Relaxation::UnconfinedSeccomp)) {
-            (Some(_), true) => Err(check::wrong(
-                "a seccomp profile and Relaxation::UnconfinedSeccomp are given; choose one",
-            )),
-            (Some(profile), false) => check::seccomp(profile),
-            (None, _) => Ok(()),
-        }
+        ensure!(
+            self.seccomp.is_none() || !self.relaxed(Relaxation::UnconfinedSeccomp),
+            "a seccomp profile and Relaxation::UnconfinedSeccomp are given; choose one"
+        );
+        self.seccomp.as_deref().map_or(Ok(()), check::seccomp)
     }
 
     fn check_limits(&self) -> Result<()> {
-        let whole = i64::MAX as u64 / 2;
-        if self.memory < check::LEAST_MEMORY || self.memory > whole || self.swap > whole {
-            return Err(check::wrong(format!(
-                "a sandbox cannot have {} bytes of memory; give at least {}",
-                self.memory,
-                check::LEAST_MEMORY
-            )));
-        }
-        if self.pids == 0 {
-            return Err(check::wrong(
-                "a sandbox needs processes; give a limit of at least 1",
-            ));
-        }
-        if let Some(cpus) = self.cpus
-            && !(0.01..=4096.0).contains(&cpus)
-        {
-            return Err(check::wrong(format!(
+        let most = i64::MAX as u64 / 2;
+        let memory = self.memory();
+        ensure!(
+            (LEAST_MEMORY..=most).contains(&memory) && self.swap <= most,
+            "a sandbox cannot have {memory} bytes of memory; give at least {LEAST_MEMORY}"
+        );
+        ensure!(
+            self.pids != Some(0),
+            "a sandbox needs processes; give a limit of at least 1"
+        );
+        if let Some(cpus) = self.cpus {
+            ensure!(
+                (0.01..=4096.0).contains(&cpus),
                 "a sandbox cannot use {cpus} processors; give a number from 0.01"
-            )));
+            );
         }
-        if let Some(shares) = self.cpu_shares
-            && !(2..=262_144).contains(&shares)
-        {
-            return Err(check::wrong(format!(
+        if let Some(shares) = self.cpu_shares {
+            ensure!(
+                (2..=262_144).contains(&shares),
                 "{shares} is not a valid processor weight; give 2 to 262144"
-            )));
+            );
         }
         check::idle_timeout(self.idle_timeout)
     }
@@ -231,22 +187,26 @@ impl Settings {
         }
         for volume in &self.volumes {
             let target = check::mount_point(&volume.target)?;
-            if !taken.insert(target.clone()) {
-                return Err(check::wrong(format!(
-                    "two mounts are on '{target}'; leave one out"
-                )));
-            }
+            ensure!(
+                taken.insert(target.clone()),
+                "two mounts are on '{target}'; leave one out"
+            );
             match &volume.source {
                 Source::Host(path) => check::host_source(path, daemon.socket())?,
                 Source::Named(name) => check::name("a volume", name)?,
             }
         }
-        if let Some(path) = &self.ca_bundle
-            && !path.is_absolute()
-        {
-            return Err(check::wrong("the path of the certificates is not absolute"));
-        }
+        ensure!(
+            self.ca_bundle
+                .as_ref()
+                .is_none_or(|path| path.is_absolute()),
+            "the path of the certificates is not absolute"
+        );
         Ok(())
+    }
+
+    pub(crate) fn memory(&self) -> u64 {
+        self.memory.unwrap_or(DEFAULT_MEMORY)
     }
 
     pub(crate) fn relaxed(&self, relaxation: Relaxation) -> bool {
@@ -257,10 +217,10 @@ impl Settings {
     pub(crate) fn disposal(&self) -> Disposal {
         if self.name.is_some() {
             Disposal::Keep
-        } else if self.auto_remove {
-            Disposal::Remove
-        } else {
+        } else if self.keep {
             Disposal::Stop
+        } else {
+            Disposal::Remove
         }
     }
 }

@@ -12,7 +12,7 @@ use sandbox_runtime::SYSTEM_DIRECTORIES;
 use crate::environment::{self, EnvironmentSources};
 use crate::labels::{self, Process};
 use crate::options::{Network, Relaxation, Source};
-use crate::settings::Settings;
+use crate::settings::{DEFAULT_PIDS, Settings};
 
 /// Directory of our bind mounts. `/dev` is a fresh file system in every container, so
 /// the mount points are not part of any layer.
@@ -176,12 +176,12 @@ impl Plan<'_> {
             Network::Named(name) => name,
         };
         let bytes = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
-        let memory = bytes(settings.memory);
+        let memory = bytes(settings.memory());
         let limited = !relaxed(Relaxation::UnlimitedMemory);
         let pids = if relaxed(Relaxation::UnlimitedProcesses) {
             -1
         } else {
-            i64::from(settings.pids)
+            i64::from(settings.pids.unwrap_or(DEFAULT_PIDS))
         };
         HostConfig {
             cap_drop: Some(vec!["ALL".to_owned()]),
@@ -192,7 +192,7 @@ impl Plan<'_> {
             nano_cpus: settings.cpus.map(|cpus| (cpus * 1e9) as i64),
             cpu_shares: settings.cpu_shares.map(i64::from),
             pids_limit: Some(pids),
-            init: Some(settings.init),
+            init: Some(!settings.without_init),
             network_mode: Some(network.to_owned()),
             pid_mode: relaxed(Relaxation::HostProcesses).then(|| "host".to_owned()),
             ipc_mode: Some("private".to_owned()),

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, Weak};
 use std::task::{Context, Poll};
 
+use backend_core::sync::lock;
 use backend_core::{Error, ErrorKind, Result};
 use futures::Stream;
 use futures::stream::{self, BoxStream};
@@ -60,7 +61,7 @@ type Key = (String, String, bool, Option<Login>);
 static RUNNING: LazyLock<Mutex<HashMap<Key, Weak<SharedBuild>>>> = LazyLock::new(Mutex::default);
 
 fn running() -> MutexGuard<'static, HashMap<Key, Weak<SharedBuild>>> {
-    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&RUNNING)
 }
 
 /// One task on the engine. It is aborted when the last reference is dropped.

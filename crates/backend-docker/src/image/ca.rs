@@ -7,7 +7,7 @@ use std::path::Path;
 use backend_core::{Quoted, Result};
 use bytes::Bytes;
 
-use crate::check;
+use crate::check::{self, ensure};
 
 /// Larger than any list of public authorities.
 const LARGEST: usize = 8 << 20;
@@ -48,22 +48,19 @@ impl CaBundle {
     /// larger than 8 MiB.
     pub fn from_pem(pem: impl Into<Bytes>) -> Result<Self> {
         let pem = pem.into();
-        if pem.len() > LARGEST {
-            return Err(check::wrong(format!(
-                "the CA bundle is larger than {LARGEST} bytes; give certificates only"
-            )));
-        }
+        ensure!(
+            pem.len() <= LARGEST,
+            "the CA bundle is larger than {LARGEST} bytes; give certificates only"
+        );
         let text = String::from_utf8_lossy(&pem);
-        if text.contains("PRIVATE KEY-----") {
-            return Err(check::wrong(
-                "the CA bundle holds a private key; give certificates only",
-            ));
-        }
-        if !text.contains("-----BEGIN CERTIFICATE-----") {
-            return Err(check::wrong(
-                "the CA bundle holds no certificate; give certificates in PEM",
-            ));
-        }
+        ensure!(
+            !text.contains("PRIVATE KEY-----"),
+            "the CA bundle holds a private key; give certificates only"
+        );
+        ensure!(
+            text.contains("-----BEGIN CERTIFICATE-----"),
+            "the CA bundle holds no certificate; give certificates in PEM"
+        );
         Ok(Self(pem))
     }
 

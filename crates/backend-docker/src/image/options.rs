@@ -2,6 +2,7 @@
 
 use super::ca::CaBundle;
 use super::logins::Logins;
+use crate::setters::setters;
 
 /// The builder to use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -50,45 +51,29 @@ impl BuildOptions {
         Self::default()
     }
 
-    /// Sets the builder.
-    #[must_use]
-    pub fn with_builder(mut self, builder: Builder) -> Self {
-        self.builder = builder;
-        self
-    }
+    setters! {
+        /// Sets the builder.
+        #[must_use]
+        fn with_builder(self, builder: Builder) { self.builder = builder }
 
-    /// Sets certificates to trust during the build.
-    #[must_use]
-    pub fn with_ca_bundle(mut self, bundle: CaBundle) -> Self {
-        self.ca_bundle = Some(bundle);
-        self
-    }
+        /// Sets certificates to trust during the build.
+        #[must_use]
+        fn with_ca_bundle(self, bundle: CaBundle) { self.ca_bundle = Some(bundle) }
 
-    /// Sets the network for commands that run during a build.
-    #[must_use]
-    pub fn with_network(mut self, network: impl Into<String>) -> Self {
-        self.network = Some(network.into());
-        self
-    }
+        /// Sets the network for commands that run during a build.
+        #[must_use]
+        fn with_network(self, network: impl Into<String>) { self.network = Some(network.into()) }
 
-    /// Sets whether every step is run again.
-    #[must_use]
-    pub fn with_no_cache(mut self, no_cache: bool) -> Self {
-        self.no_cache = no_cache;
-        self
-    }
+        /// Sets whether every step is run again.
+        #[must_use]
+        fn with_no_cache(self, no_cache: bool) { self.no_cache = no_cache }
 
-    /// Sets whether older images of the same runtime are kept.
-    #[must_use]
-    pub fn with_keep_superseded(mut self, keep: bool) -> Self {
-        self.keep_superseded = keep;
-        self
-    }
+        /// Sets whether older images of the same runtime are kept.
+        #[must_use]
+        fn with_keep_superseded(self, keep: bool) { self.keep_superseded = keep }
 
-    /// Sets the registry credentials.
-    #[must_use]
-    pub fn with_logins(mut self, logins: Logins) -> Self {
-        self.logins = logins;
-        self
+        /// Sets the registry credentials.
+        #[must_use]
+        fn with_logins(self, logins: Logins) { self.logins = logins }
     }
 }

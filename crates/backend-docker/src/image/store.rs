@@ -15,15 +15,13 @@ use sandbox_runtime::dockerfile::{LABEL, REPOSITORY};
 use super::event::BuildEvent;
 use super::progress::clean;
 use crate::check;
-use crate::daemon::{Daemon, is_missing};
+use crate::daemon::Daemon;
 
 /// Whether the daemon has an image.
 pub(super) async fn is_present(daemon: &Daemon, image: &str) -> Result<bool> {
-    match daemon.negotiated().await?.inspect_image(image).await {
-        Ok(_) => Ok(true),
-        Err(error) if is_missing(&error) => Ok(false),
-        Err(error) => Err(daemon.error(error)),
-    }
+    let client = daemon.negotiated().await?;
+    let found = daemon.found(client.inspect_image(image).await)?;
+    Ok(found.is_some())
 }
 
 /// Pulls an image unless the daemon has it.

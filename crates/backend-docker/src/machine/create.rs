@@ -3,9 +3,10 @@
 mod lookup;
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
+use backend_core::sync::lock;
 use backend_core::{Error, ErrorKind, Quoted, Result};
 use bollard::models::VolumeCreateRequest;
 use bollard::query_parameters::{
@@ -14,12 +15,13 @@ use bollard::query_parameters::{
 
 use lookup::Lookup;
 
-use super::lifecycle::{ContainerInfo, StartReason};
+use super::lifecycle::StartReason;
 use super::state::Presence;
 use super::{Core, deliver, is_source_missing};
 use crate::archive::Archive;
 use crate::check;
 use crate::daemon;
+use crate::inspect::ContainerInfo;
 use crate::labels;
 use crate::leftovers;
 use crate::options::{Delivery, Source};
@@ -34,7 +36,7 @@ const FIND_PAUSE: Duration = Duration::from_millis(50);
 impl Core {
     /// Creates the container and starts it. If it cannot be started, it is removed.
     pub(super) async fn create(&self, settings: &Settings) -> Result<()> {
-        if settings.reap {
+        if !settings.without_reaping {
             leftovers::reap_once(&self.daemon);
         }
         let mut lookup = self.look_up(settings).await?;
@@ -130,8 +132,7 @@ impl Core {
     /// image.
     async fn has_sleep(&self, facts: &ImageFacts) -> bool {
         static KNOWN: Mutex<BTreeMap<String, bool>> = Mutex::new(BTreeMap::new());
-        let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(can) = known().get(&facts.id) {
+        if let Some(can) = lock(&KNOWN).get(&facts.id) {
             return *can;
         }
         let mut can = false;
@@ -149,7 +150,7 @@ impl Core {
             }
             break;
         }
-        known().insert(facts.id.clone(), can);
+        lock(&KNOWN).insert(facts.id.clone(), can);
         can
     }
 
@@ -216,7 +217,7 @@ impl Core {
             let path = deliver::uploaded_path(stamp);
             let mut archive = directories.take().unwrap_or_else(Archive::new);
             archive.program(&path, &deliver::content(agent).await?)?;
-            let uploaded = self.upload(archive.finish()?).await;
+            let uploaded = self.daemon.unpack(&self.name, archive.finish()?).await;
             uploaded.map_err(|error| self.daemon.error(error))?;
             self.state().uploaded = Some(path);
         }
@@ -280,10 +281,9 @@ impl Core {
             let Source::Named(name) = &volume.source else {
                 continue;
             };
-            match client.inspect_volume(name).await {
-                Ok(_) => continue,
-                Err(error) if daemon::is_missing(&error) => {}
-                Err(error) => return Err(self.daemon.error(error)),
+            let known = client.inspect_volume(name).await;
+            if self.daemon.found(known)?.is_some() {
+                continue;
             }
             let label = (labels::SANDBOX.to_owned(), self.name.clone());
             let request = VolumeCreateRequest {

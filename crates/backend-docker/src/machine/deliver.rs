@@ -5,9 +5,7 @@ use std::sync::Arc;
 use backend_core::ops::ContentHasher;
 use backend_core::{Error, ErrorKind, Quoted, Result};
 use bollard::models::ExecConfig;
-use bollard::query_parameters::{
-    ContainerArchiveInfoOptionsBuilder, UploadToContainerOptionsBuilder,
-};
+use bollard::query_parameters::ContainerArchiveInfoOptionsBuilder;
 use bytes::Bytes;
 use futures::StreamExt as _;
 use sandbox_wire::Spawn;
@@ -47,19 +45,19 @@ impl Core {
             return Err(self.no_agent(&image));
         };
         let stamp = stamp(agent).await?;
-        let (bound, uploaded, read_only) = {
+        let (is_bound, uploaded, read_only) = {
             let state = self.state();
-            (state.bound.clone(), state.uploaded.clone(), state.read_only)
+            let is_bound = state.bound.as_ref() == Some(&stamp);
+            (is_bound, state.uploaded.clone(), state.read_only)
         };
-        let path = if bound.as_deref() == Some(&*stamp) {
-            spec::BOUND_AGENT.to_owned()
-        } else if let Some(path) = uploaded {
-            path
-        } else if read_only {
-            self.send_agent(agent, format!("{IN_MEMORY}{stamp}"))
-                .await?
-        } else {
-            self.upload_agent(agent, uploaded_path(&stamp)).await?
+        let path = match uploaded {
+            _ if is_bound => spec::BOUND_AGENT.to_owned(),
+            Some(path) => path,
+            None if read_only => {
+                self.send_agent(agent, format!("{IN_MEMORY}{stamp}"))
+                    .await?
+            }
+            None => self.upload_agent(agent, uploaded_path(&stamp)).await?,
         };
         let directory = self.working_dir.to_string();
         Ok(vec![path, "--directory".to_owned(), directory])
@@ -149,13 +147,7 @@ impl Core {
         let unpack = || self.unpack(pending.archive.clone());
         pending.done.get_or_try_init(unpack).await?;
         let mut state = self.state();
-        if state
-            .pending
-            .as_ref()
-            .is_some_and(|now| Arc::ptr_eq(now, &pending))
-        {
-            state.pending = None;
-        }
+        state.pending.take_if(|now| Arc::ptr_eq(now, &pending));
         Ok(())
     }
 
@@ -170,20 +162,10 @@ impl Core {
     }
 
     async fn unpack(&self, archive: Bytes) -> Result<()> {
-        match self.upload(archive).await {
+        match self.daemon.unpack(&self.name, archive).await {
             Ok(()) => Ok(()),
             Err(error) => Err(self.explain(error).await),
         }
-    }
-
-    /// Unpacks an archive in the container, which need not run.
-    pub(super) async fn upload(&self, archive: Bytes) -> Result<(), bollard::errors::Error> {
-        let options = UploadToContainerOptionsBuilder::default().path("/").build();
-        let client = self.daemon.client();
-        let body = bollard::body_full(archive);
-        client
-            .upload_to_container(&self.name, Some(options), body)
-            .await
     }
 }
 

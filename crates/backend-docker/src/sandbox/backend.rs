@@ -10,9 +10,10 @@ use backend_core::{
     Result, Sandbox, VPath, delegate,
 };
 use futures::StreamExt as _;
-use sandbox_wire::{Machine as _, engine};
+use sandbox_wire::Machine as _;
 
-use super::DockerSandbox;
+use super::{DockerSandbox, during};
+use crate::daemon;
 use crate::machine::{DockerMachine, StartReason};
 
 /// The status of a killed command, and also of one whose container has ended.
@@ -91,15 +92,13 @@ impl Sandbox for DockerSandbox {
         }
         // No operation has chosen a mode yet, but a container may exist.
         let machine = self.0.machine.clone();
-        let stopped = engine::run(async move { machine.stop_container(mode).await });
-        let context = |error: Error| error.during(Operation::Stop).on("docker");
-        stopped.await.map_err(context)
+        let stopped = daemon::run(async move { machine.stop_container(mode).await });
+        stopped.await.map_err(during(Operation::Stop))
     }
 
     async fn is_alive(&self) -> Result<bool> {
         let machine = self.0.machine.clone();
-        let alive = engine::run(async move { machine.is_alive().await });
-        alive.await.map_err(|error| error.on("docker"))
+        daemon::run(async move { machine.is_alive().await }).await
     }
 
     async fn execute(&self, command: Command) -> Result<ExecuteOutcome> {

@@ -1,10 +1,11 @@
 //! Stopping a container that is not used.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
 use backend_core::ops::StopMode;
+use backend_core::sync::lock;
 use backend_core::{Backend as _, Sandbox as _};
 use sandbox_wire::engine;
 
@@ -16,22 +17,15 @@ pub(super) struct Busy<'a>(&'a Inner);
 
 impl Drop for Busy<'_> {
     fn drop(&mut self) {
-        let mut activity = self.0.activity();
+        let mut activity = lock(&self.0.activity);
         *activity = (activity.0.saturating_sub(1), SystemTime::now());
-    }
-}
-
-impl Inner {
-    fn activity(&self) -> MutexGuard<'_, (usize, SystemTime)> {
-        let locked = self.activity.lock();
-        locked.unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl DockerSandbox {
     /// Registers the start of an operation.
     pub(super) fn busy(&self) -> Busy<'_> {
-        let mut activity = self.0.activity();
+        let mut activity = lock(&self.0.activity);
         activity.0 = activity.0.saturating_add(1);
         Busy(&self.0)
     }
@@ -39,7 +33,7 @@ impl DockerSandbox {
     /// Returns when an operation last began or ended, or the current time while one is
     /// in progress.
     pub(super) fn last_used(&self) -> SystemTime {
-        match *self.0.activity() {
+        match *lock(&self.0.activity) {
             (0, ended) => ended,
             _ => SystemTime::now(),
         }

@@ -9,7 +9,6 @@ use sandbox_runtime::Runtime;
 
 use crate::archive;
 use crate::check;
-use crate::daemon;
 use crate::image;
 use crate::machine::{Core, deliver};
 use crate::options::{Delivery, Source};
@@ -72,16 +71,13 @@ impl Core {
         let runtime = runtime.unwrap_or_else(|| Runtime::from_image("image", image()));
         let reference = image::ensure(&self.daemon, &runtime, &settings.build).await?;
         let client = self.daemon.client();
-        let answer = match client.inspect_image(&reference).await {
-            Ok(answer) => answer,
-            Err(error) if daemon::is_missing(&error) => {
-                return Err(Error::unavailable(format!(
-                    "the Docker daemon has no image {}; pull or build it",
-                    Quoted::new(&reference)
-                )));
-            }
-            Err(error) => return Err(self.daemon.error(error)),
-        };
+        let answer = self.daemon.found(client.inspect_image(&reference).await)?;
+        let answer = answer.ok_or_else(|| {
+            let shown = Quoted::new(&reference);
+            Error::unavailable(format!(
+                "the Docker daemon has no image {shown}; pull or build it"
+            ))
+        })?;
         let config = answer.config.unwrap_or_default();
         let root = |user: &String| {
             let name = user.split(':').next().unwrap_or_default();
