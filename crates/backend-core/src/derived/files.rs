@@ -6,8 +6,8 @@ use crate::backend::Backend;
 use crate::error::{Error, ErrorKind, Operation, Result};
 use crate::limits::{EDIT_ATTEMPTS, EDIT_BYTES, EDITS};
 use crate::ops::{
-    Content, ContentHash, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions, EditOutcome,
-    Entry, LsOptions, ReadOptions, RenameOptions, StatOptions, TextOptions, WriteMode,
+    ContentHash, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions, EditOutcome, Entry,
+    Links, LsOptions, ReadOptions, RenameOptions, StatOptions, TextOptions, WriteMode,
     WriteOptions,
 };
 use crate::path::VPath;
@@ -25,11 +25,9 @@ pub async fn resolve_without_links<B: Backend + ?Sized>(
     backend: &B,
     path: &VPath,
 ) -> Result<VPath> {
-    let found = backend.stat(path, StatOptions::default()).await;
-    match Error::none_if_missing(found) {
-        Ok(_) => Ok(path.clone()),
-        Err(error) => Err(error.as_part_of(Operation::Resolve, path)),
-    }
+    let found = Error::none_if_missing(backend.stat(path, StatOptions::default()).await);
+    found.map_err(|error| error.as_part_of(Operation::Resolve, path))?;
+    Ok(path.clone())
 }
 
 /// Adds the backend, the operation and the path to an error of a derived operation.
@@ -48,28 +46,23 @@ pub async fn text_by_read<B: Backend + ?Sized>(
     path: &VPath,
     options: TextOptions,
 ) -> Result<TextWindow> {
-    let window = scan_window(backend, path, options).await;
-    window.map_err(failed(backend, Operation::ReadText, path))
-}
-
-async fn scan_window<B: Backend + ?Sized>(
-    backend: &B,
-    path: &VPath,
-    options: TextOptions,
-) -> Result<TextWindow> {
-    let mut scanner = WindowScanner::new(options.window())?;
-    let mut start = 0;
-    loop {
-        let range = ReadOptions::default()
-            .links(options.links)
-            .range(start..start + CHUNK_BYTES);
-        let chunk = backend.read(path, range).await?;
-        start += chunk.data.len() as u64;
-        let done = matches!(scanner.push(&chunk.data), Progress::Done);
-        if done || chunk.data.is_empty() || start >= chunk.size {
-            return Ok(scanner.finish()?);
+    let window: Result<_> = async {
+        let mut scanner = WindowScanner::new(options.window())?;
+        let mut start = 0;
+        loop {
+            let range = ReadOptions::default()
+                .links(options.links)
+                .range(start..start + CHUNK_BYTES);
+            let chunk = backend.read(path, range).await?;
+            start += chunk.data.len() as u64;
+            let done = matches!(scanner.push(&chunk.data), Progress::Done);
+            if done || chunk.data.is_empty() || start >= chunk.size {
+                return Ok(scanner.finish()?);
+            }
         }
     }
+    .await;
+    window.map_err(failed(backend, Operation::ReadText, path))
 }
 
 /// Applies edits to a file's bytes, following the contract of [`Backend::edit`].
@@ -127,32 +120,26 @@ pub async fn edit_by_write<B: Backend + ?Sized>(
     edits: &[Edit],
     options: EditOptions,
 ) -> Result<EditOutcome> {
-    let edited = edit_and_write(backend, path, edits, options).await;
-    edited.map_err(failed(backend, Operation::Edit, path))
-}
-
-async fn edit_and_write<B: Backend + ?Sized>(
-    backend: &B,
-    path: &VPath,
-    edits: &[Edit],
-    options: EditOptions,
-) -> Result<EditOutcome> {
-    let mut attempts = EDIT_ATTEMPTS;
-    loop {
-        let read = ReadOptions::default()
-            .links(options.links)
-            .max_bytes(EDIT_BYTES);
-        let before = backend.read(path, read).await?.data;
-        let (after, outcome) = edit_bytes(&before, edits, &options)?;
-        let write = WriteOptions::default()
-            .links(options.links)
-            .mode(WriteMode::IfUnchanged(ContentHash::of(&before)));
-        match backend.write(path, after.into(), write).await {
-            Ok(_) => return Ok(outcome),
-            Err(error) if error.kind() == ErrorKind::Conflict && attempts > 1 => attempts -= 1,
-            Err(error) => return Err(error),
+    let edited: Result<_> = async {
+        let mut attempts = EDIT_ATTEMPTS;
+        loop {
+            let read = ReadOptions::default()
+                .links(options.links)
+                .max_bytes(EDIT_BYTES);
+            let before = backend.read(path, read).await?.data;
+            let (after, outcome) = edit_bytes(&before, edits, &options)?;
+            let write = WriteOptions::default()
+                .links(options.links)
+                .mode(WriteMode::IfUnchanged(ContentHash::of(&before)));
+            match backend.write(path, after.into(), write).await {
+                Ok(_) => return Ok(outcome),
+                Err(error) if error.kind() == ErrorKind::Conflict && attempts > 1 => attempts -= 1,
+                Err(error) => return Err(error),
+            }
         }
     }
+    .await;
+    edited.map_err(failed(backend, Operation::Edit, path))
 }
 
 /// Refuses to delete or move the working directory or one of its parents.
@@ -231,30 +218,26 @@ async fn copy_tree<B: Backend + ?Sized>(
             let all = LsOptions::default().links(options.links).limit(usize::MAX);
             pending.extend(backend.ls(&entry.path, all).await?.entries);
         } else {
-            copy_file(backend, &entry.path, &target, options).await?;
+            let content = read_all(backend, &entry.path, options.links).await?;
+            let mode = if options.overwrite {
+                WriteMode::Overwrite
+            } else {
+                WriteMode::CreateNew
+            };
+            let write = WriteOptions::default().links(options.links).mode(mode);
+            backend.write(&target, content.into(), write).await?;
         }
     }
     Ok(())
 }
 
-async fn copy_file<B: Backend + ?Sized>(
+pub(super) async fn read_all<B: Backend + ?Sized>(
     backend: &B,
-    from: &VPath,
-    to: &VPath,
-    options: CopyOptions,
-) -> Result<()> {
-    let whole = ReadOptions::default()
-        .links(options.links)
-        .max_bytes(u64::MAX);
-    let content = Content::Bytes(backend.read(from, whole).await?.data);
-    let mode = if options.overwrite {
-        WriteMode::Overwrite
-    } else {
-        WriteMode::CreateNew
-    };
-    let write = WriteOptions::default().links(options.links).mode(mode);
-    backend.write(to, content, write).await?;
-    Ok(())
+    path: &VPath,
+    links: Links,
+) -> Result<Bytes> {
+    let whole = ReadOptions::default().links(links).max_bytes(u64::MAX);
+    Ok(backend.read(path, whole).await?.data)
 }
 
 /// Implements [`Backend::rename`] by copying and deleting, where symbolic links cannot exist.
@@ -267,25 +250,19 @@ pub async fn rename_by_copy<B: Backend + ?Sized>(
     to: &VPath,
     options: RenameOptions,
 ) -> Result<()> {
-    let moved = copy_and_delete(backend, from, to, options).await;
+    let moved: Result<_> = async {
+        refuse_into_itself(from, to)?;
+        refuse_working_dir(from, &backend.working_dir())?;
+        let copy = CopyOptions::default()
+            .links(options.links)
+            .overwrite(options.overwrite)
+            .recursive(true);
+        copy_tree(backend, from, to, copy).await?;
+        let delete = DeleteOptions::default()
+            .links(options.links)
+            .recursive(true);
+        backend.delete(from, delete).await
+    }
+    .await;
     moved.map_err(failed(backend, Operation::Rename, from))
-}
-
-async fn copy_and_delete<B: Backend + ?Sized>(
-    backend: &B,
-    from: &VPath,
-    to: &VPath,
-    options: RenameOptions,
-) -> Result<()> {
-    refuse_into_itself(from, to)?;
-    refuse_working_dir(from, &backend.working_dir())?;
-    let copy = CopyOptions::default()
-        .links(options.links)
-        .overwrite(options.overwrite)
-        .recursive(true);
-    copy_tree(backend, from, to, copy).await?;
-    let delete = DeleteOptions::default()
-        .links(options.links)
-        .recursive(true);
-    backend.delete(from, delete).await
 }

@@ -1,10 +1,9 @@
 //! Glob and grep, built from listings and reads.
 
-use bytes::Bytes;
 use futures_core::future::BoxFuture;
 
 use crate::backend::Backend;
-use crate::derived::files::failed;
+use crate::derived::files::{failed, read_all};
 use crate::error::{Error, ErrorKind, Operation, Result};
 use crate::limits::IGNORE_FILE_BYTES;
 use crate::ops::{
@@ -21,24 +20,23 @@ pub async fn glob_by_walk<B: Backend + ?Sized>(
     backend: &B,
     query: GlobQuery,
 ) -> Result<GlobResult> {
-    let found = find_files(backend, &query).await;
-    found.map_err(failed(backend, Operation::Glob, &query.path))
-}
-
-async fn find_files<B: Backend + ?Sized>(backend: &B, query: &GlobQuery) -> Result<GlobResult> {
-    let options = query.compile()?;
-    let stat = StatOptions::default().links(query.links);
-    if !backend.stat(&query.path, stat).await?.is_dir() {
-        return Err(Error::not_a_directory());
-    }
-    let mut walk = AsyncWalk::new(backend, &query.path, options);
-    let mut found = GlobCollector::new(query);
-    while let Some(entry) = walk.next_file().await? {
-        if found.add(entry).is_break() {
-            break;
+    let found: Result<_> = async {
+        let options = query.compile()?;
+        let stat = StatOptions::default().links(query.links);
+        if !backend.stat(&query.path, stat).await?.is_dir() {
+            return Err(Error::not_a_directory());
         }
+        let mut walk = AsyncWalk::new(backend, &query.path, options);
+        let mut found = GlobCollector::new(&query);
+        while let Some(entry) = walk.next_file().await? {
+            if found.add(entry).is_break() {
+                break;
+            }
+        }
+        Ok(found.finish(walk.walk.skipped()))
     }
-    Ok(found.finish(walk.walk.skipped()))
+    .await;
+    found.map_err(failed(backend, Operation::Glob, &query.path))
 }
 
 /// Implements [`Backend::grep`] by reading one file after another, each as a whole.
@@ -46,34 +44,33 @@ pub async fn grep_by_read<B: Backend + ?Sized>(
     backend: &B,
     query: GrepQuery,
 ) -> Result<GrepResult> {
-    let found = find_lines(backend, &query).await;
+    let found: Result<_> = async {
+        let (options, grep) = query.compile()?;
+        let stat = StatOptions::default().links(query.links);
+        let start = backend.stat(&query.path, stat).await?;
+        let mut worker = grep.worker();
+        let mut found = GrepCollector::new(&query);
+        if !start.is_dir() {
+            if !query.exclude.hides(&query.path) {
+                let content = read_all(backend, &query.path, query.links).await?;
+                found.add(worker.search_bytes(&query.path, &content));
+            }
+            return Ok(found.finish(Default::default()));
+        }
+        let mut walk = AsyncWalk::new(backend, &query.path, options);
+        while let Some(entry) = walk.next_file().await? {
+            let searched = match read_all(backend, &entry.path, Links::Refuse).await {
+                Ok(content) => worker.search_bytes(&entry.path, &content),
+                Err(error) => Err(entry_skip_reason(error)?),
+            };
+            if found.add(searched) {
+                break;
+            }
+        }
+        Ok(found.finish(walk.walk.skipped()))
+    }
+    .await;
     found.map_err(failed(backend, Operation::Grep, &query.path))
-}
-
-async fn find_lines<B: Backend + ?Sized>(backend: &B, query: &GrepQuery) -> Result<GrepResult> {
-    let (options, grep) = query.compile()?;
-    let stat = StatOptions::default().links(query.links);
-    let start = backend.stat(&query.path, stat).await?;
-    let mut worker = grep.worker();
-    let mut found = GrepCollector::new(query);
-    if !start.is_dir() {
-        if !query.exclude.hides(&query.path) {
-            let content = read_all(backend, &query.path, query.links).await?;
-            found.add(worker.search_bytes(&query.path, &content));
-        }
-        return Ok(found.finish(Default::default()));
-    }
-    let mut walk = AsyncWalk::new(backend, &query.path, options);
-    while let Some(entry) = walk.next_file().await? {
-        let searched = match read_all(backend, &entry.path, Links::Refuse).await {
-            Ok(content) => worker.search_bytes(&entry.path, &content),
-            Err(error) => Err(entry_skip_reason(error)?),
-        };
-        if found.add(searched) {
-            break;
-        }
-    }
-    Ok(found.finish(walk.walk.skipped()))
 }
 
 /// Implements [`Backend::grep`] by listing one directory after another and passing
@@ -84,47 +81,42 @@ pub async fn grep_by_file<'s, B: Backend + ?Sized>(
     query: GrepQuery,
     search: impl Fn(GrepQuery) -> BoxFuture<'s, Result<GrepResult>> + Send + Sync,
 ) -> Result<GrepResult> {
-    let found = grep_each_file(backend, &query, search).await;
-    found.map_err(failed(backend, Operation::Grep, &query.path))
-}
-
-async fn grep_each_file<'s, B: Backend + ?Sized>(
-    backend: &B,
-    query: &GrepQuery,
-    search: impl Fn(GrepQuery) -> BoxFuture<'s, Result<GrepResult>> + Send + Sync,
-) -> Result<GrepResult> {
-    let (options, _) = query.compile()?;
-    let stat = StatOptions::default().links(query.links);
-    let start = backend.stat(&query.path, stat).await?;
-    if !start.is_dir() {
-        if query.exclude.hides(&query.path) {
-            return Ok(GrepResult::default());
-        }
-        return search(unfiltered(query)).await;
-    }
-    let mut walk = AsyncWalk::new(backend, &query.path, options);
-    let mut found = GrepCollector::new(query);
-    let (mut skipped, mut truncated) = (Skipped::default(), false);
-    while let Some(entry) = walk.next_file().await? {
-        let mut one = unfiltered(query).links(Links::Refuse);
-        one.path = entry.path;
-        let is_full = match search(one).await {
-            Ok(answer) => {
-                skipped += answer.skipped;
-                truncated = answer.truncated;
-                let mut files = answer.files.into_iter();
-                files.any(|file| found.add(Ok(file))) || truncated
+    let found: Result<_> = async {
+        let (options, _) = query.compile()?;
+        let stat = StatOptions::default().links(query.links);
+        let start = backend.stat(&query.path, stat).await?;
+        if !start.is_dir() {
+            if query.exclude.hides(&query.path) {
+                return Ok(GrepResult::default());
             }
-            Err(error) => found.add(Err(entry_skip_reason(error)?)),
-        };
-        if is_full {
-            break;
+            return search(unfiltered(&query)).await;
         }
+        let mut walk = AsyncWalk::new(backend, &query.path, options);
+        let mut found = GrepCollector::new(&query);
+        let (mut skipped, mut truncated) = (Skipped::default(), false);
+        while let Some(entry) = walk.next_file().await? {
+            let mut one = unfiltered(&query).links(Links::Refuse);
+            one.path = entry.path;
+            let is_full = match search(one).await {
+                Ok(answer) => {
+                    skipped += answer.skipped;
+                    truncated = answer.truncated;
+                    let mut files = answer.files.into_iter();
+                    files.any(|file| found.add(Ok(file))) || truncated
+                }
+                Err(error) => found.add(Err(entry_skip_reason(error)?)),
+            };
+            if is_full {
+                break;
+            }
+        }
+        let mut found = found.finish(walk.walk.skipped());
+        found.skipped += skipped;
+        found.truncated |= truncated;
+        Ok(found)
     }
-    let mut found = found.finish(walk.walk.skipped());
-    found.skipped += skipped;
-    found.truncated |= truncated;
-    Ok(found)
+    .await;
+    found.map_err(failed(backend, Operation::Grep, &query.path))
 }
 
 /// Returns the query for a single file that the walk has already selected.
@@ -133,11 +125,6 @@ fn unfiltered(query: &GrepQuery) -> GrepQuery {
     one.files = None;
     one.exclude = Exclude::default();
     one
-}
-
-async fn read_all<B: Backend + ?Sized>(backend: &B, path: &VPath, links: Links) -> Result<Bytes> {
-    let whole = ReadOptions::default().links(links).max_bytes(u64::MAX);
-    Ok(backend.read(path, whole).await?.data)
 }
 
 /// Separates errors of one entry, which a search skips, from errors of the backend,
