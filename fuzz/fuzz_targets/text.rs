@@ -2,17 +2,16 @@
 //! other text.
 #![no_main]
 
-use backend_core::text::{Edit, WindowRequest, WindowScanner, apply, window};
+use backend_core::ops::TextOptions;
+use backend_core::text::{Edit, WindowScanner, apply, window};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (&[u8], u8, u8, u8, u8, &str, &str)| {
     let (content, offset, limit, width, piece, old, new) = input;
-    let request = WindowRequest {
-        offset: u64::from(offset),
-        limit: usize::from(limit),
-        max_line_bytes: usize::from(width),
-        ..WindowRequest::default()
-    };
+    let request = TextOptions::default()
+        .offset(u64::from(offset))
+        .limit(usize::from(limit))
+        .max_line_bytes(usize::from(width));
     let whole = window(content, request);
     let pieces = WindowScanner::new(request).and_then(|mut scanner| {
         for piece in content.chunks(usize::from(piece).max(1)) {

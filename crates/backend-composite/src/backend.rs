@@ -124,7 +124,7 @@ impl Backend for Composite {
         let table = self.table();
         let lookup = table.find(path);
         if lookup.is_route_dir() {
-            let asked = WindowScanner::new(options.window()).map_err(Error::from);
+            let asked = WindowScanner::new(options).map_err(Error::from);
             let error = asked.err().unwrap_or_else(Error::is_a_directory);
             return Err(failed(Operation::ReadText, path)(error));
         }

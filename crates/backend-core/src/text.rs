@@ -25,4 +25,4 @@ pub use edit_error::EditError;
 pub use hint::{Candidate, Similarity};
 pub use index::LineIndex;
 pub use scan::{WindowScanner, window};
-pub use window::{Line, Progress, TextWindow, WindowError, WindowRequest};
+pub use window::{Line, Progress, TextWindow, WindowError};

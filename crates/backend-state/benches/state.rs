@@ -106,7 +106,7 @@ fn window(criterion: &mut Criterion) {
 fn window_of_a_file(criterion: &mut Criterion) {
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(&large_content()).unwrap();
-    let request = TextOptions::default().offset(1_000_000).limit(50).window();
+    let request = TextOptions::default().offset(1_000_000).limit(50);
     let mut buffer = vec![0; 64 * 1024];
     criterion.bench_function("text_window_100mb", |bencher| {
         bencher.iter(|| {

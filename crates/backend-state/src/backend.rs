@@ -253,11 +253,11 @@ impl StateBackend {
     }
 
     async fn window(&self, path: &VPath, options: TextOptions) -> Result<TextWindow> {
-        let mut scanner = WindowScanner::new(options.window())?;
+        let mut scanner = WindowScanner::new(options)?;
         let file = self.file(path)?;
         if options.offset > 0 && file.content.len() > CHUNK_BYTES {
             let index = file.line_index().await;
-            return Ok(index.window(&file.content, options.window())?);
+            return Ok(index.window(&file.content, options)?);
         }
         let mut yields = YieldTimer::new();
         for chunk in file.content.chunks(CHUNK_BYTES) {

@@ -216,7 +216,7 @@ impl<M: Machine> Pool<M> {
         options: TextOptions,
     ) -> Result<TextWindow> {
         for _ in 0..ATTEMPTS {
-            let mut scanner = WindowScanner::new(options.window())?;
+            let mut scanner = WindowScanner::new(options)?;
             let mut pieces = Pieces::new(path, options.links, FIRST_BYTES);
             let done = loop {
                 match pieces.next(self).await? {

@@ -47,7 +47,7 @@ pub async fn text_by_read<B: Backend + ?Sized>(
     options: TextOptions,
 ) -> Result<TextWindow> {
     let window: Result<_> = async {
-        let mut scanner = WindowScanner::new(options.window())?;
+        let mut scanner = WindowScanner::new(options)?;
         let mut start = 0;
         loop {
             let range = ReadOptions::default()

@@ -6,7 +6,6 @@ use crate::error::{Error, Result};
 use crate::limits::{LINE_BYTES, READ_BYTES, WINDOW_BYTES, WINDOW_LINES};
 use crate::ops::links::Links;
 use crate::setters::setters;
-use crate::text::WindowRequest;
 
 /// Options of `resolve`. There are none yet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -171,8 +170,8 @@ pub struct TextOptions {
     pub limit: usize,
     /// Width in bytes at which a line is cut.
     pub max_line_bytes: usize,
-    /// Most bytes of text to return. The window ends before the line that would
-    /// exceed it, but holds at least one line.
+    /// Most bytes of text to return; a line end between two lines counts as one. The
+    /// window ends before the line that would exceed it, but holds at least one line.
     pub max_bytes: usize,
     /// Whether to count all lines, even if that means reading on to the end.
     pub count_total: bool,
@@ -205,17 +204,6 @@ impl TextOptions {
         max_bytes: usize,
         /// Sets whether to count the lines of the whole file.
         count_total: bool,
-    }
-
-    /// Returns the request for [`WindowScanner`](crate::text::WindowScanner).
-    pub fn window(&self) -> WindowRequest {
-        WindowRequest {
-            offset: self.offset,
-            limit: self.limit,
-            max_line_bytes: self.max_line_bytes,
-            max_bytes: self.max_bytes,
-            count_total: self.count_total,
-        }
     }
 }
 

@@ -4,8 +4,9 @@
 //! a kept line may be and when the window is full. Invariants: the result does not depend on how
 //! the bytes were split into pieces, and no more text is held than the window may show.
 
+use crate::ops::TextOptions;
 use crate::text::decode::{Encoding, LossyStream};
-use crate::text::window::{Cut, Progress, TextWindow, WindowError, WindowRequest};
+use crate::text::window::{Cut, Progress, TextWindow, WindowError};
 
 /// Bytes whose line ends are counted at once while skipping to the window.
 const SKIP_BLOCK: usize = 32 * 1024;
@@ -26,7 +27,7 @@ enum Phase {
 /// A partial window, fed with bytes that are UTF-8 or nearly so.
 #[derive(Debug)]
 pub(super) struct Collector {
-    request: WindowRequest,
+    request: TextOptions,
     phase: Phase,
     /// Line ends seen so far.
     newlines: u64,
@@ -41,7 +42,7 @@ pub(super) struct Collector {
 }
 
 impl Collector {
-    pub(super) fn new(request: WindowRequest) -> Self {
+    pub(super) fn new(request: TextOptions) -> Self {
         Self {
             request,
             phase: if request.offset == 0 {
@@ -59,7 +60,7 @@ impl Collector {
     }
 
     /// Creates a collector that starts after `newlines` line ends, fewer than the request skips.
-    pub(super) fn resume(request: WindowRequest, newlines: u64) -> Self {
+    pub(super) fn resume(request: TextOptions, newlines: u64) -> Self {
         Self {
             newlines,
             ..Self::new(request)
@@ -235,7 +236,7 @@ struct WindowText {
 }
 
 impl WindowText {
-    fn new(request: &WindowRequest) -> Self {
+    fn new(request: &TextOptions) -> Self {
         Self {
             max_line_bytes: request.max_line_bytes,
             max_bytes: request.max_bytes,
@@ -306,7 +307,7 @@ mod tests {
 
     #[test]
     fn memory_is_bounded_by_the_window() {
-        let request = WindowRequest {
+        let request = TextOptions {
             offset: 1,
             limit: usize::MAX,
             max_line_bytes: 100,
@@ -330,10 +331,10 @@ mod tests {
 
     #[test]
     fn a_line_that_does_not_fit_is_not_copied_first() {
-        let request = WindowRequest {
+        let request = TextOptions {
             max_line_bytes: usize::MAX,
             max_bytes: 10,
-            ..WindowRequest::default()
+            ..TextOptions::default()
         };
         let mut collector = Collector::new(request);
         collector.feed(b"short\n");

@@ -4,20 +4,21 @@
 //! The index holds one number per block of [`LineIndex::BLOCK_BYTES`]. It is not used for
 //! UTF-16 or binary files; a window of such a file is cut without it.
 
+use crate::ops::TextOptions;
 use crate::text::collect::{Collector, count_newlines};
 use crate::text::decode::{detect, is_text};
 use crate::text::scan::window;
-use crate::text::window::{TextWindow, WindowError, WindowRequest};
+use crate::text::window::{TextWindow, WindowError};
 
 /// The number of line ends before each block of a file.
 ///
 /// ```
-/// use backend_core::text::{LineIndex, WindowRequest};
+/// use backend_core::ops::TextOptions;
+/// use backend_core::text::LineIndex;
 ///
 /// let content = "a line\n".repeat(100_000);
 /// let index = LineIndex::new(content.as_bytes());
-/// let request = WindowRequest { offset: 99_999, ..WindowRequest::default() };
-/// let window = index.window(content.as_bytes(), request)?;
+/// let window = index.window(content.as_bytes(), TextOptions::default().offset(99_999))?;
 /// assert_eq!(window.lines().next().map(|line| line.number), Some(100_000));
 /// # Ok::<(), backend_core::text::WindowError>(())
 /// ```
@@ -49,11 +50,7 @@ impl LineIndex {
     }
 
     /// Cuts a window out of `content`, the file that was indexed, as [`window`] does.
-    pub fn window(
-        &self,
-        content: &[u8],
-        request: WindowRequest,
-    ) -> Result<TextWindow, WindowError> {
+    pub fn window(&self, content: &[u8], request: TextOptions) -> Result<TextWindow, WindowError> {
         let encoding = detect(content);
         // The last block that starts before the requested line: the window begins in it or
         // after it.
@@ -68,7 +65,7 @@ impl LineIndex {
             return Err(WindowError::NotText);
         }
         let start = (block * Self::BLOCK_BYTES).max(encoding.mark_len());
-        let uncounted = WindowRequest {
+        let uncounted = TextOptions {
             count_total: false,
             ..request
         };
@@ -97,11 +94,11 @@ mod tests {
         let index = LineIndex::new(&content);
         for offset in (0..210).chain([u64::MAX]) {
             for count_total in [false, true] {
-                let request = WindowRequest {
+                let request = TextOptions {
                     offset,
                     limit: 2,
                     count_total,
-                    ..WindowRequest::default()
+                    ..TextOptions::default()
                 };
                 let walked = window(&content, request);
                 assert_eq!(index.window(&content, request), walked, "{offset}");
@@ -123,10 +120,10 @@ mod tests {
         for content in contents {
             let index = LineIndex::new(content);
             for (offset, limit) in [(0, 1), (1, 1), (2, 1), (1, 0)] {
-                let request = WindowRequest {
+                let request = TextOptions {
                     offset,
                     limit,
-                    ..WindowRequest::default()
+                    ..TextOptions::default()
                 };
                 assert_eq!(index.window(content, request), window(content, request));
             }
@@ -143,7 +140,7 @@ mod tests {
             count_total: bool,
         ) {
             let content = format!("{}{tail}", format!("{line}\n").repeat(lines));
-            let request = WindowRequest { offset, limit: 3, count_total, ..WindowRequest::default() };
+            let request = TextOptions { offset, limit: 3, count_total, ..TextOptions::default() };
             let index = LineIndex::new(content.as_bytes());
             prop_assert_eq!(index.window(content.as_bytes(), request), window(content.as_bytes(), request));
         }

@@ -7,17 +7,18 @@
 //! A line ends with `\n`. One `\r` directly before it belongs to the line end and is not shown; a
 //! `\r` anywhere else is content. A line end at the end of the file does not begin another line.
 
+use crate::ops::TextOptions;
 use crate::text::collect::Collector;
 use crate::text::decode::{Encoding, SNIFF_BYTES, Utf16Stream, detect, is_text};
-use crate::text::window::{Progress, TextWindow, WindowError, WindowRequest};
+use crate::text::window::{Progress, TextWindow, WindowError};
 
 /// Builds a [`TextWindow`] from a file's bytes, chunk by chunk.
 ///
 /// ```
-/// use backend_core::text::{Progress, WindowRequest, WindowScanner};
+/// use backend_core::ops::TextOptions;
+/// use backend_core::text::{Progress, WindowScanner};
 ///
-/// let request = WindowRequest { offset: 1, limit: 1, ..WindowRequest::default() };
-/// let mut scanner = WindowScanner::new(request)?;
+/// let mut scanner = WindowScanner::new(TextOptions::default().offset(1).limit(1))?;
 /// for chunk in [&b"one\r"[..], b"\ntwo\r\nth", b"ree\r\n"] {
 ///     if scanner.push(chunk) == Progress::Done {
 ///         break;
@@ -51,7 +52,7 @@ impl WindowScanner {
     /// # Errors
     ///
     /// [`WindowError::ZeroLimit`] if the request asks for no lines.
-    pub fn new(request: WindowRequest) -> Result<Self, WindowError> {
+    pub fn new(request: TextOptions) -> Result<Self, WindowError> {
         if request.limit == 0 {
             return Err(WindowError::ZeroLimit);
         }
@@ -86,9 +87,10 @@ impl WindowScanner {
     /// not visible in the window cost almost nothing.
     ///
     /// ```
-    /// use backend_core::text::{WindowRequest, WindowScanner};
+    /// use backend_core::ops::TextOptions;
+    /// use backend_core::text::WindowScanner;
     ///
-    /// let mut scanner = WindowScanner::new(WindowRequest::default())?;
+    /// let mut scanner = WindowScanner::new(TextOptions::default())?;
     /// scanner.push(&b"line\n".repeat(2_000)[..9_999]);
     /// scanner.push_zeros(1 << 40);
     /// scanner.push(b"\nlast\n");
@@ -175,16 +177,17 @@ impl WindowScanner {
 /// Cuts a window out of a file that is in memory, without copying it.
 ///
 /// ```
-/// use backend_core::text::{WindowRequest, window};
+/// use backend_core::ops::TextOptions;
+/// use backend_core::text::window;
 ///
-/// let request = WindowRequest { max_line_bytes: 5, ..WindowRequest::default() };
-/// let window = window(b"short\nrather long\n", request)?;
+/// let options = TextOptions::default().max_line_bytes(5);
+/// let window = window(b"short\nrather long\n", options)?;
 /// let shown: Vec<String> = window.lines().map(|line| line.to_string()).collect();
 /// assert_eq!(shown, ["short", "rathe [... 6 more bytes]"]);
 /// assert_eq!(window.total_lines, Some(2));
 /// # Ok::<(), backend_core::text::WindowError>(())
 /// ```
-pub fn window(bytes: &[u8], request: WindowRequest) -> Result<TextWindow, WindowError> {
+pub fn window(bytes: &[u8], request: TextOptions) -> Result<TextWindow, WindowError> {
     let mut scanner = WindowScanner::new(request)?;
     scanner.start(bytes);
     scanner.finish()

@@ -1,4 +1,4 @@
-//! A window of lines: the request, the result and the reasons why there is none.
+//! A window of lines, and the reasons why there is none.
 
 #[cfg(feature = "serde")]
 mod serial;
@@ -7,47 +7,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-use crate::limits::{LINE_BYTES, WINDOW_BYTES, WINDOW_LINES};
 use crate::text::decode::Encoding;
-
-/// A request for a window: which lines to show, and how much of them.
-///
-/// The [`Default`] is the first 2,000 lines, 2,000 bytes of each, 1 MiB in total, without
-/// counting the lines after the window.
-///
-/// ```
-/// use backend_core::text::WindowRequest;
-///
-/// let second_page = WindowRequest { offset: 2_000, ..WindowRequest::default() };
-/// assert_eq!(second_page.limit, 2_000);
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct WindowRequest {
-    /// Number of lines to skip before the first one shown.
-    pub offset: u64,
-    /// Most lines to show; at least 1.
-    pub limit: usize,
-    /// Most bytes of decoded text to keep of one line; the line is cut between characters.
-    pub max_line_bytes: usize,
-    /// Most bytes of text to keep in total. A line end between two lines counts as one byte.
-    ///
-    /// The window ends before the line that would exceed it, but always holds one line.
-    pub max_bytes: usize,
-    /// Whether to read on after the window to count all lines of the file.
-    pub count_total: bool,
-}
-
-impl Default for WindowRequest {
-    fn default() -> Self {
-        Self {
-            offset: 0,
-            limit: WINDOW_LINES,
-            max_line_bytes: LINE_BYTES,
-            max_bytes: WINDOW_BYTES,
-            count_total: false,
-        }
-    }
-}
 
 /// The reason why there is no window.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -157,7 +117,7 @@ impl TextWindow {
         self.offset + 1
     }
 
-    /// Returns the [offset](WindowRequest::offset) of the next window, if lines follow.
+    /// Returns the [offset](crate::ops::TextOptions::offset) of the next window, if lines follow.
     #[must_use]
     pub fn next_offset(&self) -> Option<u64> {
         self.more.then(|| self.offset + self.ends.len() as u64)

@@ -10,7 +10,7 @@ use backend_core::ops::{
     TextOptions, WriteMode, WriteOptions,
 };
 use backend_core::search::{Exclude, ExcludeAction, ExcludeRule};
-use backend_core::text::{Candidate, EditError, Similarity, TextWindow, WindowRequest, window};
+use backend_core::text::{Candidate, EditError, Similarity, TextWindow, window};
 use backend_core::{Edit, Error, ErrorKind, Operation, VPath};
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -138,13 +138,12 @@ fn text() -> impl Strategy<Value = TextWindow> {
     let request = (0..3_u64, 1..8_usize, 1..9_usize, 1..60_usize, any::<bool>());
     (content, request).prop_filter_map("a window", |(content, request)| {
         let (offset, limit, max_line_bytes, max_bytes, count_total) = request;
-        let request = WindowRequest {
-            offset,
-            limit,
-            max_line_bytes,
-            max_bytes,
-            count_total,
-        };
+        let request = TextOptions::default()
+            .offset(offset)
+            .limit(limit)
+            .max_line_bytes(max_line_bytes)
+            .max_bytes(max_bytes)
+            .count_total(count_total);
         window(content.as_bytes(), request).ok()
     })
 }

@@ -179,7 +179,7 @@ impl RootedFs {
         path: &VPath,
         options: &TextOptions,
     ) -> Option<Result<TextWindow>> {
-        let mut scanner = WindowScanner::new(options.window()).ok()?;
+        let mut scanner = WindowScanner::new(*options).ok()?;
         let content = self.cached(path, options.links)?;
         scanner.push(&content);
         Some(scanner.finish().map_err(Error::from))
@@ -203,7 +203,7 @@ impl RootedFs {
         options: &TextOptions,
         cancel: &CancelFlag,
     ) -> Result<TextWindow> {
-        let mut scanner = WindowScanner::new(options.window())?;
+        let mut scanner = WindowScanner::new(*options)?;
         let (file, _) = self.open_file(path, options.links)?;
         let mut block = Vec::with_capacity(BLOCK_BYTES);
         let mut offset = 0;

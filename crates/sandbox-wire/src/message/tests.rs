@@ -7,7 +7,7 @@ use backend_core::ops::{
     ShellState, Skipped, Streams, WriteMode,
 };
 use backend_core::search::{Exclude, ExcludeRule};
-use backend_core::text::{WindowRequest, window};
+use backend_core::text::window;
 use backend_core::{ErrorKind, Operation};
 
 use super::*;
@@ -138,11 +138,7 @@ fn replies() -> Vec<Reply> {
     let matches = || FileMatches::from_lines(path("/m"), lines);
     let mut grep = GrepResult::default();
     (grep.files, grep.matches, grep.truncated) = (vec![matches()], 1, true);
-    let request = WindowRequest {
-        offset: 1,
-        max_line_bytes: 2,
-        ..WindowRequest::default()
-    };
+    let request = TextOptions::default().offset(1).max_line_bytes(2);
     let text = window(b"one\ntwo\nthree", request).unwrap();
     let hash = ContentHash::from_bytes([9; 32]);
     let mut output = ShellOutput::new(ShellState::Ended(CommandStatus::Exited(-1)));

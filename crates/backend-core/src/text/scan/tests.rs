@@ -3,13 +3,15 @@
 
 mod properties;
 
+use crate::ops::{Links, TextOptions};
 use crate::text::{
-    Encoding, Line, Progress, SNIFF_BYTES, TextWindow, WindowError, WindowRequest, WindowScanner,
-    detect, is_text, window,
+    Encoding, Line, Progress, SNIFF_BYTES, TextWindow, WindowError, WindowScanner, detect, is_text,
+    window,
 };
 
 /// The base request of every test: no limit matters unless the test sets it.
-const ALL: WindowRequest = WindowRequest {
+const ALL: TextOptions = TextOptions {
+    links: Links::Follow,
     offset: 0,
     limit: usize::MAX,
     max_line_bytes: usize::MAX,
@@ -21,7 +23,7 @@ fn texts(window: &TextWindow) -> Vec<&str> {
     window.lines().map(|line| line.text).collect()
 }
 
-fn scan(bytes: &[u8], request: WindowRequest, sizes: &[usize]) -> Result<TextWindow, WindowError> {
+fn scan(bytes: &[u8], request: TextOptions, sizes: &[usize]) -> Result<TextWindow, WindowError> {
     let mut scanner = WindowScanner::new(request)?;
     let mut rest = bytes;
     let mut sizes = sizes.iter().cycle();
@@ -58,7 +60,7 @@ impl Expected {
         }
     }
 
-    fn naive(bytes: &[u8], request: WindowRequest) -> Result<Self, WindowError> {
+    fn naive(bytes: &[u8], request: TextOptions) -> Result<Self, WindowError> {
         if request.limit == 0 {
             return Err(WindowError::ZeroLimit);
         }
@@ -167,7 +169,7 @@ fn an_empty_file_has_an_empty_window() {
         assert_eq!((empty.line_count(), empty.text()), (0, ""));
         assert_eq!((empty.first_line(), empty.next_offset()), (1, None));
         assert_eq!(empty.total_lines, Some(0));
-        let past = window(bytes, WindowRequest { offset: 1, ..ALL });
+        let past = window(bytes, TextOptions { offset: 1, ..ALL });
         assert_eq!(
             past,
             Err(WindowError::PastEnd {
@@ -187,7 +189,7 @@ fn an_offset_past_the_end_names_the_length() {
         ("a\nb\nc", 9, 3),
     ] {
         for count_total in [false, true] {
-            let request = WindowRequest {
+            let request = TextOptions {
                 offset,
                 count_total,
                 ..ALL
@@ -201,7 +203,7 @@ fn an_offset_past_the_end_names_the_length() {
             assert_eq!(scan(text.as_bytes(), request, &[1]), Err(past), "{text:?}");
         }
     }
-    let far = WindowRequest {
+    let far = TextOptions {
         offset: u64::MAX,
         ..ALL
     };
@@ -219,7 +221,7 @@ fn errors_say_what_to_do() {
     );
     let long = "offset 9 is past the end: the file has 3 lines; use an offset below 3";
     assert_eq!(past(9, 3), long);
-    let zero = WindowScanner::new(WindowRequest { limit: 0, ..ALL }).unwrap_err();
+    let zero = WindowScanner::new(TextOptions { limit: 0, ..ALL }).unwrap_err();
     assert_eq!(zero.to_string(), "the limit is 0 lines; ask for at least 1");
     let binary = window(b"\0\xFF", ALL).unwrap_err();
     assert_eq!(
@@ -230,7 +232,7 @@ fn errors_say_what_to_do() {
 
 #[test]
 fn a_page_knows_where_the_next_begins() {
-    let request = WindowRequest {
+    let request = TextOptions {
         offset: 1,
         limit: 2,
         ..ALL
@@ -244,7 +246,7 @@ fn a_page_knows_where_the_next_begins() {
     );
     let counted = window(
         b"a\nb\nc\nd\n",
-        WindowRequest {
+        TextOptions {
             count_total: true,
             ..request
         },
@@ -264,7 +266,7 @@ fn a_page_knows_where_the_next_begins() {
 
 #[test]
 fn lines_come_from_either_end() {
-    let request = WindowRequest {
+    let request = TextOptions {
         max_line_bytes: 2,
         offset: 1,
         ..ALL
@@ -299,7 +301,7 @@ fn wide_lines_are_cut_between_characters() {
     for &(line, width, kept, cut) in cases {
         let file = [line, b"\nnext"].concat();
         for step in [1, 2, usize::MAX] {
-            let request = WindowRequest {
+            let request = TextOptions {
                 max_line_bytes: width,
                 limit: 1,
                 ..ALL
@@ -334,7 +336,7 @@ fn the_window_ends_before_the_line_that_is_too_much() {
     ];
     for &(text, max_bytes, want, more) in cases {
         for (step, count_total) in [(1, false), (1, true), (100, false), (100, true)] {
-            let request = WindowRequest {
+            let request = TextOptions {
                 max_bytes,
                 count_total,
                 ..ALL
@@ -384,14 +386,14 @@ fn marks_are_stripped_and_utf16_is_decoded() {
     let twice = window(b"\xEF\xBB\xBF\xEF\xBB\xBFa", ALL).unwrap();
     assert_eq!(twice.text(), "\u{FEFF}a");
     // Half a unit at the end is shown, and is a line.
-    let half = window(b"\xFF\xFEa\0\n\0b", WindowRequest { limit: 1, ..ALL }).unwrap();
+    let half = window(b"\xFF\xFEa\0\n\0b", TextOptions { limit: 1, ..ALL }).unwrap();
     assert_eq!((half.text(), half.next_offset()), ("a", Some(1)));
 }
 
 #[test]
 fn a_scanner_stops_as_soon_as_it_can() {
     let file = "0123456\n".repeat(SNIFF_BYTES);
-    let request = WindowRequest {
+    let request = TextOptions {
         offset: 10,
         limit: 5,
         ..ALL
@@ -420,7 +422,7 @@ fn the_first_bytes_decide_before_anything_is_answered() {
     let mut file = b"a\n".repeat(SNIFF_BYTES);
     file[SNIFF_BYTES - 2] = 0;
     file[SNIFF_BYTES - 1] = 0xFF;
-    let request = WindowRequest { limit: 1, ..ALL };
+    let request = TextOptions { limit: 1, ..ALL };
     for step in [1, 1000, SNIFF_BYTES, file.len()] {
         let mut scanner = WindowScanner::new(request).unwrap();
         let done = file
@@ -437,7 +439,7 @@ fn the_first_bytes_decide_before_anything_is_answered() {
 
 #[test]
 fn debug_output_names_the_decoder() {
-    let mut scanner = WindowScanner::new(WindowRequest::default()).unwrap();
+    let mut scanner = WindowScanner::new(TextOptions::default()).unwrap();
     scanner.push(&b"\xFF\xFE".repeat(SNIFF_BYTES));
     assert!(format!("{scanner:?}").contains("UTF-16LE"));
 }

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use backend_core::ops::*;
 use backend_core::search::{Exclude, is_generated};
-use backend_core::text::{self, TextWindow, WindowRequest};
+use backend_core::text::{self, TextWindow};
 use backend_core::{Backend, Edit, Error, ErrorKind, Operation, Result, Sandbox, VPath};
 use backend_state::StateBackend;
 use bytes::Bytes;
@@ -98,7 +98,7 @@ impl Broken {
     }
 
     /// Returns the window that a reader with the defect makes of a file's bytes.
-    fn window(&self, content: &[u8], request: WindowRequest) -> Result<TextWindow> {
+    fn window(&self, content: &[u8], request: TextOptions) -> Result<TextWindow> {
         let text = String::from_utf8_lossy(content);
         let content: Vec<u8> = match self.defect {
             NumbersInText => {
@@ -121,7 +121,7 @@ fn is_in_generated(path: &VPath) -> bool {
 }
 
 fn window_of(text: &str) -> Result<TextWindow> {
-    Ok(text::window(text.as_bytes(), WindowRequest::default())?)
+    Ok(text::window(text.as_bytes(), TextOptions::default())?)
 }
 
 #[async_trait]
@@ -217,7 +217,7 @@ impl Backend for Broken {
                 "offset 0 exceeds file length (0 lines)",
             ));
         }
-        let window = self.window(&content, options.window());
+        let window = self.window(&content, options);
         let window = window.map_err(|error| error.at(Operation::ReadText, path).on("state"));
         match (self.defect, window) {
             (PastTheEndIsEmpty, Err(error)) if error.kind() == ErrorKind::InvalidInput => {

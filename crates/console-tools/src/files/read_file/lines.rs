@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use backend_core::limits::EDIT_BYTES;
 use backend_core::ops::{ReadOptions, StatOptions, TextOptions};
-use backend_core::text::{SNIFF_BYTES, WindowError, WindowRequest, window};
+use backend_core::text::{SNIFF_BYTES, WindowError, window};
 use backend_core::{Error, ErrorKind};
 use bytes::Bytes;
 
@@ -117,13 +117,12 @@ impl Call<'_> {
             let shown = hashline_adapter::render(text, self.offset, self.limit, self.budget);
             return Ok(self.reply(shown.map_err(|lines| self.past_end(lines))?));
         }
-        let request = WindowRequest {
-            offset: self.offset,
-            limit: self.limit,
-            max_line_bytes: self.budget.line_bytes,
-            max_bytes: self.budget.bytes,
-            count_total: true,
-        };
+        let request = TextOptions::default()
+            .offset(self.offset)
+            .limit(self.limit)
+            .max_line_bytes(self.budget.line_bytes)
+            .max_bytes(self.budget.bytes)
+            .count_total(true);
         let window = window(data, request).map_err(|error| match error {
             WindowError::PastEnd { lines, .. } => self.past_end(lines),
             WindowError::NotText => self.not_text(media, data.len() as u64),

@@ -9,7 +9,7 @@ use backend_core::ops::{
     ShellInfo, ShellOutput, ShellState, StatOptions, TextOptions,
 };
 use backend_core::search::Exclude;
-use backend_core::text::{WindowRequest, window};
+use backend_core::text::window;
 use backend_core::{Backend, BackendExt as _, Edit, Error, ErrorKind, Result, Sandbox as _, VPath};
 use futures::future::BoxFuture;
 use futures::{AsyncWriteExt as _, FutureExt as _, StreamExt as _};
@@ -260,10 +260,7 @@ async fn too_many_or_forged_matches_end_the_channel() {
 #[tokio::test]
 async fn other_lines_and_edits_than_were_asked_for_end_the_channel() {
     let text = |text: &[u8], request| Reply::Text(window(text, request).unwrap());
-    let later = WindowRequest {
-        offset: 1,
-        ..WindowRequest::default()
-    };
+    let later = TextOptions::default().offset(1);
     fn lines(s: &Hostile) -> BoxFuture<'_, Result<()>> {
         let options = TextOptions::default()
             .limit(2)
@@ -271,7 +268,7 @@ async fn other_lines_and_edits_than_were_asked_for_end_the_channel() {
             .max_line_bytes(10);
         async move { s.read_text(&path("/w/a"), options).await.map(drop) }.boxed()
     }
-    let all = WindowRequest::default();
+    let all = TextOptions::default();
     breaks("another offset", replies(&[text(b"a\nb\n", later)]), lines).await;
     breaks("three lines", replies(&[text(b"a\nb\nc\n", all)]), lines).await;
     breaks("a long line", replies(&[text(b"eleven char", all)]), lines).await;

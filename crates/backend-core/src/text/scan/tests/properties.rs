@@ -63,12 +63,12 @@ fn spelled(mark: &[u8], piece: &[u8]) -> Vec<u8> {
     }
 }
 
-fn request() -> impl Strategy<Value = WindowRequest> {
+fn request() -> impl Strategy<Value = TextOptions> {
     let limit = prop_oneof![0_usize..6, Just(usize::MAX)];
     let width = prop_oneof![0_usize..9, Just(usize::MAX)];
     let size = prop_oneof![0_usize..30, Just(usize::MAX)];
     (0_u64..8, limit, width, size, any::<bool>()).prop_map(
-        |(offset, limit, max_line_bytes, max_bytes, count_total)| WindowRequest {
+        |(offset, limit, max_line_bytes, max_bytes, count_total)| TextOptions {
             offset,
             limit,
             max_line_bytes,
@@ -105,7 +105,7 @@ proptest! {
         wanted in request(),
     ) {
         let offset = wanted.offset + PADDING as u64 - 3;
-        let request = WindowRequest { offset, ..wanted };
+        let request = TextOptions { offset, ..wanted };
         let whole = [&before[..], &vec![0; count], &after].concat();
         let counted = WindowScanner::new(request).and_then(|mut scanner| {
             scanner.push(&before);
@@ -123,7 +123,7 @@ proptest! {
         sizes in vec(1_usize..9, 1..4),
     ) {
         let offset = wanted.offset + PADDING as u64 - 3;
-        let request = WindowRequest { offset, ..wanted };
+        let request = TextOptions { offset, ..wanted };
         let want = Expected::naive(&file, request);
         let chunked = scan(&file, request, &sizes);
         prop_assert_eq!(chunked.as_ref().map(Expected::of).map_err(Clone::clone), want);
@@ -143,7 +143,7 @@ proptest! {
         sizes in vec(1_usize..70_000, 1..4),
     ) {
         let file = unit.repeat(times);
-        let request = WindowRequest { offset, ..wanted };
+        let request = TextOptions { offset, ..wanted };
         let want = Expected::naive(&file, request);
         let whole = window(&file, request);
         prop_assert_eq!(whole.as_ref().map(Expected::of).map_err(Clone::clone), want);
@@ -156,7 +156,7 @@ proptest! {
         let mut pages = Vec::new();
         let mut next = Some(0);
         while let Some(offset) = next {
-            let page = window(&file, WindowRequest { offset, limit, ..ALL }).unwrap();
+            let page = window(&file, TextOptions { offset, limit, ..ALL }).unwrap();
             pages.extend(texts(&page).into_iter().map(str::to_owned));
             next = page.next_offset();
         }
