@@ -104,7 +104,7 @@ impl Findings {
     /// Creates the findings about a line that is not understood.
     pub fn unreadable(reason: &str) -> Self {
         let mut findings = Self::new();
-        findings.note(NoteKind::NotUnderstood, reason.to_owned());
+        findings.note(NoteKind::NotUnderstood, reason);
         findings
     }
 
@@ -116,10 +116,11 @@ impl Findings {
     }
 
     pub(crate) fn not_understood(&mut self, error: ParseError) {
-        self.note(NoteKind::NotUnderstood, error.0.to_owned());
+        self.note(NoteKind::NotUnderstood, error.0);
     }
 
-    pub(crate) fn note(&mut self, kind: NoteKind, text: String) {
+    pub(crate) fn note(&mut self, kind: NoteKind, text: impl Into<String>) {
+        let text = text.into();
         let note = Note { kind, text };
         // The first note of a kind is always kept, so a danger is never left out.
         let room =

@@ -123,35 +123,56 @@ impl<'a> Walk<'a> {
         }
         self.program(self.context.line, Stdin::None);
         if self.functions.explode(self.budget) {
-            self.findings.note(
-                NoteKind::Dangerous,
-                "a function starts itself over and over".to_owned(),
-            );
+            self.dangerous("a function starts itself over and over".to_owned());
         }
         if self.numbers && self.hidden {
-            self.findings.note(
-                NoteKind::Computed,
-                "text in it may run when it is read as a number".to_owned(),
-            );
+            self.computed("text in it may run when it is read as a number");
         }
         self.findings
+    }
+
+    fn not_understood(&mut self, why: &'static str) {
+        self.findings.not_understood(ParseError(why));
+    }
+
+    /// Notes an effect that is known only when the line runs.
+    fn computed(&mut self, text: impl Into<String>) {
+        self.findings.note(NoteKind::Computed, text);
+    }
+
+    /// Notes a danger, if there is one.
+    fn dangerous(&mut self, text: impl Into<Option<String>>) {
+        if let Some(text) = text.into() {
+            self.findings.note(NoteKind::Dangerous, text);
+        }
+    }
+
+    /// Notes code that comes from the input, which is dangerous if that is downloaded or
+    /// decoded.
+    fn code_from(&mut self, stdin: Stdin, text: impl Into<String>) {
+        let fetched = stdin == Stdin::Pipe(true);
+        let kind = if fetched {
+            NoteKind::Dangerous
+        } else {
+            NoteKind::Computed
+        };
+        self.findings.note(kind, text);
     }
 
     /// Walks a program: the line itself, the contents of `$(...)`, the argument of
     /// `sh -c` and so on.
     fn program(&mut self, text: &str, stdin: Stdin) {
         if self.depth >= MAX_DEPTH || self.bytes < text.len() {
-            return self
-                .findings
-                .not_understood(ParseError("programs are nested too deep in it"));
+            return self.not_understood("programs are nested too deep in it");
         }
         self.bytes -= text.len();
         match shell::read(text, self.budget) {
             Err(error) => {
                 self.findings.not_understood(error);
                 if functions::looks_like_a_bomb(text) {
-                    let text = "it looks like a function that starts itself over and over";
-                    self.findings.note(NoteKind::Dangerous, text.to_owned());
+                    self.dangerous(
+                        "it looks like a function that starts itself over and over".to_owned(),
+                    );
                 }
             }
             Ok(program) => {
@@ -233,9 +254,7 @@ impl<'a> Walk<'a> {
 
     fn command(&mut self, command: &Command, stdin: Stdin, timed: bool) {
         if self.nesting >= MAX_NESTING {
-            return self
-                .findings
-                .not_understood(ParseError("commands are nested too deep in it"));
+            return self.not_understood("commands are nested too deep in it");
         }
         self.nesting += 1;
         match command {
@@ -321,13 +340,10 @@ impl<'a> Walk<'a> {
             _ => None,
         };
         let Some(name) = name else {
-            return self
-                .findings
-                .not_understood(ParseError("the name of a function in it is not plain"));
+            return self.not_understood("the name of a function in it is not plain");
         };
         if functions::is_known_program(&name) {
-            let text = format!("it gives the name '{name}' another meaning");
-            self.findings.note(NoteKind::Computed, text);
+            self.computed(format!("it gives the name '{name}' another meaning"));
         }
         let dirs = self.dirs.clone();
         self.define(&name, definition);
@@ -337,21 +353,13 @@ impl<'a> Walk<'a> {
     /// Expands a word, and walks the programs in it.
     fn words(&mut self, text: &str, mode: Mode) -> word::Expanded {
         if !self.budget.charge(WORD_STEPS + text.len()) {
-            return word::Expanded {
-                words: vec![Word::computed()],
-                plain: None,
-                cut: false,
-            };
+            return word::Expanded::one(Word::computed());
         }
         let scanned = match word::scan(text, mode) {
             Ok(scanned) => scanned,
             Err(error) => {
                 self.findings.not_understood(error);
-                return word::Expanded {
-                    words: vec![Word::computed()],
-                    plain: None,
-                    cut: false,
-                };
+                return word::Expanded::one(Word::computed());
             }
         };
         self.numbers |= scanned.numbers;
@@ -374,8 +382,7 @@ impl<'a> Walk<'a> {
             self.value(&default);
         }
         if expanded.cut {
-            let text = "the words that braces in it stand for are not all known";
-            self.findings.note(NoteKind::Computed, text.to_owned());
+            self.computed("the words that braces in it stand for are not all known");
         }
         for word in expanded.words.iter_mut().chain(&mut expanded.plain) {
             word.fetches = fetches;
@@ -401,11 +408,7 @@ impl<'a> Walk<'a> {
         self.subshell(|walk| walk.list(list, Stdin::None));
         let mut word = Word::computed();
         word.fetches = self.findings.fetchers > from;
-        word::Expanded {
-            words: vec![word],
-            plain: None,
-            cut: false,
-        }
+        word::Expanded::one(word)
     }
 
     fn simple(&mut self, items: &[Item], stdin: Stdin, timed: bool) {
@@ -413,11 +416,7 @@ impl<'a> Walk<'a> {
         let mut argv = Argv::default();
         // `time -f x rm` runs `rm` where `time` is a program.
         if timed && name.is_some_and(|name| name.starts_with('-')) {
-            argv.push(word::Expanded {
-                words: vec![Word::text("time")],
-                plain: None,
-                cut: false,
-            });
+            argv.push(word::Expanded::one(Word::text("time")));
         }
         let mut redirects = Vec::new();
         // The start of another command, for shells that do not know `&>`.

@@ -336,6 +336,16 @@ pub(crate) struct Expanded {
     pub(crate) cut: bool,
 }
 
+impl Expanded {
+    pub(crate) fn one(word: Word) -> Self {
+        Self {
+            words: vec![word],
+            plain: None,
+            cut: false,
+        }
+    }
+}
+
 /// Expands the braces of a scanned word.
 #[cfg(feature = "shell")]
 pub(crate) fn expand(scanned: &Scanned, budget: &StepBudget<'_>) -> Expanded {
@@ -349,17 +359,12 @@ pub(crate) fn expand(scanned: &Scanned, budget: &StepBudget<'_>) -> Expanded {
     let search = brackets.count().saturating_mul(scanned.atoms.len()) / 8;
     if !budget.charge(search.saturating_mul(words)) {
         return Expanded {
-            words: vec![Word::computed()],
-            plain: None,
             cut: true,
+            ..Expanded::one(Word::computed())
         };
     }
     match expanded {
-        None => Expanded {
-            words: vec![Word::from_atoms(&scanned.atoms)],
-            plain: None,
-            cut: false,
-        },
+        None => Expanded::one(Word::from_atoms(&scanned.atoms)),
         Some(mut all) => {
             let too_many = all.is_empty();
             // An empty member is left out, unless it is quoted: `{,rm} x` runs `rm`.

@@ -45,8 +45,7 @@ impl Walk<'_> {
         let keyword =
             |text: String| text == "keyword" || text.starts_with(['-', '+']) && text.contains('k');
         if options.any(keyword) {
-            let text = "'set -k' changes what the rest of the line means";
-            self.findings.note(NoteKind::Computed, text.to_owned());
+            self.computed("'set -k' changes what the rest of the line means");
         }
     }
 
@@ -64,8 +63,7 @@ impl Walk<'_> {
                 if up && parsed.has(&["P"]) {
                     // The parent of the link's target.
                     self.dirs.change_to_unknown();
-                    let text = "'cd -P' leads above what a link leads to";
-                    self.findings.note(NoteKind::Computed, text.to_owned());
+                    self.computed("'cd -P' leads above what a link leads to");
                 }
             }
             // Back to an earlier directory. All of them are kept.
@@ -95,8 +93,7 @@ impl Walk<'_> {
             _ => true,
         };
         if bad {
-            let text = format!("'{base}' changes what names stand for");
-            self.findings.note(NoteKind::Computed, text);
+            self.computed(format!("'{base}' changes what names stand for"));
         }
     }
 
@@ -121,8 +118,7 @@ impl Walk<'_> {
             };
             let is_option = name.starts_with('-');
             if declares && is_option && name.contains('n') {
-                let text = format!("'{base} -n' gives a variable another name");
-                self.findings.note(NoteKind::Computed, text);
+                self.computed(format!("'{base} -n' gives a variable another name"));
             }
             self.numbers |= declares && is_option && name.contains('i') || base == "let";
             // The value of an array is read once more: `declare -a x="$y"`.
@@ -134,8 +130,7 @@ impl Walk<'_> {
                 || base == "let"
                 || declares && word.split_equals().is_some_and(compound);
             if evaluates && word.shown().contains(['`', '$']) {
-                let text = format!("'{base}' runs what stands in an argument");
-                self.findings.note(NoteKind::Computed, text);
+                self.computed(format!("'{base}' runs what stands in an argument"));
             }
             if !is_option && (!by_option || set_next) {
                 let bare = name

@@ -4,7 +4,7 @@
 use super::wrappers::replace;
 use super::{Stdin, Walk};
 use crate::danger;
-use crate::findings::{NoteKind, Role};
+use crate::findings::Role;
 use crate::glob::{ANY, escaped};
 use crate::named_path::PathUse;
 use crate::tables::{self, base_name};
@@ -97,8 +97,7 @@ impl Walk<'_> {
         for root in &roots {
             self.named(root, PathUse::Read);
             if changes && danger::covers_others(root, &self.dirs) {
-                let text = format!("'find' changes who may use '{}'", root.shown());
-                self.findings.note(NoteKind::Dangerous, text);
+                self.dangerous(format!("'find' changes who may use '{}'", root.shown()));
             }
             if destroys || changes {
                 self.destroyed_by_find(root, all);
@@ -229,8 +228,7 @@ impl Walk<'_> {
             // Computed words are handled as computed arguments.
             None => {}
             Some(text) => {
-                let text = format!("unknown test or action '{text}' of 'find'");
-                self.findings.note(NoteKind::Computed, text);
+                self.computed(format!("unknown test or action '{text}' of 'find'"));
             }
         }
         false
@@ -271,8 +269,7 @@ impl Walk<'_> {
     /// some names.
     fn destroyed_by_find(&mut self, root: &Word, all: bool) {
         if root.is_computed() {
-            let text = "what 'find' removes is computed";
-            self.findings.note(NoteKind::Computed, text.to_owned());
+            self.computed("what 'find' removes is computed");
         }
         let covers = if all {
             danger::covers_system(root, &self.dirs)
@@ -280,8 +277,7 @@ impl Walk<'_> {
             danger::covers_machine(root, &self.dirs)
         };
         if covers {
-            let text = format!("'find' removes what is in '{}'", root.shown());
-            self.findings.note(NoteKind::Dangerous, text);
+            self.dangerous(format!("'find' removes what is in '{}'", root.shown()));
         }
         self.named(root, PathUse::Write);
     }

@@ -19,7 +19,7 @@ impl Walk<'_> {
                 ("exec-path", None) => {}
                 ("git-dir", _) => {
                     let text = "the settings in another directory of git decide what code runs";
-                    self.findings.note(NoteKind::Opaque, text.to_owned());
+                    self.findings.note(NoteKind::Opaque, text);
                 }
                 ("work-tree" | "C", Some(place)) => self.git_place(words, &parsed, place),
                 _ if given.effect == OptionEffect::MayRun => {
@@ -76,8 +76,10 @@ impl Walk<'_> {
                 | "switch"
         );
         if empties && danger::covers_others(place, &self.dirs) {
-            let text = format!("'git {verb}' replaces what is in '{}'", place.shown());
-            self.findings.note(NoteKind::Dangerous, text);
+            self.dangerous(format!(
+                "'git {verb}' replaces what is in '{}'",
+                place.shown()
+            ));
         }
     }
 
@@ -220,8 +222,7 @@ impl Walk<'_> {
     }
 
     fn git_asks(&mut self, what: &str) {
-        let text = format!("{what} can make git run something else");
-        self.findings.note(NoteKind::Computed, text);
+        self.computed(format!("{what} can make git run something else"));
     }
 }
 

@@ -9,7 +9,6 @@ use crate::arguments::{Arguments, edits, prints};
 use crate::danger;
 use crate::directory::Directories;
 use crate::error::ParseError;
-use crate::findings::NoteKind;
 use crate::location::{Location, Root};
 use crate::named_path::{NamedPath, PathUse};
 use crate::options::{self, OptionEffect, Parsed};
@@ -69,8 +68,9 @@ impl Walk<'_> {
             let above = reading.location.names.split_last().map(|(_, above)| above);
             let mut above = above.unwrap_or_default().iter();
             if through_link || above.any(|name| self.made_links.contains(&name.text)) {
-                let text = format!("'{text}' leads through a link that it makes itself");
-                self.findings.note(NoteKind::Computed, text);
+                self.computed(format!(
+                    "'{text}' leads through a link that it makes itself"
+                ));
             }
             if word.is_unknown()
                 && let Some(at) = reading.location.names.iter().position(|name| name.glob)
@@ -92,8 +92,9 @@ impl Walk<'_> {
         text: &str,
     ) {
         if location.is_through_descriptor() {
-            let text = format!("'{text}' leads through a file that is open somewhere");
-            self.findings.note(NoteKind::Computed, text);
+            self.computed(format!(
+                "'{text}' leads through a file that is open somewhere"
+            ));
         }
         let home = self.context.home.map(VPath::as_str);
         let usage = match (location.root, home) {
@@ -166,16 +167,15 @@ impl Walk<'_> {
     /// Records a file that is written as a whole, for example by a redirect.
     pub(super) fn write_target(&mut self, word: &Word) {
         if danger::connects(word) {
-            let text = format!("'{}' is a connection", word.shown());
-            return self.findings.note(NoteKind::Computed, text);
+            return self.computed(format!("'{}' is a connection", word.shown()));
         }
-        if let Some(text) = danger::written(word, &self.dirs) {
-            self.findings.note(NoteKind::Dangerous, text);
-        }
+        self.dangerous(danger::written(word, &self.dirs));
         let relative = !word.starts_with("/") && word.parts().first() != Some(&WordPart::Home);
         if word.is_computed() || word.is_glob() || self.dirs.unknown && relative {
-            let text = format!("the file '{}' that it writes is computed", word.shown());
-            self.findings.note(NoteKind::Computed, text);
+            self.computed(format!(
+                "the file '{}' that it writes is computed",
+                word.shown()
+            ));
         }
         self.wrote(word);
         self.through_link(word);
@@ -229,9 +229,7 @@ impl Walk<'_> {
                 continue;
             }
             if usage == PathUse::Write {
-                if let Some(text) = danger::written(word, &self.dirs) {
-                    self.findings.note(NoteKind::Dangerous, text);
-                }
+                self.dangerous(danger::written(word, &self.dirs));
                 if !matches!(base, "rm" | "rmdir" | "unlink" | "mkdir") {
                     self.wrote(word);
                 }

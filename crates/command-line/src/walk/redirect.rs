@@ -2,7 +2,6 @@
 
 use super::paths::CODE_MARKS;
 use super::{Stdin, Walk};
-use crate::error::ParseError;
 use crate::findings::NoteKind;
 use crate::named_path::PathUse;
 use crate::shell::ast::{Assignment, Kind, Redirect, Target, Value};
@@ -12,8 +11,7 @@ use crate::word::{self, Mode, Word};
 impl Walk<'_> {
     pub(super) fn assignment(&mut self, assignment: &Assignment, alone: bool, reads: bool) {
         if assignment.append {
-            self.findings
-                .not_understood(ParseError("'+=' is not known to every shell"));
+            self.not_understood("'+=' is not known to every shell");
         }
         let name = &assignment.name;
         if let Some(index) = &assignment.index {
@@ -62,8 +60,9 @@ impl Walk<'_> {
                 .any(|known| *known == name || known.ends_with('_') && name.starts_with(*known))
         };
         if among(tables::READING_VARIABLES) || alone && matches!(name, "HOME" | "PWD" | "OLDPWD") {
-            let text = format!("it sets {name}, which changes what the rest of the line means");
-            self.findings.note(NoteKind::Computed, text);
+            self.computed(format!(
+                "it sets {name}, which changes what the rest of the line means"
+            ));
         } else if among(tables::CODE_VARIABLES) || name.starts_with("GIT_CONFIG")
             // npm ignores case.
             || name.to_ascii_lowercase().starts_with("npm_config_")
@@ -111,9 +110,7 @@ impl Walk<'_> {
                 Redirect::Both(word) => {
                     let target = self.word(word, Mode::Word);
                     self.write_target(&target);
-                    self.findings.not_understood(ParseError(
-                        "'&>' ends a command in some shells; write '>file 2>&1'",
-                    ));
+                    self.not_understood("'&>' ends a command in some shells; write '>file 2>&1'");
                 }
             }
         }

@@ -6,7 +6,6 @@ use std::rc::Rc;
 
 use super::{Stdin, Walk};
 use crate::directory::Directories;
-use crate::error::ParseError;
 use crate::findings::Mark;
 use crate::shell::ast::Definition;
 
@@ -128,9 +127,7 @@ impl<'a> Walk<'a> {
     /// line may not show where it is called.
     pub(super) fn define(&mut self, name: &str, definition: &Rc<Definition>) {
         let Some(function) = self.functions.add(name, definition) else {
-            return self
-                .findings
-                .not_understood(ParseError("a function in it is defined too often"));
+            return self.not_understood("a function in it is defined too often");
         };
         let before = self.dirs.clone();
         let called = self.functions.called(name);
@@ -195,8 +192,7 @@ impl<'a> Walk<'a> {
                 walk.redirects(definition.redirects.iter(), stdin, false);
                 walk.compound(&definition.body, stdin);
             } else {
-                walk.findings
-                    .not_understood(ParseError("functions in it call one another too deep"));
+                walk.not_understood("functions in it call one another too deep");
             }
             match walk.functions.end() {
                 Some(reached) => walk.dirs.merge(reached),
@@ -220,9 +216,7 @@ impl<'a> Walk<'a> {
             return;
         }
         if self.traps.len() >= MAX_TRAPS {
-            return self
-                .findings
-                .not_understood(ParseError("it sets too many traps"));
+            return self.not_understood("it sets too many traps");
         }
         self.traps.push(Trap {
             program: program.to_owned(),

@@ -2,7 +2,6 @@
 
 use super::{Stdin, Walk};
 use crate::danger;
-use crate::error::ParseError;
 use crate::findings::{NoteKind, Role, SimpleCommand};
 use crate::named_path::PathUse;
 use crate::options::{self, has_option};
@@ -21,9 +20,7 @@ impl Walk<'_> {
     /// Handles a command with its arguments.
     pub(super) fn run(&mut self, words: Vec<Word>, stdin: Stdin, role: Role) {
         if self.nesting >= super::MAX_NESTING || self.wrapped >= MAX_WRAPPED {
-            return self
-                .findings
-                .not_understood(ParseError("commands are nested too deep in it"));
+            return self.not_understood("commands are nested too deep in it");
         }
         let length: usize = words.iter().map(Word::len).sum();
         if !self.budget.charge(COMMAND_STEPS + length) {
@@ -59,8 +56,10 @@ impl Walk<'_> {
         if program.is_computed() {
             self.computed_code(program, "the name of a program is computed");
         } else if program.is_glob() {
-            let text = format!("the program '{}' is found by a glob", program.shown());
-            self.findings.note(NoteKind::Computed, text);
+            self.computed(format!(
+                "the program '{}' is found by a glob",
+                program.shown()
+            ));
         } else {
             simple.opaque = Some(format!("it runs '{}' by its path", program.shown()));
         }
@@ -83,9 +82,7 @@ impl Walk<'_> {
             }
             self.named(&Word::text(name), PathUse::Run);
         }
-        if let Some(text) = danger::check(&base, words, &self.dirs) {
-            self.findings.note(NoteKind::Dangerous, text);
-        }
+        self.dangerous(danger::check(&base, words, &self.dirs));
         let own = self.special(&base, words, stdin, simple);
         // A program that only has the name of a wrapper needs a rule like any other.
         if simple.opaque.is_some() || base != base_name(name) {
@@ -138,8 +135,7 @@ impl Walk<'_> {
             _ if tables::REBINDERS.contains(&base) => self.rebinds(base, words),
             "crontab" if words.iter().any(|word| word.literal() == Some("-l")) => {}
             _ if tables::SCHEDULERS.contains(&base) => {
-                let text = format!("'{base}' runs something later");
-                self.findings.note(NoteKind::Computed, text);
+                self.computed(format!("'{base}' runs something later"));
             }
             _ => {
                 let launcher = tables::launcher(base);
@@ -217,9 +213,7 @@ impl Walk<'_> {
             if shell && !(names && long) {
                 return self.run(rest.to_vec(), stdin, Role::Wrapper);
             }
-            if let Some(text) = danger::check(&inner, rest, &self.dirs) {
-                self.findings.note(NoteKind::Dangerous, text);
-            }
+            self.dangerous(danger::check(&inner, rest, &self.dirs));
         }
     }
 
@@ -231,9 +225,7 @@ impl Walk<'_> {
         let Some(name) = name.filter(|name| inner.len() > 1 && is_launched(name)) else {
             return;
         };
-        if let Some(text) = danger::check(name, &inner, &self.dirs) {
-            self.findings.note(NoteKind::Dangerous, text);
-        }
+        self.dangerous(danger::check(name, &inner, &self.dirs));
     }
 
     /// Notes words that make a program run something that is not analyzed.
@@ -248,8 +240,10 @@ impl Walk<'_> {
             let text = word.shown().to_ascii_lowercase();
             let typed = base == "less" && types_a_command(&text);
             if typed || hooks.iter().any(|hook| text.contains(hook)) {
-                let text = format!("'{}' can make '{base}' run something", word.shown());
-                self.findings.note(NoteKind::Computed, text);
+                self.computed(format!(
+                    "'{}' can make '{base}' run something",
+                    word.shown()
+                ));
             }
         }
         // `-qc file`; anything after `-o` or `-t` is a value.
@@ -261,8 +255,9 @@ impl Walk<'_> {
             })
         };
         if base.starts_with("apt") && words.iter().skip(1).any(config) {
-            let text = format!("a configuration of '{base}' can make it run something");
-            self.findings.note(NoteKind::Computed, text);
+            self.computed(format!(
+                "a configuration of '{base}' can make it run something"
+            ));
         }
     }
 
@@ -281,8 +276,10 @@ impl Walk<'_> {
             let named = [Some(word), value.as_ref(), glued.as_ref()];
             let mut named = named.into_iter().flatten();
             if named.any(|word| danger::names_device(word, &self.dirs)) {
-                let text = format!("what '{base}' does to '{}' is not known", word.shown());
-                self.findings.note(NoteKind::Computed, text);
+                self.computed(format!(
+                    "what '{base}' does to '{}' is not known",
+                    word.shown()
+                ));
             }
         }
     }
@@ -312,10 +309,7 @@ impl Walk<'_> {
         };
         let Some((_, options)) = table.iter().find(|(known, _)| Some(*known) == name) else {
             if base.starts_with("mkfs") && words.iter().any(Word::is_computed) {
-                self.findings.note(
-                    NoteKind::Computed,
-                    format!("an argument of '{base}' is computed"),
-                );
+                self.computed(format!("an argument of '{base}' is computed"));
             }
             return;
         };
@@ -323,10 +317,7 @@ impl Walk<'_> {
             return;
         }
         if base != "find" && words.iter().skip(1).any(Word::is_computed) {
-            self.findings.note(
-                NoteKind::Computed,
-                format!("an argument of '{base}' is computed"),
-            );
+            self.computed(format!("an argument of '{base}' is computed"));
         }
         let relative = |word: &Word| {
             !word.starts_with("-")
@@ -334,8 +325,7 @@ impl Walk<'_> {
                 && word.parts().first() != Some(&WordPart::Home)
         };
         if self.dirs.unknown && base != "git" && words.iter().skip(1).any(relative) {
-            let text = format!("the directory in which '{base}' runs is computed");
-            self.findings.note(NoteKind::Computed, text);
+            self.computed(format!("the directory in which '{base}' runs is computed"));
         }
     }
 
@@ -368,8 +358,7 @@ impl Walk<'_> {
         });
         let fetched = words.iter().skip(1).take(1).any(|word| word.fetches);
         if reads_code && (bare && stdin == Stdin::Pipe(true) || fetched) {
-            let text = format!("it hands what it downloads or decodes to '{base}'");
-            self.findings.note(NoteKind::Dangerous, text);
+            self.dangerous(format!("it hands what it downloads or decodes to '{base}'"));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Shells and `source`: the strings, scripts and inputs that they run.
 
 use super::{Stdin, Walk};
-use crate::findings::{NoteKind, Role, SimpleCommand};
+use crate::findings::{Role, SimpleCommand};
 use crate::named_path::PathUse;
 use crate::options::{self, Row};
 use crate::tables::{self, base_name};
@@ -45,16 +45,13 @@ impl Walk<'_> {
                     simple.opaque = Some("a shell runs a file".to_owned());
                 }
                 Stdin::File { written: true } => {
-                    let text = "a shell runs a file that the line writes first";
-                    self.findings.note(NoteKind::Computed, text.to_owned());
+                    self.computed("a shell runs a file that the line writes first");
                 }
                 Stdin::Pipe(true) => {
-                    let text = "it hands what it downloads or decodes to a shell";
-                    self.findings.note(NoteKind::Dangerous, text.to_owned());
+                    self.dangerous("it hands what it downloads or decodes to a shell".to_owned());
                 }
                 Stdin::Pipe(false) => {
-                    let text = "a shell runs what another command prints";
-                    self.findings.note(NoteKind::Computed, text.to_owned());
+                    self.computed("a shell runs what another command prints");
                 }
             },
         }
@@ -71,8 +68,7 @@ impl Walk<'_> {
         while let Some(word) = words.get(options.at) {
             let Some(text) = word.literal() else {
                 if word.starts_with("-") {
-                    let text = "an option of a shell is computed";
-                    self.findings.note(NoteKind::Computed, text.to_owned());
+                    self.computed("an option of a shell is computed");
                 }
                 break;
             };
@@ -102,14 +98,12 @@ impl Walk<'_> {
                     let value = words.get(options.at).and_then(Word::literal);
                     let known = |text| tables::SHOPT.contains(&text);
                     if flag == 'O' && !value.is_some_and(known) {
-                        let text = "an option of a shell changes what names stand for";
-                        self.findings.note(NoteKind::Computed, text.to_owned());
+                        self.computed("an option of a shell changes what names stand for");
                     }
                     options.at += 1;
                 }
             } else {
-                let text = format!("unknown option '{text}' of a shell");
-                self.findings.note(NoteKind::Computed, text);
+                self.computed(format!("unknown option '{text}' of a shell"));
             }
         }
         options
@@ -138,13 +132,7 @@ impl Walk<'_> {
         };
         let stdin = self.input(stdin);
         if script.literal().is_some_and(is_input) && stdin != Stdin::None {
-            let class = match stdin {
-                Stdin::Pipe(true) => NoteKind::Dangerous,
-                _ => NoteKind::Computed,
-            };
-            return self
-                .findings
-                .note(class, "it runs what another command prints".to_owned());
+            return self.code_from(stdin, "it runs what another command prints");
         }
         self.script(&script, simple);
     }
@@ -162,8 +150,7 @@ impl Walk<'_> {
     /// checked in advance.
     pub(super) fn runs_file(&mut self, name: &str) {
         if self.written.contains(base_name(name)) {
-            let text = format!("it runs '{name}', which it writes first");
-            self.findings.note(NoteKind::Computed, text);
+            self.computed(format!("it runs '{name}', which it writes first"));
         }
     }
 }

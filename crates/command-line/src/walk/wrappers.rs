@@ -2,8 +2,7 @@
 
 use super::{Stdin, Walk};
 use crate::danger;
-use crate::error::ParseError;
-use crate::findings::{NoteKind, Role};
+use crate::findings::Role;
 use crate::named_path::PathUse;
 use crate::options::{self, Given, Launch, OptionEffect, Parsed, Row, abbreviates};
 use crate::tables::{self, base_name};
@@ -66,8 +65,9 @@ impl Walk<'_> {
         let operands: Vec<Word> = parsed.operands.iter().filter_map(operands).collect();
         for operand in operands.iter().take(launch.skip) {
             if operand.is_computed() {
-                let text = format!("an operand of '{name}' before the command is computed");
-                self.findings.note(NoteKind::Computed, text);
+                self.computed(format!(
+                    "an operand of '{name}' before the command is computed"
+                ));
             }
             // For these it is a log, or a lock file that may be created.
             if matches!(name, "script" | "logsave" | "flock") {
@@ -155,20 +155,14 @@ impl Walk<'_> {
     fn shell_without_program(&mut self, name: &str, stdin: Stdin) {
         let stdin = self.input(stdin);
         if stdin != Stdin::None {
-            let class = match stdin {
-                Stdin::Pipe(true) => NoteKind::Dangerous,
-                _ => NoteKind::Computed,
-            };
-            let text = format!("'{name}' may hand its input to a shell");
-            self.findings.note(class, text);
+            self.code_from(stdin, format!("'{name}' may hand its input to a shell"));
         }
     }
 
     /// Handles the options of a program.
     pub(super) fn options(&mut self, name: &str, parsed: &Parsed, words: &[Word], stdin: Stdin) {
         for option in &parsed.unknown {
-            let text = format!("unknown option '{option}' of '{name}'");
-            self.findings.note(NoteKind::Computed, text);
+            self.computed(format!("unknown option '{option}' of '{name}'"));
         }
         let packs = matches!(name, "tar" | "bsdtar") && !parsed.has(&["x", "extract", "get"]);
         for given in &parsed.options {
@@ -185,8 +179,10 @@ impl Walk<'_> {
                     _,
                 ) => {}
                 (OptionEffect::MayRunAlone | OptionEffect::MayRun, _) => {
-                    let text = format!("option '{}' of '{name}' can run something", given.name);
-                    self.findings.note(NoteKind::Computed, text);
+                    self.computed(format!(
+                        "option '{}' of '{name}' can run something",
+                        given.name
+                    ));
                 }
                 (_, None) => {}
                 (OptionEffect::Runs, Some(value)) => self.string_command(value),
@@ -207,8 +203,7 @@ impl Walk<'_> {
     fn option_enters(&mut self, name: &str, word: &Word) {
         const ARCHIVERS: &[&str] = &["tar", "bsdtar", "cpio", "unzip", "git checkout-index"];
         if ARCHIVERS.contains(&name) && danger::is_root(word, &self.dirs) {
-            let text = format!("'{name}' unpacks into '{}'", word.shown());
-            self.findings.note(NoteKind::Dangerous, text);
+            self.dangerous(format!("'{name}' unpacks into '{}'", word.shown()));
         }
         self.option_writes(word);
         self.within(word);
@@ -334,9 +329,7 @@ impl Walk<'_> {
             let rest = words.get(at..).unwrap_or_default();
             if let Some(name) = rest.first().and_then(Word::literal) {
                 let base = base_name(name).to_ascii_lowercase();
-                if let Some(text) = danger::check(&base, rest, &self.dirs) {
-                    self.findings.note(NoteKind::Dangerous, text);
-                }
+                self.dangerous(danger::check(&base, rest, &self.dirs));
             }
         }
     }
@@ -345,14 +338,12 @@ impl Walk<'_> {
     /// replace it.
     fn split_string(&mut self, words: &[Word], given: &Given, stdin: Stdin) {
         let Some(text) = given.value.as_ref().and_then(Word::literal) else {
-            let text = "what 'env -S' runs is computed";
-            return self.findings.note(NoteKind::Computed, text.to_owned());
+            return self.computed("what 'env -S' runs is computed");
         };
         // `env` splits it by its own rules. Text that they may split in other ways than
         // at blanks is not understood.
         if text.contains(['\\', '$', '"', '\'', '#']) {
-            self.findings
-                .not_understood(ParseError("the string of 'env -S' is not plain"));
+            self.not_understood("the string of 'env -S' is not plain");
         }
         let mut again = vec![Word::text("env")];
         again.extend(text.split_ascii_whitespace().map(Word::text));
@@ -385,13 +376,7 @@ impl Walk<'_> {
         }
         let program = inner.first().and_then(Word::literal).map(base_name);
         if program.is_some_and(|program| tables::SHELLS.contains(&program)) {
-            let class = if stdin == Stdin::Pipe(true) {
-                NoteKind::Dangerous
-            } else {
-                NoteKind::Computed
-            };
-            self.findings
-                .note(class, "'xargs' hands its input to a shell".to_owned());
+            self.code_from(stdin, "'xargs' hands its input to a shell");
         }
         self.run(inner, Stdin::None, Role::Plain);
     }
@@ -464,10 +449,9 @@ impl Walk<'_> {
     /// Notes code that is computed or downloaded.
     pub(super) fn computed_code(&mut self, word: &Word, text: &str) {
         if word.fetches {
-            let text = "it runs what it downloads or decodes";
-            self.findings.note(NoteKind::Dangerous, text.to_owned());
+            self.dangerous("it runs what it downloads or decodes".to_owned());
         } else {
-            self.findings.note(NoteKind::Computed, text.to_owned());
+            self.computed(text);
         }
     }
 }

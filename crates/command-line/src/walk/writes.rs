@@ -4,7 +4,6 @@
 use super::Walk;
 use crate::curl;
 use crate::danger;
-use crate::findings::NoteKind;
 use crate::named_path::{NamedPath, PathUse};
 use crate::options::{self, OptionEffect, Parsed};
 use crate::sed;
@@ -18,9 +17,7 @@ const MAX_VALUES: usize = 8;
 impl Walk<'_> {
     /// Records a file that a program writes, removes or replaces.
     pub(super) fn changed(&mut self, word: &Word) {
-        if let Some(text) = danger::written(word, &self.dirs) {
-            self.findings.note(NoteKind::Dangerous, text);
-        }
+        self.dangerous(danger::written(word, &self.dirs));
         self.wrote(word);
         self.through_link(word);
         self.named(word, PathUse::Write);
@@ -73,8 +70,9 @@ impl Walk<'_> {
             .made_links
             .contains(base_name(text.trim_end_matches('/')))
         {
-            let text = format!("it writes to '{text}', a link that it makes itself");
-            self.findings.note(NoteKind::Computed, text);
+            self.computed(format!(
+                "it writes to '{text}', a link that it makes itself"
+            ));
         }
     }
 
