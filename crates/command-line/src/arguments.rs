@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::danger;
 use crate::named_path::PathUse;
-use crate::options::{self, OptionEffect};
+use crate::options::{self, OptionEffect, is_bundle};
 use crate::sed;
 use crate::tables::{self, base_name};
 use crate::word::Word;
@@ -134,27 +134,26 @@ fn texts(base: &str, words: &[Word]) -> BTreeSet<usize> {
 /// Whether the argument is the value of an option of `xxd`, which has long options with
 /// a single dash.
 fn is_xxd_value(at: usize, args: &[Word]) -> bool {
-    let before = at.checked_sub(1).and_then(|at| args.get(at)?.literal());
-    before.is_some_and(|option| {
-        matches!(
-            option,
-            "-c" | "-cols"
-                | "-g"
-                | "-group"
-                | "-groupsize"
-                | "-l"
-                | "-len"
-                | "-n"
-                | "-name"
-                | "-o"
-                | "-off"
-                | "-offset"
-                | "-s"
-                | "-seek"
-                | "-skip"
-                | "-R"
-        )
-    })
+    const VALUED: &[&str] = &[
+        "-c",
+        "-cols",
+        "-g",
+        "-group",
+        "-groupsize",
+        "-l",
+        "-len",
+        "-n",
+        "-name",
+        "-o",
+        "-off",
+        "-offset",
+        "-s",
+        "-seek",
+        "-skip",
+        "-R",
+    ];
+    let before = at.checked_sub(1).and_then(|at| args.get(at));
+    before.is_some_and(|option| option.is_any(VALUED))
 }
 
 /// Whether the word may be an option of `yq` that gives the script, or a file with it.
@@ -194,8 +193,4 @@ pub(crate) fn prints(args: &[Word]) -> bool {
             || text.starts_with("--to-")
             || is_bundle(text) && text.contains('c')
     })
-}
-
-fn is_bundle(text: &str) -> bool {
-    text.starts_with('-') && !text.starts_with("--")
 }

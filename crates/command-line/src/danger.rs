@@ -3,6 +3,7 @@
 use crate::directory::Directories;
 use crate::glob::name_matches;
 use crate::location::{Location, Root};
+use crate::options::is_bundle;
 use crate::tables;
 use crate::word::Word;
 
@@ -11,52 +12,18 @@ use crate::word::Word;
 pub(crate) fn check(base: &str, words: &[Word], dirs: &Directories<'_>) -> Option<String> {
     let args = words.get(1..).unwrap_or_default();
     if base.starts_with("mkfs") || tables::FORMATTERS.contains(&base) {
-        let asks = args
-            .iter()
-            .any(|word| matches!(word.literal(), Some("--help" | "--version" | "-V")));
+        let asks = any(args, &["--help", "--version", "-V"]);
         let shows = base == "wipefs" && !args.iter().any(|word| word.starts_with("-"));
         return (!asks && !shows).then(|| format!("'{base}' destroys what is on a device"));
     }
     if tables::STOPPERS.contains(&base) {
-        let cancels = args.iter().any(|word| {
-            matches!(
-                word.literal(),
-                Some("-c" | "--help" | "--version" | "--show")
-            )
-        });
+        let cancels = any(args, &["-c", "--help", "--version", "--show"]);
         return (!cancels).then(|| format!("'{base}' stops the machine"));
     }
     match base {
         "rm" | "shred" | "srm" | "unlink" | "rmdir" => removal(base, args, dirs),
         "chmod" | "chown" | "chgrp" | "chattr" | "setfacl" => permissions(base, args, dirs),
-        "mv" => {
-            let null = operands(args)
-                .last()
-                .is_some_and(|word| word.literal() == Some("/dev/null"));
-            // The last operand is the target, unless an option names it. A target is
-            // not moved away.
-            let target = has_flag(args, &['t'], "--target-directory")
-                || args.iter().any(|word| word.starts_with("--t"));
-            let sources = operands(args).count().saturating_sub(usize::from(!target));
-            let taken = operands(args).enumerate().find(|(at, word)| {
-                if *at < sources {
-                    covers_others(word, dirs)
-                } else {
-                    covers_machine(word, dirs)
-                }
-            });
-            taken
-                .map(|(at, word)| {
-                    if at < sources {
-                        format!("'mv' takes '{}' away", word.shown())
-                    } else {
-                        format!("'mv' replaces '{}'", word.shown())
-                    }
-                })
-                .or_else(|| {
-                    (null && args.len() > 1).then(|| "'mv' replaces '/dev/null'".to_owned())
-                })
-        }
+        "mv" => moved(args, dirs),
         "dd" | "dcfldd" | "dc3dd" => args.iter().find_map(|word| {
             let target = word.strip_prefix("of=")?;
             written(&target, dirs)
@@ -65,54 +32,61 @@ pub(crate) fn check(base: &str, words: &[Word], dirs: &Directories<'_>) -> Optio
     }
 }
 
+/// Whether one of `texts` is among the words.
+fn any(args: &[Word], texts: &[&str]) -> bool {
+    args.iter().any(|word| word.is_any(texts))
+}
+
+fn moved(args: &[Word], dirs: &Directories<'_>) -> Option<String> {
+    // The last operand is the target, unless an option names it. A target is not moved
+    // away.
+    let target = has_flag(args, &['t'], "--target-directory")
+        || args.iter().any(|word| word.starts_with("--t"));
+    let sources = operands(args).count().saturating_sub(usize::from(!target));
+    let taken = operands(args).enumerate().find_map(|(at, word)| {
+        if at < sources {
+            covers_others(word, dirs).then(|| format!("'mv' takes '{}' away", word.shown()))
+        } else {
+            covers_machine(word, dirs).then(|| format!("'mv' replaces '{}'", word.shown()))
+        }
+    });
+    taken.or_else(|| {
+        let null = operands(args).last()?.is("/dev/null") && args.len() > 1;
+        null.then(|| "'mv' replaces '/dev/null'".to_owned())
+    })
+}
+
 /// Checks programs that overwrite or remove whole trees.
 fn trees(base: &str, args: &[Word], dirs: &Directories<'_>) -> Option<String> {
+    let begins = |start: &str| args.iter().any(|word| word.starts_with(start));
     match base {
-        "rsync" => {
-            let deletes = args.iter().any(|word| word.starts_with("--del"));
+        "rsync" | "cp" | "gcp" => {
+            let rsync = base == "rsync";
+            let name = if rsync { "rsync" } else { "cp" };
+            let letters: &[char] = if rsync { &['r', 'a'] } else { &['r', 'R', 'a'] };
             let target = operands(args).last()?;
-            if deletes && covers_system(target, dirs) {
+            if rsync && begins("--del") && covers_system(target, dirs) {
                 return Some(format!("'rsync' empties '{}'", target.shown()));
             }
-            let whole = has_flag(args, &['r', 'a'], "--recursive");
+            let whole = has_flag(args, letters, "--recursive");
             let whole = whole || has_flag(args, &[], "--archive");
-            (whole && is_root(target, dirs)).then(|| "'rsync' copies over the system".to_owned())
-        }
-        "cp" | "gcp" => {
-            let whole = has_flag(args, &['r', 'R', 'a'], "--recursive");
-            let whole = whole || has_flag(args, &[], "--archive");
-            let target = operands(args).last()?;
-            (whole && is_root(target, dirs)).then(|| "'cp' copies over the system".to_owned())
-        }
-        "tar" | "gtar" | "zip" => {
-            let removes = match base {
-                "zip" => has_flag(args, &['m'], "--move"),
-                _ => args.iter().any(|word| word.starts_with("--remove")),
-            };
-            let taken = operands(args).find(|word| covers_others(word, dirs));
-            let taken = taken.filter(|_| removes)?;
-            Some(format!("'{base}' removes '{}'", taken.shown()))
+            (whole && is_root(target, dirs)).then(|| format!("'{name}' copies over the system"))
         }
         "cpio" => {
             let passes = has_flag(args, &['p'], "--pass-through");
             let root = operands(args).any(|word| is_root(word, dirs));
             (passes && root).then(|| "'cpio' copies over the system".to_owned())
         }
-        "btrfs" => {
-            let deletes = |word: &Word| matches!(word.literal(), Some("delete" | "del"));
-            let deletes = args.iter().any(deletes);
+        "tar" | "gtar" | "zip" | "btrfs" | "fsfreeze" => {
+            let (acts, effect) = match base {
+                "zip" => (has_flag(args, &['m'], "--move"), "removes"),
+                "btrfs" => (any(args, &["delete", "del"]), "deletes"),
+                "fsfreeze" => (has_flag(args, &['f'], "--freeze"), "stops all writing to"),
+                _ => (begins("--remove"), "removes"),
+            };
             let taken = operands(args).find(|word| covers_others(word, dirs));
-            let taken = taken.filter(|_| deletes)?;
-            Some(format!("'btrfs' deletes '{}'", taken.shown()))
-        }
-        "fsfreeze" => {
-            let freezes = has_flag(args, &['f'], "--freeze");
-            let frozen = operands(args).find(|word| covers_others(word, dirs));
-            let frozen = frozen.filter(|_| freezes)?;
-            Some(format!(
-                "'fsfreeze' stops all writing to '{}'",
-                frozen.shown()
-            ))
+            let taken = taken.filter(|_| acts)?;
+            Some(format!("'{base}' {effect} '{}'", taken.shown()))
         }
         _ => None,
     }
@@ -122,9 +96,7 @@ fn trees(base: &str, args: &[Word], dirs: &Directories<'_>) -> Option<String> {
 fn machine(base: &str, args: &[Word]) -> Option<String> {
     match base {
         "init" | "telinit" => {
-            let stops = args
-                .iter()
-                .any(|word| matches!(word.literal(), Some("0" | "6" | "1" | "s" | "S")));
+            let stops = any(args, &["0", "6", "1", "s", "S"]);
             stops.then(|| format!("'{base}' stops the machine"))
         }
         "systemctl" | "loginctl" => {
@@ -133,50 +105,38 @@ fn machine(base: &str, args: &[Word]) -> Option<String> {
                 .find(|text| tables::STOPPING_VERBS.contains(&text.trim_end_matches(".target")))?;
             Some(format!("'{base} {verb}' stops the machine"))
         }
-        "crontab" => args
-            .iter()
-            .any(|word| {
-                word.literal().is_some_and(|text| {
-                    text.starts_with('-') && !text.starts_with("--") && text.contains('r')
-                })
-            })
-            .then(|| "'crontab -r' removes every job".to_owned()),
+        "crontab" => {
+            let removes = |text: &str| is_bundle(text) && text.contains('r');
+            let removes = args.iter().filter_map(Word::literal).any(removes);
+            removes.then(|| "'crontab -r' removes every job".to_owned())
+        }
         "diskutil" | "zpool" | "zfs" | "mdadm" | "cryptsetup" | "nvme" | "hdparm" | "dmsetup" => {
             let verb = args
                 .iter()
-                .filter_map(Word::literal)
-                .find(|text| tables::ERASING_VERBS.contains(text))?;
+                .find(|word| word.is_any(tables::ERASING_VERBS))?;
+            let verb = verb.shown();
             Some(format!("'{base} {verb}' destroys what is on a device"))
         }
         "fuser" => {
             let kills = has_flag(args, &['k'], "--kill");
-            let mut operands = operands(args);
-            let root = operands.any(|word| matches!(word.literal(), Some("/" | "/.")));
+            let root = operands(args).any(|word| word.is_any(&["/", "/."]));
             (kills && root).then(|| "'fuser -k' ends every process".to_owned())
         }
         "nc" | "ncat" | "netcat" | "socat" => hands_over(base, args),
         "dpkg" | "dpkg-deb" => {
             const UNPACKS: &[&str] =
                 &["-x", "-X", "-R", "--extract", "--vextract", "--raw-extract"];
-            let unpacks = |word: &Word| word.literal().is_some_and(|text| UNPACKS.contains(&text));
-            let last = args.last().and_then(Word::literal);
-            let unpacks = args.iter().any(unpacks) && matches!(last, Some("/" | "/."));
-            unpacks.then(|| format!("'{base}' unpacks into '/'"))
+            let root = args.last()?.is_any(&["/", "/."]);
+            (root && any(args, UNPACKS)).then(|| format!("'{base}' unpacks into '/'"))
         }
         "7z" | "7za" | "7zr" | "7zz" => {
-            let into = |word: &Word| matches!(word.literal(), Some("-o/" | "-o/."));
-            let into = args.iter().any(into);
-            into.then(|| format!("'{base}' unpacks into '/'"))
+            any(args, &["-o/", "-o/."]).then(|| format!("'{base}' unpacks into '/'"))
         }
         "userdel" | "deluser" => operands(args)
-            .any(|word| word.literal() == Some("root"))
+            .any(|word| word.is("root"))
             .then(|| "it removes the user root".to_owned()),
         _ if tables::PARTITIONERS.contains(&base) => {
-            let shows = args.iter().any(|word| {
-                word.literal()
-                    .is_some_and(|text| tables::LIST_ONLY_OPTIONS.contains(&text))
-                    || word.literal() == Some("print")
-            });
+            let shows = any(args, tables::LIST_ONLY_OPTIONS);
             let named = operands(args).next().is_some();
             (named && !shows).then(|| format!("'{base}' changes partitions"))
         }
@@ -188,28 +148,20 @@ fn machine(base: &str, args: &[Word]) -> Option<String> {
 /// others.
 fn processes_and_users(base: &str, args: &[Word]) -> Option<String> {
     match base {
-        "kill" | "pkill" | "killall" => {
-            let all = args
-                .iter()
-                .skip(usize::from(args.len() > 1))
-                .any(|word| word.literal() == Some("-1"));
-            let every = args
-                .first()
-                .is_some_and(|word| word.literal() == Some("--"))
-                && args.get(1).and_then(Word::literal) == Some("-1");
-            if base == "kill" && (all || every) {
+        "kill" => {
+            let after_first = args.get(usize::from(args.len() > 1)..).unwrap_or_default();
+            if any(after_first, &["-1"]) {
                 return Some("'kill -1' ends every process".to_owned());
             }
             // `kill -0 1` only tests for the process. In `kill -l 1` and
             // `kill -s 1 42`, 1 is a signal.
-            let asks = |word: &Word| matches!(word.literal(), Some("-0" | "-l" | "-L" | "-t"));
-            let named = |word: &Word| matches!(word.literal(), Some("-s" | "-n" | "-q"));
+            let asks = any(args, &["-0", "-l", "-L", "-t"]);
             let first = (0..args.len()).any(|at| {
                 let before = at.checked_sub(1).and_then(|at| args.get(at));
-                args.get(at).and_then(Word::literal) == Some("1") && !before.is_some_and(named)
+                args.get(at).is_some_and(|word| word.is("1"))
+                    && !before.is_some_and(|word| word.is_any(&["-s", "-n", "-q"]))
             });
-            let ends = base == "kill" && first && !args.iter().any(asks);
-            ends.then(|| "'kill 1' ends the process that all others hang on".to_owned())
+            (first && !asks).then(|| "'kill 1' ends the process that all others hang on".to_owned())
         }
         "rtcwake" => {
             const STAYS: &[&str] = &["no", "on", "show", "disable"];
@@ -219,11 +171,11 @@ fn processes_and_users(base: &str, args: &[Word]) -> Option<String> {
                 .then(|| "'rtcwake' stops the machine".to_owned())
         }
         "ctrlaltdel" => operands(args)
-            .any(|word| word.literal() == Some("hard"))
+            .any(|word| word.is("hard"))
             .then(|| "'ctrlaltdel hard' stops the machine without a shutdown".to_owned()),
         "passwd" => {
             let opens = has_flag(args, &['d', 'l'], "--delete") || has_flag(args, &[], "--lock");
-            let root = operands(args).any(|word| word.literal() == Some("root"));
+            let root = operands(args).any(|word| word.is("root"));
             (opens && root).then(|| "it takes the password of root away".to_owned())
         }
         "useradd" | "usermod" | "adduser" => {
@@ -264,10 +216,10 @@ pub(crate) fn operands(args: &[Word]) -> impl Iterator<Item = &Word> {
 
 /// Returns the words that are not options, with their indexes.
 pub(crate) fn operands_at(args: &[Word]) -> impl Iterator<Item = (usize, &Word)> {
-    let end = args.iter().position(|word| word.literal() == Some("--"));
+    let end = args.iter().position(|word| word.is("--"));
     let is_operand = move |(at, word): &(usize, &Word)| {
         let after = end.is_some_and(|end| *at > end);
-        after || !word.starts_with("-") || word.literal() == Some("-")
+        after || !word.starts_with("-") || word.is("-")
     };
     args.iter().enumerate().filter(is_operand)
 }
@@ -302,23 +254,19 @@ fn value_of(args: &[Word], short: &str, long: &str) -> Option<String> {
 
 /// Whether a short or a long option is among the words.
 pub(crate) fn has_flag(args: &[Word], letters: &[char], long: &str) -> bool {
-    args.iter()
-        .take_while(|word| word.literal() != Some("--"))
-        .any(|word| {
-            let text = word.literal().unwrap_or_default();
-            if text.starts_with("--") {
-                text.len() > 2 && long.starts_with(text)
-            } else {
-                text.starts_with('-') && text.contains(letters)
-            }
-        })
+    args.iter().take_while(|word| !word.is("--")).any(|word| {
+        let text = word.literal().unwrap_or_default();
+        if text.starts_with("--") {
+            text.len() > 2 && long.starts_with(text)
+        } else {
+            text.starts_with('-') && text.contains(letters)
+        }
+    })
 }
 
 fn removal(base: &str, args: &[Word], dirs: &Directories<'_>) -> Option<String> {
-    if args.iter().any(|word| {
-        word.literal()
-            .is_some_and(|text| text.len() > 6 && "--no-preserve-root".starts_with(text))
-    }) {
+    let spares_nothing = |text: &str| text.len() > 6 && "--no-preserve-root".starts_with(text);
+    if args.iter().filter_map(Word::literal).any(spares_nothing) {
         return Some(format!("'{base}' is told not to spare the root"));
     }
     let recursive = has_flag(args, &['r', 'R'], "--recursive");
@@ -336,15 +284,14 @@ fn removal(base: &str, args: &[Word], dirs: &Directories<'_>) -> Option<String> 
 fn permissions(base: &str, args: &[Word], dirs: &Directories<'_>) -> Option<String> {
     let recursive = has_flag(args, &['R'], "--recursive");
     operands(args).find_map(|word| {
-        let locations = dirs.locations(word)?;
+        let is_system = |at: &Location| {
+            let is = |tree: &&str| is_tree(at, tree);
+            at.root == Root::System && (at.names.is_empty() || tables::TREES.iter().any(is))
+        };
         let bad = if recursive {
             covers_others(word, dirs)
         } else {
-            locations.iter().any(|location| {
-                location.root == Root::System
-                    && (location.names.is_empty()
-                        || tables::TREES.iter().any(|tree| is_tree(location, tree)))
-            })
+            any_location(word, dirs, is_system)
         };
         bad.then(|| format!("'{base}' changes who may use '{}'", word.shown()))
     })
@@ -375,40 +322,41 @@ fn could_begin(location: &Location, tree: &str) -> Option<usize> {
     Some(count)
 }
 
+/// Whether a location that `word` may name fits.
+fn any_location(word: &Word, dirs: &Directories<'_>, fits: impl Fn(&Location) -> bool) -> bool {
+    dirs.locations(word)
+        .is_some_and(|locations| locations.iter().any(fits))
+}
+
 /// Whether destroying the files that `word` names would destroy a system or a home.
 pub(crate) fn covers_system(word: &Word, dirs: &Directories<'_>) -> bool {
-    dirs.locations(word)
-        .is_some_and(|locations| locations.iter().any(location_covers_system))
+    any_location(word, dirs, location_covers_system)
 }
 
 /// Like [`covers_system`], but not for `~`, nor for a root of the backend.
 pub(crate) fn covers_machine(word: &Word, dirs: &Directories<'_>) -> bool {
-    let covers =
-        |location: &Location| location.root == Root::System && location_covers_system(location);
-    dirs.locations(word)
-        .is_some_and(|locations| locations.iter().any(covers))
+    any_location(word, dirs, |at| {
+        at.root == Root::System && location_covers_system(at)
+    })
 }
 
 /// Like [`covers_system`], but not for the root of the backend.
 pub(crate) fn covers_others(word: &Word, dirs: &Directories<'_>) -> bool {
-    let covers =
-        |location: &Location| location.root != Root::Given && location_covers_system(location);
-    dirs.locations(word)
-        .is_some_and(|locations| locations.iter().any(covers))
+    any_location(word, dirs, |at| {
+        at.root != Root::Given && location_covers_system(at)
+    })
 }
 
 /// Whether `word` may name the root of the system.
 pub(crate) fn is_root(word: &Word, dirs: &Directories<'_>) -> bool {
-    let is = |location: &Location| location.root == Root::System && location.names.is_empty();
-    dirs.locations(word)
-        .is_some_and(|locations| locations.iter().any(is))
+    any_location(word, dirs, |at| {
+        at.root == Root::System && at.names.is_empty()
+    })
 }
 
 /// Whether `word` names a device that holds a file system or memory.
 pub(crate) fn names_device(word: &Word, dirs: &Directories<'_>) -> bool {
-    let is = |location: &Location| location.root == Root::System && is_device(location);
-    dirs.locations(word)
-        .is_some_and(|locations| locations.iter().any(is))
+    any_location(word, dirs, |at| at.root == Root::System && is_device(at))
 }
 
 fn location_covers_system(location: &Location) -> bool {
@@ -440,16 +388,12 @@ fn location_covers_system(location: &Location) -> bool {
 
 /// Returns the reason why writing to `word` is dangerous, if it is.
 pub(crate) fn written(word: &Word, dirs: &Directories<'_>) -> Option<String> {
-    let locations = dirs.locations(word)?;
-    let bad = locations.iter().any(|location| {
-        if location.root == Root::Home {
-            return false;
-        }
-        let critical = location.root == Root::System
-            && tables::CRITICAL_FILES
-                .iter()
-                .any(|file| is_within(location, file));
-        critical || is_device(location)
+    let critical = |at: &Location| {
+        let within = |file: &&str| is_within(at, file);
+        at.root == Root::System && tables::CRITICAL_FILES.iter().any(within)
+    };
+    let bad = any_location(word, dirs, |at| {
+        at.root != Root::Home && (critical(at) || is_device(at))
     });
     bad.then(|| format!("it writes to '{}'", word.shown()))
 }

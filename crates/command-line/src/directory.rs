@@ -124,7 +124,7 @@ impl<'a> Directories<'a> {
     /// Changes to the directory `word`.
     pub(crate) fn change_to(&mut self, word: &Word) {
         let locations = self.locations(word).unwrap_or_default();
-        if locations.is_empty() || word.literal() == Some("-") {
+        if locations.is_empty() || word.is("-") {
             return self.change_to_unknown();
         }
         self.unknown |= word.is_glob();

@@ -276,12 +276,12 @@ pub(crate) fn parse_with(row: &Row, more: &[&str], words: &[Word]) -> Parsed {
     while let Some(word) = words.get(at) {
         at += 1;
         let was_loose = std::mem::take(&mut loose);
-        if !word.starts_with("-") || word.literal() == Some("-") {
+        if !word.starts_with("-") || word.is("-") {
             parsed.operands.push(at - 1);
             if short.starts_with('+') {
                 break;
             }
-        } else if word.literal() == Some("--") {
+        } else if word.is("--") {
             if !was_loose {
                 break;
             }
@@ -363,7 +363,7 @@ fn bundle(short: &str, word: &Word, next: Option<&Word>, at: usize, parsed: &mut
     }
     // No real bundle has more letters than this.
     for _ in 0..64 {
-        if rest.literal() == Some("") {
+        if rest.is("") {
             return 0;
         }
         let letter = rest.first_char();
@@ -374,7 +374,7 @@ fn bundle(short: &str, word: &Word, next: Option<&Word>, at: usize, parsed: &mut
         rest = rest
             .strip_prefix(letter.encode_utf8(&mut [0; 4]))
             .unwrap_or_else(|| Word::text(""));
-        let empty = rest.literal() == Some("");
+        let empty = rest.is("");
         let takes_next = kind.has_value() && empty && !kind.optional;
         let value = match kind.has_value() {
             true if takes_next => next.cloned(),
@@ -417,7 +417,7 @@ pub(crate) fn values_of(options: &[&str], words: &[Word]) -> Vec<Word> {
                     let text = word.shown();
                     let end = text.find(letter).map(|start| start + letter.len());
                     end.and_then(|end| word.strip_prefix(text.get(..end)?))
-                        .map(|rest| Some(rest).filter(|rest| rest.literal() != Some("")))
+                        .map(|rest| Some(rest).filter(|rest| !rest.is("")))
                 }
             };
             match rest {
@@ -430,18 +430,20 @@ pub(crate) fn values_of(options: &[&str], words: &[Word]) -> Vec<Word> {
     values
 }
 
+/// Whether the text is a bundle of short options.
+pub(crate) fn is_bundle(text: &str) -> bool {
+    text.starts_with('-') && !text.starts_with("--")
+}
+
 /// Whether the word is one of `options`, possibly bundled or abbreviated.
 pub(crate) fn has_option(word: &Word, options: &[&str]) -> bool {
     let text = word.literal().unwrap_or_default();
     options.iter().any(|option| {
         text == *option
             || abbreviates(text.split('=').next().unwrap_or_default(), option)
-            || option.strip_prefix('-').is_some_and(|letter| {
-                letter.len() == 1
-                    && !text.starts_with("--")
-                    && text.starts_with('-')
-                    && text.contains(letter)
-            })
+            || option
+                .strip_prefix('-')
+                .is_some_and(|letter| letter.len() == 1 && is_bundle(text) && text.contains(letter))
     })
 }
 

@@ -155,6 +155,16 @@ impl Word {
         self.literal.as_deref()
     }
 
+    /// Whether it is known to be `text`.
+    pub(crate) fn is(&self, text: &str) -> bool {
+        self.literal() == Some(text)
+    }
+
+    /// Whether it is known to be one of `texts`.
+    pub(crate) fn is_any(&self, texts: &[&str]) -> bool {
+        self.literal().is_some_and(|text| texts.contains(&text))
+    }
+
     /// Whether some of the text is known only when the command runs.
     pub(crate) fn is_computed(&self) -> bool {
         let computed = |part: &WordPart| matches!(part, WordPart::Computed | WordPart::Here);

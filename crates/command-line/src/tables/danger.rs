@@ -143,7 +143,7 @@ pub(crate) const FORMATTERS: &[&str] = &[
 pub(crate) const PARTITIONERS: &[&str] =
     &["fdisk", "sfdisk", "cfdisk", "gdisk", "sgdisk", "parted"];
 
-/// The options with which [`PARTITIONERS`] only show.
+/// The options and words with which [`PARTITIONERS`] only show.
 pub(crate) const LIST_ONLY_OPTIONS: &[&str] = &[
     "-l",
     "--list",
@@ -156,6 +156,7 @@ pub(crate) const LIST_ONLY_OPTIONS: &[&str] = &[
     "-V",
     "-v",
     "-J",
+    "print",
 ];
 
 /// Programs that stop the machine.

@@ -27,7 +27,7 @@ impl Walk<'_> {
         self.options("trap", &parsed, words, stdin);
         if let [program, _, ..] = parsed.operands.as_slice()
             && let Some(word) = words.get(*program)
-            && word.literal() != Some("-")
+            && !word.is("-")
         {
             let from = self.findings.mark();
             self.string_command(&word.clone());

@@ -44,20 +44,18 @@ const MAX_DEPTH: usize = 16;
 
 impl Walk<'_> {
     pub(super) fn find(&mut self, words: &[Word]) {
-        let is_option = |word: &Word| {
-            matches!(word.literal(), Some("-H" | "-L" | "-P" | "--")) || word.starts_with("-O")
-        };
+        let is_option =
+            |word: &Word| word.is_any(&["-H", "-L", "-P", "--"]) || word.starts_with("-O");
         let mut at = 1;
         while let Some(word) = words.get(at) {
-            if word.literal() == Some("-D") {
+            if word.is("-D") {
                 at += 1;
             } else if !is_option(word) {
                 break;
             }
             at += 1;
         }
-        let begins =
-            |word: &Word| word.starts_with("-") || matches!(word.literal(), Some("(" | "!" | ","));
+        let begins = |word: &Word| word.starts_with("-") || word.is_any(&["(", "!", ","]);
         let rest = words.get(at..).unwrap_or_default();
         let count = rest.iter().take_while(|word| !begins(word)).count();
         let mut roots = rest.get(..count).unwrap_or_default().to_vec();
@@ -181,7 +179,7 @@ impl Walk<'_> {
                 self.find_exec(expression, narrow);
             }
             Some("-fprint" | "-fprint0" | "-fls" | "-fprintf") => {
-                expression.at += 1 + usize::from(word.literal() == Some("-fprintf"));
+                expression.at += 1 + usize::from(word.is("-fprintf"));
                 if let Some(target) = value {
                     self.write_target(&target);
                 }
@@ -286,15 +284,12 @@ impl Walk<'_> {
 /// Returns patterns that cover the names of all files found, or `None` if a file may
 /// have any name.
 fn found_names(words: &[Word]) -> Option<Vec<String>> {
-    let is = |word: &Word, list: &[&str]| word.literal().is_some_and(|it| list.contains(&it));
-    if words
-        .iter()
-        .any(|word| is(word, &["-o", "-or", "!", "-not", ",", "("]))
-    {
+    let branches = |word: &Word| word.is_any(&["-o", "-or", "!", "-not", ",", "("]);
+    if words.iter().any(branches) {
         return None;
     }
     let named = |pair: &[Word]| match pair {
-        [test, name] if is(test, &["-name", "-iname"]) => name.literal().map(unescaped),
+        [test, name] if test.is_any(&["-name", "-iname"]) => name.literal().map(unescaped),
         _ => None,
     };
     let names: Vec<String> = words.windows(2).filter_map(named).take(1).collect();

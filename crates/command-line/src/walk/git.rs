@@ -51,7 +51,7 @@ impl Walk<'_> {
             _ => {}
         }
         // The command that a sub-command runs has its own options.
-        let runs = |word: &Word| matches!(word.literal(), Some("foreach" | "run"));
+        let runs = |word: &Word| word.is_any(&["foreach", "run"]);
         if matches!(verb, "submodule" | "bisect") && arguments.iter().any(runs) {
             return;
         }
@@ -118,9 +118,7 @@ impl Walk<'_> {
     }
 
     fn git_foreach(&mut self, words: &[Word]) {
-        let foreach = words
-            .iter()
-            .position(|word| word.literal() == Some("foreach"));
+        let foreach = words.iter().position(|word| word.is("foreach"));
         if let Some(at) = foreach {
             let command = words.get(at + 1..).unwrap_or_default();
             let options = command

@@ -296,12 +296,7 @@ impl Walk<'_> {
                 Some((name, value)) if tables::DIRECTORY_OPTIONS.contains(&name.as_str()) => {
                     Some(value)
                 }
-                _ if word
-                    .literal()
-                    .is_some_and(|text| tables::DIRECTORY_OPTIONS.contains(&text)) =>
-                {
-                    args.get(at + 1).cloned()
-                }
+                _ if word.is_any(tables::DIRECTORY_OPTIONS) => args.get(at + 1).cloned(),
                 _ => glued,
             };
             let is_number = |word: &Word| word.shown().bytes().all(|b| b.is_ascii_digit());

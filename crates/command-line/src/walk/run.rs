@@ -4,7 +4,7 @@ use super::{Stdin, Walk};
 use crate::danger;
 use crate::findings::{NoteKind, Role, SimpleCommand};
 use crate::named_path::PathUse;
-use crate::options::{self, has_option};
+use crate::options::{self, has_option, is_bundle};
 use crate::sed;
 use crate::tables::{self, base_name};
 use crate::word::{Word, WordPart};
@@ -133,7 +133,7 @@ impl Walk<'_> {
             "su" | "runuser" => self.su(base, words, stdin),
             _ if tables::SHELLS.contains(&base) => self.shell(base, words, stdin, simple),
             _ if tables::REBINDERS.contains(&base) => self.rebinds(base, words),
-            "crontab" if words.iter().any(|word| word.literal() == Some("-l")) => {}
+            "crontab" if words.iter().any(|word| word.is("-l")) => {}
             _ if tables::SCHEDULERS.contains(&base) => {
                 self.computed(format!("'{base}' runs something later"));
             }
@@ -159,8 +159,8 @@ impl Walk<'_> {
                 if matches!(base, "test" | "[") {
                     let computed = |word: &Word| word.parts() == [WordPart::Computed];
                     let operator = |pair: &[Word]| pair.iter().all(computed);
-                    self.numbers |= words.iter().any(|word| word.literal() == Some("-v"))
-                        || words.windows(2).any(operator);
+                    self.numbers |=
+                        words.iter().any(|word| word.is("-v")) || words.windows(2).any(operator);
                 }
                 if base == "wait" {
                     self.numbers |= words.iter().any(|word| has_option(word, &["-p"]));
@@ -334,12 +334,7 @@ impl Walk<'_> {
         if !tables::OPAQUE.contains(&version_less(base)) {
             return;
         }
-        let code = |word: &Word| {
-            matches!(
-                word.literal(),
-                Some("-c" | "-e" | "-E" | "-r" | "--eval" | "--execute")
-            )
-        };
+        let code = |word: &Word| word.is_any(&["-c", "-e", "-E", "-r", "--eval", "--execute"]);
         for (flag, word) in words.iter().zip(words.iter().skip(1)) {
             if code(flag) && word.fetches {
                 self.computed_code(&word.clone(), "");
@@ -349,8 +344,7 @@ impl Walk<'_> {
         // There are only options, and none of them is code.
         let bare = words.iter().skip(1).all(|word| {
             word.literal().is_some_and(|text| {
-                let short = text.starts_with('-') && !text.starts_with("--");
-                let code = short && text.contains(['c', 'e', 'E', 'm', 'r', 'p', 'n']);
+                let code = is_bundle(text) && text.contains(['c', 'e', 'E', 'm', 'r', 'p', 'n']);
                 let long = ["--eval", "--print", "--execute"].iter();
                 let long = long.clone().any(|known| text.starts_with(known));
                 matches!(text, "run" | "/dev/stdin") || text.starts_with('-') && !code && !long

@@ -76,7 +76,7 @@ impl Walk<'_> {
         }
         // `script [file] -- program`, in newer versions.
         if row.is("script")
-            && let Some(end) = words.iter().position(|word| word.literal() == Some("--"))
+            && let Some(end) = words.iter().position(|word| word.is("--"))
             && let Some(inner) = words.get(end + 1..).filter(|inner| !inner.is_empty())
         {
             self.run(inner.to_vec(), stdin, Role::Plain);
@@ -102,9 +102,7 @@ impl Walk<'_> {
                 self.run(again, stdin, Role::Wrapper);
             }
             // `flock file -c 'program'`.
-            [option, program, ..]
-                if row.is("flock") && matches!(option.literal(), Some("-c" | "--command")) =>
-            {
+            [option, program, ..] if row.is("flock") && option.is_any(&["-c", "--command"]) => {
                 self.string_command(program);
             }
             _ if launch.joins && !parsed.has(&["x", "exec"]) => self.join(inner),
@@ -138,7 +136,7 @@ impl Walk<'_> {
     fn after_assignments<'w>(&mut self, row: &Row, mut words: &'w [Word]) -> &'w [Word] {
         if row.is("env")
             && let [first, rest @ ..] = words
-            && first.literal() == Some("-")
+            && first.is("-")
         {
             words = rest;
         }
@@ -417,7 +415,7 @@ impl Walk<'_> {
                 Some(value) if !value.is_empty() => self.string_command(&Word::text(&value)),
                 None if !exact => {}
                 _ if tail => {
-                    let ends = |word: &Word| word.literal() == Some(";");
+                    let ends = |word: &Word| word.is(";");
                     let end = rest.iter().position(ends).unwrap_or(rest.len());
                     let mut inner = rest.get(..end).unwrap_or_default().to_vec();
                     inner.push(Word::computed());

@@ -363,7 +363,7 @@ impl<'w> Git<'w> {
 
     /// Returns the words after `--`.
     fn paths(&self) -> &'w [Word] {
-        let is = |word: &Word| word.literal() == Some("--");
+        let is = |word: &Word| word.is("--");
         let at = self.words.iter().position(is);
         at.and_then(|at| self.words.get(at + 1..))
             .unwrap_or_default()
@@ -461,7 +461,7 @@ fn values_of(args: &[Word], options: &[&str]) -> Vec<Word> {
                 continue;
             };
             let long = option.starts_with("--");
-            if rest.literal() == Some("") {
+            if rest.is("") {
                 values.extend(args.get(at + 1).cloned());
             } else if let Some(value) = rest.strip_prefix("=") {
                 values.push(value);
