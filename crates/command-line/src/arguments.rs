@@ -99,15 +99,10 @@ fn texts(base: &str, words: &[Word]) -> BTreeSet<usize> {
     let args = words.get(1..).unwrap_or_default();
     let verb = (base == "git")
         .then(|| options::parse(&tables::GIT, words))
-        .and_then(|parsed| words.get(*parsed.operands.first()?)?.literal())
+        .and_then(|parsed| parsed.operands(words).next()?.literal())
         .map(|verb| format!("git {verb}"));
     let plain = base.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    let options = |name: &str| {
-        let row = tables::TEXTS
-            .iter()
-            .find(|(names, _)| names.contains(&name));
-        row.map_or(&[][..], |(_, options)| *options)
-    };
+    let options = |name: &str| tables::words_of(tables::TEXTS, name).unwrap_or_default();
     let mut known = vec![
         tables::TEXTS_OF_ALL,
         options(verb.as_deref().unwrap_or(plain)),

@@ -23,8 +23,7 @@ pub(crate) fn files(words: &[Word]) -> Vec<Word> {
     let urls = parsed
         .given(&["url"])
         .filter_map(|given| given.value.as_ref());
-    let operands = parsed.operands.iter().filter_map(|at| words.get(*at));
-    for url in operands.chain(urls).filter_map(Word::literal) {
+    for url in parsed.operands(words).chain(urls).filter_map(Word::literal) {
         files.extend(of_address(url, guessed));
     }
     for given in parsed.given(&["b", "cookie"]) {

@@ -47,15 +47,9 @@ pub(crate) struct Row {
     pub(crate) names: &'static str,
     pub(crate) short: &'static str,
     pub(crate) long: &'static str,
-    pub(crate) launch: Option<Launch>,
-}
-
-/// Describes how a launcher starts the program that its operands name.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Launch {
-    /// Number of operands before the program.
+    /// For a launcher, the number of operands before the program that it starts.
     pub(crate) skip: usize,
-    /// Whether `NAME=value` words may precede the program.
+    /// Whether `NAME=value` words may precede that program.
     pub(crate) assigns: bool,
     /// Whether the launcher needs a rule of its own, because it changes the user or the
     /// environment that the program runs in, or is rare.
@@ -73,7 +67,11 @@ impl Row {
             names,
             short,
             long,
-            launch: None,
+            skip: 0,
+            assigns: false,
+            counts: false,
+            joins: false,
+            shell: false,
         }
     }
 
@@ -85,46 +83,29 @@ impl Row {
         short: &'static str,
         long: &'static str,
     ) -> Self {
-        let launch = Launch {
-            skip,
-            assigns: false,
-            counts: false,
-            joins: false,
-            shell: false,
-        };
         Self {
-            names,
-            short,
-            long,
-            launch: Some(launch),
+            skip,
+            ..Self::new(names, short, long)
         }
     }
 
     pub(crate) const fn assigns(mut self) -> Self {
-        if let Some(launch) = &mut self.launch {
-            launch.assigns = true;
-        }
+        self.assigns = true;
         self
     }
 
     pub(crate) const fn counts(mut self) -> Self {
-        if let Some(launch) = &mut self.launch {
-            launch.counts = true;
-        }
+        self.counts = true;
         self
     }
 
     pub(crate) const fn joins(mut self) -> Self {
-        if let Some(launch) = &mut self.launch {
-            launch.joins = true;
-        }
+        self.joins = true;
         self
     }
 
     pub(crate) const fn shell(mut self) -> Self {
-        if let Some(launch) = &mut self.launch {
-            launch.shell = true;
-        }
+        self.shell = true;
         self
     }
 
@@ -159,6 +140,11 @@ impl Parsed {
     pub(crate) fn given<'p>(&'p self, names: &'p [&str]) -> impl Iterator<Item = &'p Given> {
         let is = move |given: &&Given| names.contains(&given.name.as_str());
         self.options.iter().filter(is)
+    }
+
+    /// Returns the operands, which are among `words`.
+    pub(crate) fn operands<'w>(&self, words: &'w [Word]) -> impl Iterator<Item = &'w Word> {
+        self.operands.iter().filter_map(move |at| words.get(*at))
     }
 
     pub(crate) fn has(&self, names: &[&str]) -> bool {

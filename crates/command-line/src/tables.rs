@@ -35,6 +35,15 @@ impl Rows {
     }
 }
 
+/// Program names, and words that have a meaning for each of them.
+pub(crate) type WordTable = [(&'static [&'static str], &'static [&'static str])];
+
+/// Returns the words in the first row that has `name`.
+pub(crate) fn words_of(table: &WordTable, name: &str) -> Option<&'static [&'static str]> {
+    let row = table.iter().find(|(names, _)| names.contains(&name));
+    row.map(|(_, words)| *words)
+}
+
 /// Returns the program of that name, if it runs another one.
 pub(crate) fn launcher(name: &str) -> Option<&'static Row> {
     static ROWS: LazyLock<Rows> = LazyLock::new(|| Rows::new(LAUNCHERS));
@@ -148,7 +157,7 @@ pub(crate) const ALSO_RUN: &[&str] = &[
 
 /// Words with which a program runs something. Upper and lower case are not
 /// distinguished.
-pub(crate) const HOOKS: &[(&[&str], &[&str])] = &[
+pub(crate) const HOOKS: &WordTable = &[
     (
         &["apt", "apt-get", "apt-cache", "aptitude"],
         &[
@@ -344,53 +353,51 @@ pub(crate) const READ_INPUT: &[&str] = &[
 ];
 
 /// Programs with sub-commands that run code.
-pub(crate) const OPAQUE_SUBCOMMANDS: &[(&str, &[&str])] = &[
+pub(crate) const OPAQUE_SUBCOMMANDS: &WordTable = &[
     (
-        "docker",
+        &["docker"],
         &[
             "exec", "run", "compose", "build", "buildx", "create", "start",
         ],
     ),
     (
-        "podman",
+        &["podman"],
         &["exec", "run", "build", "create", "start", "unshare"],
     ),
-    ("nerdctl", &["exec", "run"]),
-    ("kubectl", &["exec", "run", "debug", "cp", "plugin"]),
-    ("oc", &["exec", "run", "debug", "rsh"]),
-    ("lxc", &["exec"]),
-    ("vagrant", &["ssh"]),
-    ("adb", &["shell"]),
-    ("nix", &["develop", "shell", "run"]),
+    (&["nerdctl"], &["exec", "run"]),
+    (&["kubectl"], &["exec", "run", "debug", "cp", "plugin"]),
+    (&["oc"], &["exec", "run", "debug", "rsh"]),
+    (&["lxc"], &["exec"]),
+    (&["vagrant"], &["ssh"]),
+    (&["adb"], &["shell"]),
+    (&["nix"], &["develop", "shell", "run"]),
 ];
 
 /// Options that name a command. Long ones may be abbreviated.
-pub(crate) const RUNS: &[(&str, &[&str])] = &[
-    ("ack", &["--pager", "--ackrc"]),
-    ("ag", &["--pager"]),
-    ("bat", &["--pager"]),
-    ("batcat", &["--pager"]),
-    ("zip", &["-TT", "--unzip-command"]),
-    ("tcpdump", &["-z"]),
+pub(crate) const RUNS: &WordTable = &[
+    (&["ack"], &["--pager", "--ackrc"]),
+    (&["ag", "bat", "batcat"], &["--pager"]),
+    (&["zip"], &["-TT", "--unzip-command"]),
+    (&["tcpdump"], &["-z"]),
     (
-        "less",
+        &["less"],
         &["-k", "--lesskey-file", "--lesskey-src", "--lesskey-content"],
     ),
-    ("fd", &["-x", "-X", "--exec", "--exec-batch"]),
-    ("fdfind", &["-x", "-X", "--exec", "--exec-batch"]),
-    ("ctags", &["--options"]),
-    ("gcc", &["-wrapper", "-fplugin", "-specs"]),
-    ("g++", &["-wrapper", "-fplugin", "-specs"]),
-    ("cc", &["-wrapper", "-fplugin", "-specs"]),
-    ("c++", &["-wrapper", "-fplugin", "-specs"]),
-    ("cpp", &["-wrapper", "-fplugin", "-specs"]),
-    ("clang", &["-fplugin", "-load", "-fpass-plugin"]),
-    ("clang++", &["-fplugin", "-load", "-fpass-plugin"]),
-    ("cargo", &["--config"]),
-    ("ld", &["-plugin", "--plugin"]),
-    ("logrotate", &["-m", "--mail"]),
+    (&["fd", "fdfind"], &["-x", "-X", "--exec", "--exec-batch"]),
+    (&["ctags"], &["--options"]),
     (
-        "dpkg",
+        &["gcc", "g++", "cc", "c++", "cpp"],
+        &["-wrapper", "-fplugin", "-specs"],
+    ),
+    (
+        &["clang", "clang++"],
+        &["-fplugin", "-load", "-fpass-plugin"],
+    ),
+    (&["cargo"], &["--config"]),
+    (&["ld"], &["-plugin", "--plugin"]),
+    (&["logrotate"], &["-m", "--mail"]),
+    (
+        &["dpkg"],
         &["--pre-invoke", "--post-invoke", "--status-logger"],
     ),
 ];

@@ -4,6 +4,7 @@
 //! A sub-command that is not listed is asked about: it may be an alias, a third-party
 //! program, or one of git's own that runs another program or acts as a server.
 
+use super::WordTable;
 use crate::options::Row;
 
 /// Options before the sub-command. Git takes no abbreviations here.
@@ -183,13 +184,11 @@ pub(crate) const GIT_STRATEGIES: &[&str] =
     &["ort", "recursive", "resolve", "octopus", "ours", "subtree"];
 
 /// Sub-commands that destroy something, with the options that make them.
-pub(crate) const GIT_DESTRUCTIVE: &[(&str, &[&str])] = &[
-    ("clean", &[]),
-    ("reset", &["--hard"]),
-    ("push", &["-f", "--force", "--delete", "-d", "--mirror"]),
-    ("branch", &["-D"]),
-    ("rm", &[]),
-    ("filter-branch", &[]),
+pub(crate) const GIT_DESTRUCTIVE: &WordTable = &[
+    (&["clean", "rm", "filter-branch"], &[]),
+    (&["reset"], &["--hard"]),
+    (&["push"], &["-f", "--force", "--delete", "-d", "--mirror"]),
+    (&["branch"], &["-D"]),
 ];
 
 /// Sub-commands that may change any file in the working tree.

@@ -1,5 +1,7 @@
 //! Tables of how programs use their arguments.
 
+use super::WordTable;
+
 /// Programs that read all of their operands, except those of [`SECOND_WRITTEN`].
 pub(crate) const READERS: &[&str] = &[
     "cat",
@@ -60,13 +62,12 @@ pub(crate) const SECOND_WRITTEN: &[&str] = &["uniq", "guniq", "xxd", "split", "g
 
 /// Options that name a file to write, of programs without a row. Long ones may be
 /// abbreviated.
-pub(crate) const WRITES: &[(&str, &[&str])] = &[
-    ("base64", &["-o", "--output"]),
-    ("bat", &["--target"]),
-    ("batcat", &["--target"]),
-    ("less", &["-o", "-O", "--log-file", "--LOG-FILE"]),
-    ("tree", &["-o"]),
-    ("yq", &["-s", "--split-exp"]),
+pub(crate) const WRITES: &WordTable = &[
+    (&["base64"], &["-o", "--output"]),
+    (&["bat", "batcat"], &["--target"]),
+    (&["less"], &["-o", "-O", "--log-file", "--LOG-FILE"]),
+    (&["tree"], &["-o"]),
+    (&["yq"], &["-s", "--split-exp"]),
 ];
 
 /// Programs that compress or decompress a file into another one, whose name differs by
@@ -102,7 +103,7 @@ pub(crate) const WRITERS: &[&str] = &[
 pub(crate) const COPIERS: &[&str] = &["cp", "ln", "install", "rsync", "scp", "ditto", "link"];
 
 /// Options whose value is a file to write, of programs in no other table.
-pub(crate) const OUTPUTS: &[(&[&str], &[&str])] = &[
+pub(crate) const OUTPUTS: &WordTable = &[
     (
         &["gcc", "g++", "cc", "c++", "cpp", "clang", "clang++", "tcc"],
         &["-o", "-MF", "-aux-info"],
@@ -198,7 +199,7 @@ pub(crate) const NON_PATH_OPERANDS: &[&str] = &[
 
 /// Options followed by text: a message, code, a pattern, the name of a branch. Git has
 /// a row for each sub-command, since the same letter has different meanings.
-pub(crate) const TEXTS: &[(&[&str], &[&str])] = &[
+pub(crate) const TEXTS: &WordTable = &[
     (
         &[
             "git commit",
@@ -288,37 +289,42 @@ pub(crate) const BIN_DIRS: &[&str] = &[
 
 /// Programs whose damage depends on their arguments, with the options that make them
 /// destructive. An empty list means that they always are.
-pub(crate) const DESTRUCTIVE: &[(&str, &[&str])] = &[
-    ("rm", &[]),
-    ("rmdir", &[]),
-    ("unlink", &[]),
-    ("shred", &[]),
-    ("srm", &[]),
-    ("dd", &[]),
-    ("wipefs", &[]),
-    ("truncate", &[]),
-    ("mv", &[]),
-    ("tee", &[]),
-    ("install", &[]),
-    ("kill", &[]),
-    ("pkill", &[]),
-    ("killall", &[]),
-    ("chmod", &["-R", "--recursive"]),
-    ("chown", &["-R", "--recursive"]),
-    ("chgrp", &["-R", "--recursive"]),
-    ("chattr", &["-R"]),
-    ("setfacl", &["-R", "--recursive"]),
-    ("ln", &["-f", "--force"]),
-    ("rsync", &["--del", "--delete"]),
-    ("find", &["-delete"]),
-    ("fdisk", &[]),
-    ("parted", &[]),
-    ("sgdisk", &[]),
-    ("blkdiscard", &[]),
-    ("userdel", &[]),
-    ("crontab", &[]),
-    ("mount", &[]),
-    ("umount", &[]),
+pub(crate) const DESTRUCTIVE: &WordTable = &[
+    (
+        &[
+            "rm",
+            "rmdir",
+            "unlink",
+            "shred",
+            "srm",
+            "dd",
+            "wipefs",
+            "truncate",
+            "mv",
+            "tee",
+            "install",
+            "kill",
+            "pkill",
+            "killall",
+            "fdisk",
+            "parted",
+            "sgdisk",
+            "blkdiscard",
+            "userdel",
+            "crontab",
+            "mount",
+            "umount",
+        ],
+        &[],
+    ),
+    (
+        &["chmod", "chown", "chgrp", "setfacl"],
+        &["-R", "--recursive"],
+    ),
+    (&["chattr"], &["-R"]),
+    (&["ln"], &["-f", "--force"]),
+    (&["rsync"], &["--del", "--delete"]),
+    (&["find"], &["-delete"]),
 ];
 
 /// Tests and actions of `find` that take a value.

@@ -52,7 +52,7 @@ impl Walk<'_> {
     pub(super) fn change_directory(&mut self, base: &str, words: &[Word]) {
         let parsed = options::parse(&Row::new("cd", "+LPe", ""), words);
         let stacks = base == "popd" || base == "pushd";
-        let operand = parsed.operands.first().and_then(|at| words.get(*at));
+        let operand = parsed.operands(words).next();
         let rotates = |word: &Word| word.starts_with("+") || word.starts_with("-");
         match operand {
             None if !stacks && parsed.unknown.is_empty() => self.dirs.change_to_home(),

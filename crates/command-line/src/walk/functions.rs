@@ -339,11 +339,13 @@ pub(super) fn is_known_program(name: &str) -> bool {
     lists.iter().any(|list| list.contains(&name) && name != ":")
         || tables::launcher(name).is_some()
         || tables::program(name).is_some()
-        || tables::RUNS.iter().any(|(known, _)| *known == name)
-        || tables::OPAQUE_SUBCOMMANDS
-            .iter()
-            .any(|(known, _)| *known == name)
-        || tables::DESTRUCTIVE.iter().any(|(known, _)| *known == name)
+        || [
+            tables::RUNS,
+            tables::OPAQUE_SUBCOMMANDS,
+            tables::DESTRUCTIVE,
+        ]
+        .iter()
+        .any(|table| tables::words_of(table, name).is_some())
         || matches!(
             name,
             "git" | "cd" | "find" | "gfind" | "xargs" | "gxargs" | "eval" | "su" | "runuser"

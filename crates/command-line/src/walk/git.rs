@@ -60,7 +60,7 @@ impl Walk<'_> {
 
     /// Checks a sub-command that may replace the contents of another working directory.
     fn git_place(&mut self, words: &[Word], parsed: &Parsed, place: &Word) {
-        let verb = parsed.operands.first().and_then(|at| words.get(*at));
+        let verb = parsed.operands(words).next();
         let verb = verb.and_then(Word::literal).unwrap_or_default();
         let empties = matches!(
             verb,

@@ -266,10 +266,9 @@ impl Walk<'_> {
                 usage => self.named(word, *usage),
             }
         }
-        if let Some((_, options)) = tables::WRITES.iter().find(|(name, _)| *name == base) {
-            for value in options::values_of(options, words) {
-                self.option_writes(&value);
-            }
+        let options = tables::words_of(tables::WRITES, base).unwrap_or_default();
+        for value in options::values_of(options, words) {
+            self.option_writes(&value);
         }
     }
 

@@ -138,10 +138,9 @@ impl Walk<'_> {
                 self.computed(format!("'{base}' runs something later"));
             }
             _ => {
-                let launcher = tables::launcher(base);
-                if let Some((row, launch)) = launcher.and_then(|row| Some((row, row.launch?))) {
-                    let inner = self.launcher(row, launch, words, stdin);
-                    if inner && !launch.counts {
+                if let Some(row) = tables::launcher(base) {
+                    let inner = self.launcher(row, words, stdin);
+                    if inner && !row.counts {
                         simple.role = Role::Wrapper;
                     }
                     return true;
@@ -168,7 +167,7 @@ impl Walk<'_> {
                 if tables::SETTERS.contains(&base) {
                     self.sets(base, words);
                 }
-                if let Some((_, options)) = tables::RUNS.iter().find(|(name, _)| *name == base) {
+                if let Some(options) = tables::words_of(tables::RUNS, base) {
                     self.option_commands(options, words, base.starts_with("fd"));
                 }
                 return false;
@@ -230,10 +229,7 @@ impl Walk<'_> {
 
     /// Notes words that make a program run something that is not analyzed.
     fn hooks(&mut self, base: &str, words: &[Word]) {
-        let row = tables::HOOKS
-            .iter()
-            .find(|(names, _)| names.contains(&base));
-        let Some((_, hooks)) = row else {
+        let Some(hooks) = tables::words_of(tables::HOOKS, base) else {
             return;
         };
         for word in words.iter().skip(1) {
@@ -295,19 +291,15 @@ impl Walk<'_> {
 
     /// Notes a destructive program whose effect depends on something computed.
     fn destructive(&mut self, base: &str, words: &[Word]) {
-        let table: &[(&str, &[&str])] = if base == "git" {
-            tables::GIT_DESTRUCTIVE
-        } else {
-            tables::DESTRUCTIVE
-        };
-        let name = if base == "git" {
+        let verb = || {
             let parsed = options::parse(&tables::GIT, words);
-            let verb = parsed.operands.first().and_then(|at| words.get(*at));
-            verb.and_then(Word::literal)
-        } else {
-            Some(base)
+            parsed.operands(words).next()?.literal()
         };
-        let Some((_, options)) = table.iter().find(|(known, _)| Some(*known) == name) else {
+        let (table, name) = match base {
+            "git" => (tables::GIT_DESTRUCTIVE, verb()),
+            _ => (tables::DESTRUCTIVE, Some(base)),
+        };
+        let Some(options) = name.and_then(|name| tables::words_of(table, name)) else {
             if base.starts_with("mkfs") && words.iter().any(Word::is_computed) {
                 self.computed(format!("an argument of '{base}' is computed"));
             }
@@ -385,19 +377,9 @@ fn opaque(base: &str, words: &[Word]) -> Option<String> {
     if tables::OPAQUE.contains(&base) || !plain.is_empty() && tables::OPAQUE.contains(&plain) {
         return Some(format!("'{base}' runs code that is not shell"));
     }
-    let literal = |word: &Word| word.literal().map(str::to_owned);
-    if let Some((_, verbs)) = tables::OPAQUE_SUBCOMMANDS
-        .iter()
-        .find(|(name, _)| *name == base)
-    {
-        let verb = words
-            .iter()
-            .skip(1)
-            .filter_map(literal)
-            .find(|text| verbs.contains(&text.as_str()));
-        return verb.map(|verb| format!("'{base} {verb}' runs commands elsewhere"));
-    }
-    None
+    let verbs = tables::words_of(tables::OPAQUE_SUBCOMMANDS, base)?;
+    let verb = words.iter().skip(1).find(|word| word.is_any(verbs))?;
+    Some(format!("'{base} {}' runs commands elsewhere", verb.shown()))
 }
 
 /// Whether a program of this name reads file names or code from its input.

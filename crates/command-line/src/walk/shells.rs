@@ -126,15 +126,14 @@ impl Walk<'_> {
     pub(super) fn source(&mut self, words: &[Word], stdin: Stdin, simple: &mut SimpleCommand) {
         let parsed = options::parse(&Row::new("source", "+p:", ""), words);
         self.options("source", &parsed, words, stdin);
-        let script = parsed.operands.first().and_then(|at| words.get(*at));
-        let Some(script) = script.cloned() else {
+        let Some(script) = parsed.operands(words).next() else {
             return;
         };
         let stdin = self.input(stdin);
         if script.literal().is_some_and(is_input) && stdin != Stdin::None {
             return self.code_from(stdin, "it runs what another command prints");
         }
-        self.script(&script, simple);
+        self.script(script, simple);
     }
 
     /// Returns the source of a command's input. If it has none of its own, that is the

@@ -4,22 +4,16 @@ use super::{Stdin, Walk};
 use crate::danger;
 use crate::findings::Role;
 use crate::named_path::PathUse;
-use crate::options::{self, Given, Launch, OptionEffect, Parsed, Row, abbreviates};
+use crate::options::{self, Given, OptionEffect, Parsed, Row, abbreviates};
 use crate::tables::{self, base_name};
 use crate::word::Word;
 
 impl Walk<'_> {
     /// Walks the command after the options of `env`, `sudo`, `nice` and the like.
     /// Returns `false` if there is none.
-    pub(super) fn launcher(
-        &mut self,
-        row: &Row,
-        launch: Launch,
-        words: &[Word],
-        stdin: Stdin,
-    ) -> bool {
+    pub(super) fn launcher(&mut self, row: &Row, words: &[Word], stdin: Stdin) -> bool {
         let dirs = self.dirs.clone();
-        let ran = self.launched(row, launch, words, stdin);
+        let ran = self.launched(row, words, stdin);
         // These run built-ins too, in the shell itself: `command cd dir`.
         if ["command", "builtin", "time"]
             .iter()
@@ -32,7 +26,7 @@ impl Walk<'_> {
         ran
     }
 
-    fn launched(&mut self, row: &Row, launch: Launch, words: &[Word], stdin: Stdin) -> bool {
+    fn launched(&mut self, row: &Row, words: &[Word], stdin: Stdin) -> bool {
         // `setarch x86_64 -R program`: the options follow the first operand.
         let leads = row.is("setarch") && words.get(1).is_some_and(|word| !word.starts_with("-"));
         let words = words.get(usize::from(leads)..).unwrap_or_default();
@@ -61,9 +55,8 @@ impl Walk<'_> {
         if is(OptionEffect::Starts) {
             return true;
         }
-        let operands = |at: &usize| words.get(*at).cloned();
-        let operands: Vec<Word> = parsed.operands.iter().filter_map(operands).collect();
-        for operand in operands.iter().take(launch.skip) {
+        let operands: Vec<Word> = parsed.operands(words).cloned().collect();
+        for operand in operands.iter().take(row.skip) {
             if operand.is_computed() {
                 self.computed(format!(
                     "an operand of '{name}' before the command is computed"
@@ -81,22 +74,22 @@ impl Walk<'_> {
         {
             self.run(inner.to_vec(), stdin, Role::Plain);
         }
-        let inner = operands.get(launch.skip..).unwrap_or_default();
-        let inner = if launch.assigns {
+        let inner = operands.get(row.skip..).unwrap_or_default();
+        let inner = if row.assigns {
             self.after_assignments(row, inner)
         } else {
             inner
         };
         if inner.is_empty() {
             let runs = is(OptionEffect::Runs);
-            if launch.shell && !runs {
+            if row.shell && !runs {
                 self.shell_without_program(name, stdin);
             }
             return runs;
         }
         match inner {
             // `sudo A=b -u me program`.
-            [option, ..] if launch.assigns && option.starts_with("-") => {
+            [option, ..] if row.assigns && option.starts_with("-") => {
                 let mut again = vec![Word::text(name)];
                 again.extend_from_slice(inner);
                 self.run(again, stdin, Role::Wrapper);
@@ -105,7 +98,7 @@ impl Walk<'_> {
             [option, program, ..] if row.is("flock") && option.is_any(&["-c", "--command"]) => {
                 self.string_command(program);
             }
-            _ if launch.joins && !parsed.has(&["x", "exec"]) => self.join(inner),
+            _ if row.joins && !parsed.has(&["x", "exec"]) => self.join(inner),
             _ => self.run(inner.to_vec(), stdin, Role::Plain),
         }
         true
@@ -186,8 +179,7 @@ impl Walk<'_> {
                 (OptionEffect::Runs, Some(value)) => self.string_command(value),
                 (OptionEffect::Starts, Some(value)) => {
                     let mut inner = vec![value.clone()];
-                    let operands = parsed.operands.iter().filter_map(|at| words.get(*at));
-                    inner.extend(operands.cloned());
+                    inner.extend(parsed.operands(words).cloned());
                     self.run(inner, stdin, Role::Plain);
                 }
                 (OptionEffect::Writes, Some(value)) => self.option_writes(value),
@@ -272,15 +264,14 @@ impl Walk<'_> {
         if !parsed.unknown.is_empty() {
             self.search_rest(words);
         }
-        let operands = parsed.operands.iter().filter_map(|at| words.get(*at));
-        let mut operands: Vec<Word> = operands.cloned().collect();
+        let mut operands: Vec<Word> = parsed.operands(words).cloned().collect();
         if base == "runuser" && parsed.has(&["u", "user"]) {
             if !operands.is_empty() {
                 self.run(operands, stdin, Role::Plain);
             }
             return;
         }
-        if operands.first().and_then(Word::literal) == Some("-") {
+        if operands.first().is_some_and(|word| word.is("-")) {
             operands.remove(0);
         }
         if operands.len() > 1 {
@@ -356,8 +347,7 @@ impl Walk<'_> {
         if !parsed.unknown.is_empty() {
             self.search_rest(words);
         }
-        let inner = parsed.operands.iter().filter_map(|at| words.get(*at));
-        let mut inner: Vec<Word> = inner.cloned().collect();
+        let mut inner: Vec<Word> = parsed.operands(words).cloned().collect();
         let options = parsed.operands.first().copied().unwrap_or(words.len());
         self.own_options(words.get(1..options).unwrap_or_default());
         if inner.is_empty() {

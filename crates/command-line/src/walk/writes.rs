@@ -118,7 +118,10 @@ impl Walk<'_> {
     pub(super) fn changes(&mut self, base: &str, words: &[Word]) {
         let args = words.get(1..).unwrap_or_default();
         let operands: Vec<Word> = match tables::program(base) {
-            Some(row) => operands_of(&options::parse(row, words), words),
+            Some(row) => options::parse(row, words)
+                .operands(words)
+                .cloned()
+                .collect(),
             None => danger::operands(args).cloned().collect(),
         };
         match base {
@@ -213,7 +216,7 @@ impl Walk<'_> {
             return;
         };
         let parsed = options::parse(row, words);
-        let mut sources = operands_of(&parsed, words);
+        let mut sources: Vec<Word> = parsed.operands(words).cloned().collect();
         if matches!(base, "install" | "ginstall") && parsed.has(&["d", "directory"]) {
             return;
         }
@@ -342,12 +345,11 @@ impl<'w> Git<'w> {
     fn new(words: &'w [Word]) -> Option<Self> {
         let verb = words.first().and_then(Word::literal)?;
         let parsed = options::parse_with(tables::git_verb(verb)?, tables::git_long(), words);
-        let operands = operands_of(&parsed, words);
         Some(Self {
+            operands: parsed.operands(words).cloned().collect(),
             verb,
             words,
             parsed,
-            operands,
         })
     }
 
@@ -437,12 +439,6 @@ impl<'w> Git<'w> {
             (verb, _) => tables::GIT_TREES.contains(&verb),
         }
     }
-}
-
-/// Returns the operands of a program.
-fn operands_of(parsed: &Parsed, words: &[Word]) -> Vec<Word> {
-    let operands = parsed.operands.iter().filter_map(|at| words.get(*at));
-    operands.cloned().collect()
 }
 
 /// Whether a target may be a directory, since its name has no extension.
