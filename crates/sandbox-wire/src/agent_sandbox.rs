@@ -124,7 +124,7 @@ impl<M: Machine> AgentSandbox<M> {
     /// open. No I/O.
     pub fn agent(&self) -> Option<AgentInfo> {
         match &lock(&self.state).channel {
-            ChannelState::Open(channel) if !channel.is_closed() => Some(channel.info().clone()),
+            ChannelState::Open(channel) if !channel.is_closed() => Some(channel.info.clone()),
             _ => None,
         }
     }

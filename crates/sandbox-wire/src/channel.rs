@@ -70,29 +70,10 @@ pub(crate) struct Channel {
     requests: mpsc::UnboundedSender<DriverRequest>,
     lost: watch::Receiver<Option<ChannelError>>,
     permits: Arc<Semaphore>,
-    info: AgentInfo,
+    pub(crate) info: AgentInfo,
 }
 
 impl Channel {
-    fn new(
-        requests: mpsc::UnboundedSender<DriverRequest>,
-        lost: watch::Receiver<Option<ChannelError>>,
-        calls: usize,
-        info: AgentInfo,
-    ) -> Self {
-        Self {
-            requests,
-            lost,
-            permits: Arc::new(Semaphore::new(calls.clamp(1, CALLS))),
-            info,
-        }
-    }
-
-    /// Returns the agent's information about itself.
-    pub(crate) fn info(&self) -> &AgentInfo {
-        &self.info
-    }
-
     /// Whether no more calls can be made.
     pub(crate) fn is_closed(&self) -> bool {
         self.requests.is_closed()
@@ -145,21 +126,21 @@ impl Channel {
         }
     }
 
+    fn end(&self, reason: ChannelError) {
+        // If the channel is already gone, its reason stands.
+        let _ = self.requests.send(DriverRequest::End(reason));
+    }
+
     /// Ends the channel because the agent broke the protocol, and returns that
     /// error.
     pub(crate) async fn abort(&self, what: &str) -> Error {
-        // If the channel is already gone, its reason stands.
-        let _ = self
-            .requests
-            .send(DriverRequest::End(ChannelError::broken(what)));
+        self.end(ChannelError::broken(what));
         self.reason().await
     }
 
     /// Ends the channel in an orderly way.
     pub(crate) async fn close(&self, why: &str) {
-        let _ = self
-            .requests
-            .send(DriverRequest::End(ChannelError::new(why)));
+        self.end(ChannelError::new(why));
         // Waiting callers are notified first. When the sender is dropped, the
         // closing handshake is done.
         let mut lost = self.lost.clone();
@@ -199,10 +180,8 @@ impl Call {
     /// Receives the next reply of at most `limit` bytes. A failed operation is
     /// returned as an error.
     pub(crate) async fn reply(&mut self, limit: usize) -> Result<Reply> {
-        let Self {
-            stream, channel, ..
-        } = self;
-        match channel.unless_lost(receive(stream, limit)).await? {
+        let received = self.channel.unless_lost(receive(&mut self.stream, limit));
+        match received.await? {
             Ok(Reply::Failed(error)) => Err(error),
             Ok(reply) => Ok(reply),
             Err(FrameError::Ended) => Err(self.ended().await),
@@ -213,21 +192,15 @@ impl Call {
     /// Sends more of the request. Returns `false` if the other side does not
     /// want it.
     pub(crate) async fn send(&mut self, message: &impl Serialize) -> Result<bool> {
-        let Self {
-            stream, channel, ..
-        } = self;
-        let sent = channel.unless_lost(send(stream, message)).await?;
-        Ok(sent.is_ok())
+        let sent = send(&mut self.stream, message);
+        Ok(self.channel.unless_lost(sent).await?.is_ok())
     }
 
     /// Waits until the other side has ended the stream, which it does after its
     /// answer.
     pub(crate) async fn answered(&mut self) {
-        let Self {
-            stream, channel, ..
-        } = self;
         // The caller learns of a loss when it reads the answer.
-        let _ = channel.unless_lost(ended(stream)).await;
+        let _ = self.channel.unless_lost(ended(&mut self.stream)).await;
     }
 
     /// Ends the channel because of a reply of the wrong kind, and returns the
@@ -244,14 +217,9 @@ impl Call {
 
     /// Returns the reason why the stream ended without a reply.
     async fn ended(&self) -> Error {
-        if self
-            .channel
-            .ask_driver(DriverRequest::Probe)
-            .await
-            .is_some()
-        {
-            return Error::unavailable("the agent dropped the call; see its messages");
+        match self.channel.ask_driver(DriverRequest::Probe).await {
+            Some(()) => Error::unavailable("the agent dropped the call; see its messages"),
+            None => self.channel.reason().await,
         }
-        self.channel.reason().await
     }
 }

@@ -58,10 +58,7 @@ pub(crate) async fn greet_agent(
     // more.
     let sent = send_greeting(socket, &hello).await;
     let received = receive_greeting(socket).await;
-    received.map_err(|error| match (sent, error) {
-        (Err(sent), HandshakeError::Ended) => sent,
-        (_, error) => error.into(),
-    })
+    received?.ok_or_else(|| sent.err().unwrap_or_else(ended))
 }
 
 /// Sends the agent's greeting, and reads the host's.
@@ -70,7 +67,7 @@ pub(crate) async fn greet_host(
     info: &AgentInfo,
 ) -> Result<ClientHello> {
     send_greeting(socket, info).await?;
-    receive_greeting(socket).await.map_err(Into::into)
+    receive_greeting(socket).await?.ok_or_else(ended)
 }
 
 async fn send_greeting(
@@ -92,50 +89,39 @@ async fn send_greeting(
     })
 }
 
-/// The reason why there is no greeting.
-#[derive(Debug)]
-enum HandshakeError {
-    Ended,
-    Other(Error),
+fn ended() -> Error {
+    Error::unavailable("the other side ended before it said anything")
 }
 
-impl From<HandshakeError> for Error {
-    fn from(error: HandshakeError) -> Self {
-        match error {
-            HandshakeError::Ended => {
-                Self::unavailable("the other side ended before it said anything")
-            }
-            HandshakeError::Other(error) => error,
-        }
-    }
-}
-
+/// Reads a greeting. Returns `None` if the other side ended before its end.
 async fn receive_greeting<T: serde::de::DeserializeOwned>(
     socket: &mut (impl AsyncRead + Unpin),
-) -> Result<T, HandshakeError> {
+) -> Result<Option<T>> {
     let mut seen = Vec::new();
     for expected in MAGIC {
         let mut byte = [0];
         let read = socket.read(&mut byte).await.unwrap_or(0);
         if read == 0 && seen.is_empty() {
-            return Err(HandshakeError::Ended);
+            return Ok(None);
         }
         seen.extend_from_slice(byte.get(..read).unwrap_or_default());
         if byte != [expected] || read == 0 {
-            return Err(HandshakeError::Other(not_a_greeting(socket, seen).await));
+            return Err(not_a_greeting(socket, seen).await);
         }
     }
-    let version = receive_version(socket).await.ok_or(HandshakeError::Ended)?;
-    let (protocol, release) = version;
+    let Some((protocol, release)) = receive_version(socket).await else {
+        return Ok(None);
+    };
     if protocol != PROTOCOL || release != VERSION {
-        return Err(HandshakeError::Other(version_mismatch(protocol, &release)));
+        return Err(version_mismatch(protocol, &release));
     }
-    receive(socket, BODY).await.map_err(|fault| match fault {
-        FrameError::Ended => HandshakeError::Ended,
-        FrameError::Broken(what) => HandshakeError::Other(Error::unavailable(format!(
+    match receive(socket, BODY).await {
+        Ok(body) => Ok(Some(body)),
+        Err(FrameError::Ended) => Ok(None),
+        Err(FrameError::Broken(what)) => Err(Error::unavailable(format!(
             "the greeting of the other side is {what}; rebuild the agent with `agentbox agent install`"
         ))),
-    })
+    }
 }
 
 async fn receive_version(socket: &mut (impl AsyncRead + Unpin)) -> Option<(u16, String)> {

@@ -13,11 +13,11 @@ use futures::future::BoxFuture;
 use futures::io::WriteHalf;
 use futures::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::runtime::Handle;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use yamux::{Connection, Mode, Stream};
 
-use crate::channel::{Channel, ChannelError};
+use crate::channel::{CALLS, Channel, ChannelError};
 use crate::handshake::AgentInfo;
 use crate::message::{
     FrameError, LONGEST_TICK, More, Reply, Request, SHORTEST_TICK, encode, receive,
@@ -72,19 +72,17 @@ where
 {
     let (requests, receiver) = mpsc::unbounded_channel();
     let (tell, lost) = watch::channel(None);
-    let control = open(&requests, encode(&Request::Control)?);
-    let channel = Channel::new(requests, lost, setup.calls, setup.info.clone());
+    let (reply, control) = oneshot::channel();
+    let first = encode(&Request::Control)?;
+    let _ = requests.send(DriverRequest::Open { first, reply });
+    let channel = Channel {
+        requests,
+        lost,
+        permits: Arc::new(Semaphore::new(setup.calls.clamp(1, CALLS))),
+        info: setup.info.clone(),
+    };
     engine.spawn(drive(setup, receiver, control, tell));
     Ok(channel)
-}
-
-fn open(
-    requests: &mpsc::UnboundedSender<DriverRequest>,
-    first: Vec<u8>,
-) -> oneshot::Receiver<OpenedStream> {
-    let (reply, opened) = oneshot::channel();
-    let _ = requests.send(DriverRequest::Open { first, reply });
-    opened
 }
 
 /// The way a channel ends.
@@ -167,17 +165,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
                 // stream.
                 let _ = reply.send(opened);
             }
-            match inbound {
-                Poll::Ready(Some(Ok(_))) => {
-                    return Poll::Ready(broken("it opened a stream"));
-                }
-                Poll::Ready(Some(Err(error))) => {
-                    return Poll::Ready(CloseReason::Noticed(error.to_string()));
-                }
-                Poll::Ready(None) => {
-                    return Poll::Ready(CloseReason::Noticed("its stream ended".into()));
-                }
-                Poll::Pending => {}
+            if let Poll::Ready(inbound) = inbound {
+                return Poll::Ready(match inbound {
+                    Some(Ok(_)) => broken("it opened a stream"),
+                    Some(Err(error)) => CloseReason::Noticed(error.to_string()),
+                    None => CloseReason::Noticed("its stream ended".into()),
+                });
             }
             if let Some(end) = ended {
                 return Poll::Ready(end);
@@ -195,23 +188,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
     }
 
     fn take_requests(&mut self, cx: &mut Context<'_>) -> Option<CloseReason> {
-        loop {
-            match self.requests.poll_recv(cx) {
-                Poll::Ready(Some(DriverRequest::Open { first, reply })) => {
+        while let Poll::Ready(request) = self.requests.poll_recv(cx) {
+            let lost = match request {
+                Some(DriverRequest::Open { first, reply }) => {
                     self.waiting.push_back((first, reply));
+                    continue;
                 }
-                Poll::Ready(Some(DriverRequest::Probe(reply))) => drop(reply.send(())),
-                Poll::Ready(Some(DriverRequest::End(lost))) => {
-                    return Some(CloseReason::Known(lost));
+                Some(DriverRequest::Probe(reply)) => {
+                    let _ = reply.send(());
+                    continue;
                 }
-                Poll::Ready(None) => {
-                    return Some(CloseReason::Known(ChannelError::new(
-                        "the sandbox was dropped",
-                    )));
-                }
-                Poll::Pending => return None,
-            }
+                Some(DriverRequest::End(lost)) => lost,
+                None => ChannelError::new("the sandbox was dropped"),
+            };
+            return Some(CloseReason::Known(lost));
         }
+        None
     }
 
     fn open_waiting(&mut self, cx: &mut Context<'_>) -> Result<(), String> {
