@@ -44,14 +44,10 @@ impl Shells {
     /// Any error of the start; `TooLarge` if there are too many shells.
     pub async fn start<T: Task>(&self, task: T) -> Result<ShellInfo> {
         let engine = (self.engine)()?;
-        let number = self.table.reserve(|shell| !shell.log.is_running())?;
-        let starting = Starting {
-            table: Arc::clone(&self.table),
-            number,
-            alive: self.alive.subscribe(),
-        };
+        let number = self.table.reserve(|shell| !shell.log.kept.is_running())?;
         let (reply, answer) = oneshot::channel();
-        engine.spawn(starting.run(task, reply));
+        let (table, alive) = (Arc::clone(&self.table), self.alive.subscribe());
+        engine.spawn(run(table, number, alive, task, reply));
         answer.await.unwrap_or_else(|_| Err(panicked()))
     }
 
@@ -62,11 +58,11 @@ impl Shells {
     /// `NotFound` if there is no such shell.
     pub async fn read(&self, id: &ShellId, wait: Duration) -> Result<ShellOutput> {
         let shell = self.table.find(id)?;
-        if let Some(output) = shell.log.take() {
+        if let Some(output) = shell.log.kept.take() {
             return Ok(output);
         }
         if wait.is_zero() {
-            return Ok(ShellOutput::new(shell.log.state()));
+            return Ok(ShellOutput::new(shell.log.kept.state()));
         }
         // The caller's runtime may have no timers, but the engine's does. The
         // timer task ends when the caller goes away, and takes nothing out of
@@ -81,7 +77,7 @@ impl Shells {
         Ok(tokio::select! {
             biased;
             output = shell.log.next() => output,
-            _ = over => ShellOutput::new(shell.log.state()),
+            _ = over => ShellOutput::new(shell.log.kept.state()),
         })
     }
 
@@ -102,7 +98,7 @@ impl Shells {
     /// `NotFound` if there is no such shell.
     pub async fn kill(&self, id: &ShellId) -> Result<bool> {
         let shell = self.table.find(id)?;
-        let ran = shell.log.is_running();
+        let ran = shell.log.kept.is_running();
         shell.kill.send_replace(true);
         shell.log.ended().await;
         Ok(ran)
@@ -122,7 +118,7 @@ impl Shells {
 
     /// Removes the shells that have ended.
     pub fn remove_ended(&self) {
-        self.table.retain(|shell| shell.log.is_running());
+        self.table.retain(|shell| shell.log.kept.is_running());
     }
 }
 
@@ -146,7 +142,7 @@ impl fmt::Debug for Shell {
 impl Shell {
     fn info(&self) -> ShellInfo {
         let mut info = ShellInfo::new(self.id.clone(), self.line.clone(), self.pid);
-        info.state = self.log.state();
+        info.state = self.log.kept.state();
         info
     }
 
@@ -182,66 +178,59 @@ fn conflict(text: &str) -> Error {
     )
 }
 
-/// A reserved entry of the table.
-struct Starting {
+/// Runs a shell from start to end, on the engine. `number` is its reserved entry
+/// of the table, and `alive` closes when the sandbox is dropped.
+async fn run<T: Task>(
     table: Arc<Table>,
     number: u64,
-    alive: watch::Receiver<()>,
-}
-
-impl Starting {
-    /// Runs a shell from start to end, on the engine.
-    async fn run<T: Task>(self, mut task: T, reply: oneshot::Sender<Result<ShellInfo>>) {
-        let Self {
-            table,
-            number,
-            mut alive,
-        } = self;
-        let line = task.command().line.clone();
-        let launched = match task.launch(RunMode::Shell).await {
-            Ok(launched) => launched,
-            Err(error) => {
-                table.fill(number, None);
-                let _ = reply.send(Err(error));
-                return;
-            }
-        };
-        let log = Arc::new(WatchedLog::default());
-        let (kill, mut killed) = watch::channel(reply.is_closed());
-        let shell = Arc::new(Shell {
-            id: shell_id(number),
-            line,
-            pid: launched.pid,
-            log: Arc::clone(&log),
-            stdin: Mutex::new(launched.stdin),
-            kill,
-        });
-        let is_listed = table.fill(number, Some(Arc::clone(&shell)));
-        let info = if is_listed {
-            Ok(shell.info())
-        } else {
-            Err(stopped())
-        };
-        if reply.send(info).is_err() || !is_listed {
-            // The caller never learned of the shell.
-            shell.kill.send_replace(true);
+    mut alive: watch::Receiver<()>,
+    mut task: T,
+    reply: oneshot::Sender<Result<ShellInfo>>,
+) {
+    let line = task.command().line.clone();
+    let launched = match task.launch(RunMode::Shell).await {
+        Ok(launched) => launched,
+        Err(error) => {
+            table.fill(number, None);
+            let _ = reply.send(Err(error));
+            return;
         }
-        let cancel = async {
-            tokio::select! {
-                _ = killed.wait_for(|killed| *killed) => {}
-                // The sandbox was dropped.
-                () = async { while alive.changed().await.is_ok() {} } => {}
-            }
-        };
-        let mut sinks = Sinks::log(&log);
-        let result = task.drive(launched.job, &mut sinks, cancel).await;
-        // If the sandbox is lost, its commands are killed, and the real status
-        // is unknown.
-        let status = result.map_or(CommandStatus::Signalled(9), |result| result.status);
-        drop(task);
-        log.end(status);
-        *shell.stdin.lock().await = None;
+    };
+    let log = Arc::new(WatchedLog::default());
+    let (kill, mut killed) = watch::channel(reply.is_closed());
+    let shell = Arc::new(Shell {
+        id: shell_id(number),
+        line,
+        pid: launched.pid,
+        log: Arc::clone(&log),
+        stdin: Mutex::new(launched.stdin),
+        kill,
+    });
+    let is_listed = table.fill(number, Some(Arc::clone(&shell)));
+    let info = if is_listed {
+        Ok(shell.info())
+    } else {
+        Err(stopped())
+    };
+    if reply.send(info).is_err() || !is_listed {
+        // The caller never learned of the shell.
+        shell.kill.send_replace(true);
     }
+    let cancel = async {
+        tokio::select! {
+            _ = killed.wait_for(|killed| *killed) => {}
+            // The sandbox was dropped.
+            () = async { while alive.changed().await.is_ok() {} } => {}
+        }
+    };
+    let mut sinks = Sinks::log(&log);
+    let result = task.drive(launched.job, &mut sinks, cancel).await;
+    // If the sandbox is lost, its commands are killed, and the real status
+    // is unknown.
+    let status = result.map_or(CommandStatus::Signalled(9), |result| result.status);
+    drop(task);
+    log.change(|log| log.end(status));
+    *shell.stdin.lock().await = None;
 }
 
 #[cfg(test)]

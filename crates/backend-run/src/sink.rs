@@ -41,8 +41,12 @@ impl Sink {
     pub fn push(&mut self, piece: &[u8]) -> Option<Event> {
         match (&mut self.to, self.stream) {
             (Destination::Buffer(buffer), _) => buffer.push(piece),
-            (Destination::Log(log), OutputStream::Stdout) => log.push_stdout(piece),
-            (Destination::Log(log), OutputStream::Stderr) => log.push_stderr(piece),
+            (Destination::Log(log), OutputStream::Stdout) => {
+                log.change(|log| log.push_stdout(piece));
+            }
+            (Destination::Log(log), OutputStream::Stderr) => {
+                log.change(|log| log.push_stderr(piece));
+            }
             (Destination::Events(_), OutputStream::Stdout) => {
                 return Some(Event::Stdout(Bytes::copy_from_slice(piece)));
             }
