@@ -119,7 +119,7 @@ impl LocalBackend {
     /// Records that an operation began or ended.
     fn used(&self) {
         if let Some(runner) = &self.inner.runner {
-            runner.touch();
+            runner.state.activity.touch();
         }
     }
 

@@ -30,49 +30,48 @@ impl LocalBackend {
 
     /// Returns the shells, and records that the sandbox is in use.
     fn shells(&self) -> Result<&Shells> {
-        let runner = self.runner()?;
-        runner.touch();
-        Ok(runner.shells())
+        let state = &self.runner()?.state;
+        state.activity.touch();
+        Ok(&state.shells)
     }
 
     /// Checks a command and opens its directory.
     async fn task(&self, command: Command, operation: Operation) -> Result<(&Runner, Task)> {
         let runner = self.runner()?;
         command.check()?;
-        let directory = match runner.working.get() {
-            Some(working) if command.directory.is_none() => Arc::clone(working),
-            _ => self.directory(runner, &command, operation).await?,
-        };
-        Ok((runner, runner.task(command, directory)))
+        let directory = self.directory(runner, command.directory.as_ref(), operation);
+        let directory = directory.await?;
+        Ok((runner, Task::new(&runner.state, command, directory)))
     }
 
+    /// Opens a command's directory. The working directory stays open for later
+    /// commands, unless it lies beneath the root, where it may be replaced.
     async fn directory(
         &self,
         runner: &Runner,
-        command: &Command,
+        wanted: Option<&VPath>,
         operation: Operation,
     ) -> Result<Arc<OwnedFd>> {
-        let fs = &self.inner.fs;
-        let path = command.directory.clone();
-        let path = path.unwrap_or_else(|| fs.working_dir());
-        if let Some(directory) = fs.open_directory_cached(&path) {
-            return Ok(self.keep(runner, command, directory));
+        let kept = runner.working.get().filter(|_| wanted.is_none());
+        if let Some(kept) = kept {
+            return Ok(Arc::clone(kept));
         }
-        let inner = Arc::clone(&self.inner);
-        let wanted = path.clone();
-        let opened = engine::blocking(move || inner.fs.open_directory(&wanted, Links::Follow));
-        let directory = opened.await.map_err(|error| error.at(operation, &path))?;
-        Ok(self.keep(runner, command, directory))
-    }
-
-    /// Keeps the working directory open for later commands, unless it lies
-    /// beneath the root, where it may be replaced.
-    fn keep(&self, runner: &Runner, command: &Command, directory: OwnedFd) -> Arc<OwnedFd> {
+        let fs = &self.inner.fs;
+        let path = wanted.cloned().unwrap_or_else(|| fs.working_dir());
+        let directory = match fs.open_directory_cached(&path) {
+            Some(directory) => directory,
+            None => {
+                let (inner, wanted) = (Arc::clone(&self.inner), path.clone());
+                let opened =
+                    engine::blocking(move || inner.fs.open_directory(&wanted, Links::Follow));
+                opened.await.map_err(|error| error.at(operation, &path))?
+            }
+        };
         let directory = Arc::new(directory);
-        if command.directory.is_none() && !self.inner.fs.home_is_inside() {
+        if wanted.is_none() && !fs.home_is_inside() {
             let _ = runner.working.set(Arc::clone(&directory));
         }
-        directory
+        Ok(directory)
     }
 }
 
@@ -85,7 +84,7 @@ fn during(operation: Operation) -> impl FnOnce(Error) -> Error {
 impl Sandbox for LocalBackend {
     fn id(&self) -> String {
         let runner = self.inner.runner.as_ref();
-        runner.map_or_else(|| NAME.into(), |runner| runner.id().into())
+        runner.map_or_else(|| NAME.into(), |runner| runner.state.id.clone())
     }
 
     async fn start(&self) -> Result<()> {
@@ -101,21 +100,21 @@ impl Sandbox for LocalBackend {
     }
 
     async fn is_alive(&self) -> Result<bool> {
-        Ok(self.inner.runner.as_ref().is_some_and(Runner::is_alive))
+        let runner = self.inner.runner.as_ref();
+        Ok(runner.is_some_and(|runner| runner.state.is_alive()))
     }
 
     fn last_activity(&self) -> SystemTime {
         let runner = self.inner.runner.as_ref();
-        runner.map_or(SystemTime::UNIX_EPOCH, Runner::last_activity)
+        runner.map_or(SystemTime::UNIX_EPOCH, |runner| {
+            runner.state.activity.last()
+        })
     }
 
     fn command_names(&self, _: &VPath) -> CommandPaths {
         let names = self.inner.fs.command_names();
-        let home = self
-            .inner
-            .runner
-            .as_ref()
-            .and_then(|runner| runner.state.home());
+        let runner = self.inner.runner.as_ref();
+        let home = runner.and_then(|runner| runner.state.variable("HOME"));
         let home = home.and_then(|home| VPath::parse(home.to_str()?).ok());
         match home {
             Some(home) => names.with_home(home),
@@ -149,7 +148,7 @@ impl Sandbox for LocalBackend {
     async fn shell_start(&self, command: Command) -> Result<ShellInfo> {
         let run = async {
             let (runner, task) = self.task(command, Operation::Shell).await?;
-            runner.shells().start(task).await
+            runner.state.shells.start(task).await
         };
         run.await.map_err(during(Operation::Shell))
     }
@@ -171,6 +170,6 @@ impl Sandbox for LocalBackend {
 
     async fn shell_list(&self) -> Result<Vec<ShellInfo>> {
         let runner = self.runner().map_err(during(Operation::Shell))?;
-        Ok(runner.shells().list())
+        Ok(runner.state.shells.list())
     }
 }

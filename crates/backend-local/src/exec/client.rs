@@ -16,6 +16,7 @@ use backend_core::sync::lock;
 use backend_core::{Error, ErrorKind, Result};
 use tokio::io::{AsyncReadExt, Interest};
 use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{mpsc, watch};
 
 use super::locate::Program;
@@ -42,7 +43,7 @@ pub(crate) struct Settings {
 /// A running supervisor.
 #[derive(Debug)]
 pub(crate) struct SupervisorClient {
-    stream: UnixStream,
+    stream: OwnedWriteHalf,
     /// Held while a message is sent, so that messages do not interleave.
     turn: tokio::sync::Mutex<()>,
     /// The receivers of the commands' replies.
@@ -72,7 +73,8 @@ impl SupervisorClient {
         marker: String,
     ) -> Result<Arc<Self>> {
         let trouble = |text: String| start_error(program, &text);
-        let (stream, theirs) = pair().map_err(|error| trouble(error.to_string()))?;
+        let (ours, theirs) = pair().map_err(|error| trouble(error.to_string()))?;
+        let (mut replies, stream) = ours.into_split();
         let since = process::ticks();
         let mut child = tokio::process::Command::new(&program.path)
             .arg0("agentbox-supervisor")
@@ -80,12 +82,7 @@ impl SupervisorClient {
             .env_clear()
             // Commands can read the supervisor's environment, so it must not
             // hold secrets.
-            .envs(
-                settings
-                    .environment
-                    .iter()
-                    .map(|(name, value)| (name, value)),
-            )
+            .envs(settings.environment.iter().cloned())
             // A program with an async `main` starts its runtime before it knows
             // that it is a supervisor, which does not use the runtime.
             .env(THREADS, "1")
@@ -104,7 +101,7 @@ impl SupervisorClient {
             closed: AtomicBool::new(false),
             gone: watch::channel(false).0,
         });
-        let greeted = tokio::time::timeout(GREETING, client.greet(settings)).await;
+        let greeted = tokio::time::timeout(GREETING, client.greet(settings, &mut replies)).await;
         let answer = match greeted {
             Ok(Ok(Reply::Ready)) => Ok(()),
             Ok(Ok(Reply::Refused(text))) => Err(Error::unsupported(format!(
@@ -127,12 +124,11 @@ impl SupervisorClient {
             waiting.gone.send_replace(true);
         });
         answer?;
-        let reading = Arc::clone(&client);
-        tokio::spawn(async move { reading.listen().await });
+        tokio::spawn(Arc::clone(&client).listen(replies));
         Ok(client)
     }
 
-    async fn greet(&self, settings: &Settings) -> io::Result<Reply> {
+    async fn greet(&self, settings: &Settings, replies: &mut OwnedReadHalf) -> io::Result<Reply> {
         let bytes = |text: &OsString| text.as_bytes().to_vec();
         let variables = settings.environment.iter();
         let hello = Hello {
@@ -146,22 +142,23 @@ impl SupervisorClient {
             launch: settings.launch.clone(),
         };
         self.send(&encode(&Request::Hello(hello))?, &[]).await?;
-        self.receive(&mut Vec::new()).await
+        receive(replies, &mut Vec::new()).await
     }
 
     /// Sends a whole frame.
     async fn send(&self, frame: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
         let _turn = self.turn.lock().await;
+        let stream: &UnixStream = self.stream.as_ref();
         let mut sent = 0;
         while let Some(rest) = frame.get(sent..).filter(|rest| !rest.is_empty()) {
             let descriptors = if sent == 0 { descriptors } else { &[] };
-            let result = self.stream.try_io(Interest::WRITABLE, || {
-                send_some(self.stream.as_fd(), rest, descriptors)
+            let result = stream.try_io(Interest::WRITABLE, || {
+                send_some(stream.as_fd(), rest, descriptors)
             });
             match result {
                 Ok(count) => sent += count,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.stream.writable().await?;
+                    stream.writable().await?;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -170,20 +167,10 @@ impl SupervisorClient {
         Ok(())
     }
 
-    async fn receive(&self, buffer: &mut Vec<u8>) -> io::Result<Reply> {
-        let mut header = [0; HEADER_BYTES];
-        let mut stream = Reading(&self.stream);
-        stream.read_exact(&mut header).await?;
-        buffer.clear();
-        buffer.resize(protocol::length(header)?, 0);
-        stream.read_exact(buffer).await?;
-        decode(buffer)
-    }
-
     /// Dispatches the supervisor's replies until it is gone.
-    async fn listen(self: Arc<Self>) {
+    async fn listen(self: Arc<Self>, mut replies: OwnedReadHalf) {
         let mut buffer = Vec::new();
-        while let Ok(reply) = self.receive(&mut buffer).await {
+        while let Ok(reply) = receive(&mut replies, &mut buffer).await {
             let id = match &reply {
                 Reply::Spawned { id, .. }
                 | Reply::Failed { id, .. }
@@ -232,7 +219,8 @@ impl SupervisorClient {
     /// exits.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
-        let _ = rustix::net::shutdown(&self.stream, rustix::net::Shutdown::Both);
+        let stream: &UnixStream = self.stream.as_ref();
+        let _ = rustix::net::shutdown(stream, rustix::net::Shutdown::Both);
     }
 
     /// Asks the supervisor to end everything gently and waits until it is gone.
@@ -285,6 +273,15 @@ impl SupervisorClient {
     }
 }
 
+async fn receive(replies: &mut OwnedReadHalf, buffer: &mut Vec<u8>) -> io::Result<Reply> {
+    let mut header = [0; HEADER_BYTES];
+    replies.read_exact(&mut header).await?;
+    buffer.clear();
+    buffer.resize(protocol::length(header)?, 0);
+    replies.read_exact(buffer).await?;
+    decode(buffer)
+}
+
 /// The error for a command whose supervisor is gone.
 pub(crate) fn lost() -> Error {
     Error::unavailable(
@@ -315,27 +312,4 @@ fn pair() -> io::Result<(UnixStream, OwnedFd)> {
     let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
     ours.set_nonblocking(true)?;
     Ok((UnixStream::from_std(ours)?, theirs.into()))
-}
-
-/// A shared stream as a reader: one task reads while others write.
-struct Reading<'a>(&'a UnixStream);
-
-impl tokio::io::AsyncRead for Reading<'_> {
-    fn poll_read(
-        self: std::pin::Pin<&mut Self>,
-        context: &mut std::task::Context<'_>,
-        buffer: &mut tokio::io::ReadBuf<'_>,
-    ) -> std::task::Poll<io::Result<()>> {
-        loop {
-            std::task::ready!(self.0.poll_read_ready(context))?;
-            match self.0.try_read(buffer.initialize_unfilled()) {
-                Ok(count) => {
-                    buffer.advance(count);
-                    return std::task::Poll::Ready(Ok(()));
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => return std::task::Poll::Ready(Err(error)),
-            }
-        }
-    }
 }

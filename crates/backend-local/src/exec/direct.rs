@@ -55,7 +55,7 @@ impl Direct {
             .args(["-c", "--"])
             .arg(start.line)
             .env_clear()
-            .envs(environment.iter().map(|(name, value)| (name, value)))
+            .envs(environment.iter().cloned())
             .envs(start.environment)
             .env(MARKER, marker)
             // The child changes directory before its copy of the descriptor

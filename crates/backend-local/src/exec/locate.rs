@@ -1,6 +1,6 @@
 //! Finding programs: the supervisor and the shell.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use backend_core::{Error, ErrorKind, Result};
@@ -119,11 +119,6 @@ fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     path.metadata()
         .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-}
-
-/// Returns this process's variables. No other function reads all of them.
-pub(crate) fn host_variables() -> impl Iterator<Item = (OsString, OsString)> {
-    std::env::vars_os()
 }
 
 #[cfg(test)]

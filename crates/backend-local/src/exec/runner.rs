@@ -4,11 +4,10 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Waker};
-use std::time::SystemTime;
 
-use backend_core::ops::{Command, ExecuteOutcome, StopMode};
+use backend_core::ops::{ExecuteOutcome, StopMode};
 use backend_core::{Containment, Error, Result};
-use backend_run::{Shells, panicked};
+use backend_run::panicked;
 use tokio::sync::oneshot;
 
 use super::commands::Commands;
@@ -66,40 +65,18 @@ impl Runner {
         }
     }
 
-    pub(crate) fn id(&self) -> &str {
-        &self.state.id
-    }
-
-    /// Records that the sandbox is in use.
-    pub(crate) fn touch(&self) {
-        self.state.activity.touch();
-    }
-
-    pub(crate) fn last_activity(&self) -> SystemTime {
-        self.state.activity.last()
-    }
-
     /// Prepares for commands.
     pub(crate) async fn start(&self) -> Result<()> {
-        self.touch();
+        self.state.activity.touch();
         let state = Arc::clone(&self.state);
         on_engine(async move { state.ready().await }).await
     }
 
     /// Ends every command and the supervisor, and waits until they are gone.
     pub(crate) async fn stop(&self, mode: StopMode) -> Result<()> {
-        self.touch();
+        self.state.activity.touch();
         let state = Arc::clone(&self.state);
         on_engine(async move { state.stop(mode).await }).await
-    }
-
-    pub(crate) fn is_alive(&self) -> bool {
-        self.state.is_alive()
-    }
-
-    /// Returns a command that is about to run.
-    pub(crate) fn task(&self, command: Command, directory: Arc<OwnedFd>) -> Task {
-        Task::new(&self.state, command, directory)
     }
 
     /// Runs a command to its end.
@@ -107,7 +84,7 @@ impl Runner {
         let (reply, answer) = oneshot::channel();
         let engine = engine::handle()?;
         let mut running = Box::pin(backend_run::execute(task, reply));
-        if self.state.is_supervised() && self.is_alive() {
+        if self.state.is_supervised() && self.state.is_alive() {
             // The first step sends the command to the supervisor and never
             // blocks. Taking it here lets the supervisor work while the engine
             // wakes up.
@@ -120,10 +97,6 @@ impl Runner {
             engine.spawn(running);
         }
         answer.await.unwrap_or_else(|_| Err(panicked()))
-    }
-
-    pub(crate) fn shells(&self) -> &Shells {
-        &self.state.shells
     }
 }
 

@@ -40,31 +40,24 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// State shared by a runner and its tasks on the engine.
 #[derive(Debug)]
 pub(crate) struct State {
-    pub(super) id: String,
+    pub(crate) id: String,
     shell: Option<PathBuf>,
     environment: Vec<(OsString, OsString)>,
-    launcher: Launcher,
+    /// The supervisor that starts commands. Without one, this process does.
+    supervisor: Option<SupervisorSlot>,
+    /// Without a supervisor: whether a command has run, or could, since the last
+    /// stop.
+    is_used: AtomicBool,
     /// A counter of supervisors and commands, for their markers.
     numbers: AtomicU64,
     /// The number of stops. Each task ends its command when this changes.
     pub(super) stops: watch::Sender<u64>,
-    pub(super) activity: Activity,
-    pub(super) shells: Shells,
+    pub(crate) activity: Activity,
+    pub(crate) shells: Shells,
     /// The time that leftover processes of a command may go on printing.
     pub(super) linger: Duration,
     /// The directory for temporary files of confined commands.
     _temporary: Option<TempDir>,
-}
-
-/// The process that starts commands.
-#[derive(Debug)]
-enum Launcher {
-    Supervisor(Box<SupervisorSlot>),
-    /// This process.
-    Direct {
-        /// Whether it is ready, or a command has run, since the last stop.
-        is_used: AtomicBool,
-    },
 }
 
 /// A supervisor, which the first command starts.
@@ -78,46 +71,34 @@ struct SupervisorSlot {
     starting: tokio::sync::Mutex<()>,
 }
 
-#[derive(Debug)]
-enum Connection {
-    None,
-    Open(Arc<SupervisorClient>),
-    /// The backend was dropped.
-    Closed,
+#[derive(Debug, Default)]
+struct Connection {
+    client: Option<Arc<SupervisorClient>>,
+    /// Whether the backend was dropped.
+    closed: bool,
 }
 
 impl SupervisorSlot {
     /// Returns the supervisor, if one runs.
     fn running(&self) -> Option<Arc<SupervisorClient>> {
-        match &*lock(&self.connection) {
-            Connection::Open(client) if client.is_alive() => Some(Arc::clone(client)),
-            _ => None,
-        }
+        let client = lock(&self.connection).client.clone();
+        client.filter(|client| client.is_alive())
     }
 
     /// Stores a supervisor, or closes it if the backend was dropped meanwhile.
     fn store(&self, client: &Arc<SupervisorClient>) {
         let mut connection = lock(&self.connection);
-        if matches!(*connection, Connection::Closed) {
+        if connection.closed {
             client.close();
         } else {
-            *connection = Connection::Open(Arc::clone(client));
+            connection.client = Some(Arc::clone(client));
         }
     }
 
-    fn take(&self) -> Option<Arc<SupervisorClient>> {
-        let mut connection = lock(&self.connection);
-        let Connection::Open(client) = &*connection else {
-            return None;
-        };
-        let client = Arc::clone(client);
-        *connection = Connection::None;
-        Some(client)
-    }
-
     fn close(&self) {
-        let before = std::mem::replace(&mut *lock(&self.connection), Connection::Closed);
-        if let Connection::Open(client) = before {
+        let mut connection = lock(&self.connection);
+        connection.closed = true;
+        if let Some(client) = connection.client.take() {
             client.close();
         }
     }
@@ -141,7 +122,7 @@ impl State {
             ));
         }
         let id = format!("local-{:016x}", random());
-        let mut variables = commands.environment.resolve(locate::host_variables());
+        let mut variables = commands.environment.resolve(std::env::vars_os());
         let temporary = if matches!(commands.confinement, Confinement::Off) {
             None
         } else {
@@ -161,7 +142,8 @@ impl State {
             id,
             shell: commands.shell.clone(),
             environment: variables.into_iter().collect(),
-            launcher: Launcher::open(commands, directories, read_only, temporary.as_ref())?,
+            supervisor: supervisor_slot(commands, directories, read_only, temporary.as_ref())?,
+            is_used: AtomicBool::new(false),
             numbers: AtomicU64::new(1),
             stops: watch::channel(0).0,
             activity,
@@ -171,30 +153,28 @@ impl State {
         })
     }
 
-    /// Returns the home directory of commands, if their environment has one.
-    pub(crate) fn home(&self) -> Option<&OsString> {
+    /// Returns a variable of the commands' environment.
+    pub(crate) fn variable(&self, name: &str) -> Option<&OsStr> {
         let mut variables = self.environment.iter();
-        variables.find_map(|(name, value)| (name == "HOME").then_some(value))
+        variables.find_map(|(key, value)| (key == name).then_some(value.as_os_str()))
     }
 
-    pub(super) fn is_alive(&self) -> bool {
-        match &self.launcher {
-            Launcher::Supervisor(slot) => slot.running().is_some(),
-            Launcher::Direct { is_used } => is_used.load(Ordering::SeqCst),
+    pub(crate) fn is_alive(&self) -> bool {
+        match &self.supervisor {
+            Some(slot) => slot.running().is_some(),
+            None => self.is_used.load(Ordering::SeqCst),
         }
     }
 
     /// Whether commands run under a supervisor.
     pub(super) fn is_supervised(&self) -> bool {
-        matches!(self.launcher, Launcher::Supervisor(_))
+        self.supervisor.is_some()
     }
 
     /// Whether confinement or limits are asked of the supervisor.
     pub(super) fn is_demanding(&self) -> bool {
-        match &self.launcher {
-            Launcher::Supervisor(slot) => slot.policy.is_some() || slot.launch.is_some(),
-            Launcher::Direct { .. } => false,
-        }
+        let demands = |slot: &SupervisorSlot| slot.policy.is_some() || slot.launch.is_some();
+        self.supervisor.as_ref().is_some_and(demands)
     }
 
     fn number(&self) -> u64 {
@@ -202,17 +182,17 @@ impl State {
     }
 
     pub(super) async fn ready(&self) -> Result<()> {
-        match &self.launcher {
-            Launcher::Supervisor(slot) => self.supervisor(slot).await.map(drop),
-            Launcher::Direct { is_used } => {
-                is_used.store(true, Ordering::SeqCst);
+        match &self.supervisor {
+            Some(slot) => self.client(slot).await.map(drop),
+            None => {
+                self.is_used.store(true, Ordering::SeqCst);
                 Ok(())
             }
         }
     }
 
     /// Returns the supervisor that runs commands, starting one if needed.
-    async fn supervisor(&self, slot: &SupervisorSlot) -> Result<Arc<SupervisorClient>> {
+    async fn client(&self, slot: &SupervisorSlot) -> Result<Arc<SupervisorClient>> {
         if let Some(client) = slot.running() {
             return Ok(client);
         }
@@ -233,27 +213,25 @@ impl State {
     }
 
     fn find_shell(&self) -> Result<PathBuf> {
-        let path = self.environment.iter().find(|(name, _)| name == "PATH");
-        let path = path.map(|(_, path)| path.as_os_str());
-        locate::shell(self.shell.as_deref(), path.map(OsStr::new))
+        locate::shell(self.shell.as_deref(), self.variable("PATH"))
     }
 
     /// Starts a command. The clock starts before the request is sent: the
     /// command may have run for a while when the answer arrives.
     pub(super) async fn launch(&self, start: StartRequest) -> Result<(Job, Instant)> {
-        match &self.launcher {
-            Launcher::Supervisor(slot) => {
-                let client = self.supervisor(slot).await?;
+        match &self.supervisor {
+            Some(slot) => {
+                let client = self.client(slot).await?;
                 let began = Instant::now();
                 let job = Supervised::start(client, start).await?;
                 Ok((Job::Supervised(job), began))
             }
-            Launcher::Direct { is_used } => {
+            None => {
                 let marker = format!("{}-0-{}", self.id, self.number());
                 let shell = self.find_shell()?;
                 let began = Instant::now();
                 let job = Direct::start(&shell, &self.environment, &marker, start)?;
-                is_used.store(true, Ordering::SeqCst);
+                self.is_used.store(true, Ordering::SeqCst);
                 Ok((Job::Direct(job), began))
             }
         }
@@ -272,17 +250,15 @@ impl State {
         self.stops.send_modify(|stops| *stops += 1);
         let waited = tokio::time::timeout(KILL_GRACE + PATIENCE, self.activity.idle()).await;
         // Ends processes that finished commands left behind.
-        if let Launcher::Supervisor(slot) = &self.launcher
-            && let Some(client) = slot.take()
-        {
+        let slot = self.supervisor.as_ref();
+        let client = slot.and_then(|slot| lock(&slot.connection).client.take());
+        if let Some(client) = client {
             client.stop().await;
         }
         if let Some(sweep) = self.sweep() {
             let _ = tokio::task::spawn_blocking(sweep).await;
         }
-        if let Launcher::Direct { is_used } = &self.launcher {
-            is_used.store(false, Ordering::SeqCst);
-        }
+        self.is_used.store(false, Ordering::SeqCst);
         if mode == StopMode::Purge {
             self.shells.remove_ended();
         }
@@ -294,37 +270,35 @@ impl State {
     /// Ends every command and the supervisor for good, without waiting.
     pub(super) fn close(&self) {
         self.stops.send_modify(|stops| *stops += 1);
-        if let Launcher::Supervisor(slot) = &self.launcher {
+        if let Some(slot) = &self.supervisor {
             slot.close();
         }
     }
 }
 
-impl Launcher {
-    fn open(
-        commands: &Commands,
-        directories: &[&Path],
-        read_only: bool,
-        temporary: Option<&TempDir>,
-    ) -> Result<Self> {
-        let place = temporary.map_or(Path::new("/nonexistent"), TempDir::path);
-        let policy = commands.confinement.policy(directories, read_only, place)?;
-        let launch = commands.limits.launch()?;
-        match locate::supervisor(&commands.supervisor)? {
-            Some(program) => Ok(Self::Supervisor(Box::new(SupervisorSlot {
-                program,
-                policy,
-                launch,
-                connection: Mutex::new(Connection::None),
-                starting: tokio::sync::Mutex::new(()),
-            }))),
-            None if policy.is_some() || launch.is_some() => Err(Error::unsupported(
-                "confinement and limits need a supervisor; call `supervisor::run_if_asked` first thing in `main` or install agentbox-supervisor beside this program",
-            )),
-            None => Ok(Self::Direct {
-                is_used: AtomicBool::new(false),
-            }),
-        }
+/// Returns the supervisor to start, if there is one. Confinement and limits need
+/// it.
+fn supervisor_slot(
+    commands: &Commands,
+    directories: &[&Path],
+    read_only: bool,
+    temporary: Option<&TempDir>,
+) -> Result<Option<SupervisorSlot>> {
+    let place = temporary.map_or(Path::new("/nonexistent"), TempDir::path);
+    let policy = commands.confinement.policy(directories, read_only, place)?;
+    let launch = commands.limits.launch()?;
+    match locate::supervisor(&commands.supervisor)? {
+        Some(program) => Ok(Some(SupervisorSlot {
+            program,
+            policy,
+            launch,
+            connection: Mutex::default(),
+            starting: tokio::sync::Mutex::default(),
+        })),
+        None if policy.is_some() || launch.is_some() => Err(Error::unsupported(
+            "confinement and limits need a supervisor; call `supervisor::run_if_asked` first thing in `main` or install agentbox-supervisor beside this program",
+        )),
+        None => Ok(None),
     }
 }
 

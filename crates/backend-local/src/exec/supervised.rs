@@ -50,47 +50,39 @@ impl Supervised {
         })
     }
 
-    /// Handles the next reply.
-    async fn next(&mut self) -> Result<()> {
-        match self.replies.recv().await.ok_or_else(lost)? {
-            Reply::Spawned { pid, .. } => self.pid = Some(pid.cast_unsigned()),
-            Reply::Failed {
-                directory, errno, ..
-            } => {
-                return Err(spawn_error(
-                    directory,
-                    std::io::Error::from_raw_os_error(errno),
-                ));
+    /// Handles replies until `wanted` is there.
+    async fn until<T>(&mut self, wanted: impl Fn(&mut Self) -> Option<T>) -> Result<T> {
+        loop {
+            if let Some(found) = wanted(self) {
+                return Ok(found);
             }
-            Reply::Exited { exit, group, .. } => {
-                let status = match exit {
-                    Exit::Code(code) => CommandStatus::Exited(code),
-                    Exit::Signal(signal) => CommandStatus::Signalled(signal),
-                };
-                self.exit = Some(Exited { status, group });
+            match self.replies.recv().await.ok_or_else(lost)? {
+                Reply::Spawned { pid, .. } => self.pid = Some(pid.cast_unsigned()),
+                Reply::Failed {
+                    directory, errno, ..
+                } => {
+                    let error = std::io::Error::from_raw_os_error(errno);
+                    return Err(spawn_error(directory, error));
+                }
+                Reply::Exited { exit, group, .. } => {
+                    let status = match exit {
+                        Exit::Code(code) => CommandStatus::Exited(code),
+                        Exit::Signal(signal) => CommandStatus::Signalled(signal),
+                    };
+                    self.exit = Some(Exited { status, group });
+                }
+                Reply::Ended { count, .. } => self.ended = Some(count),
+                Reply::Ready | Reply::Refused(_) => {}
             }
-            Reply::Ended { count, .. } => self.ended = Some(count),
-            Reply::Ready | Reply::Refused(_) => {}
         }
-        Ok(())
     }
 
     pub(crate) async fn started(&mut self) -> Result<u32> {
-        loop {
-            if let Some(pid) = self.pid {
-                return Ok(pid);
-            }
-            self.next().await?;
-        }
+        self.until(|job| job.pid).await
     }
 
     pub(crate) async fn exited(&mut self) -> Result<Exited> {
-        loop {
-            if let Some(exit) = self.exit {
-                return Ok(exit);
-            }
-            self.next().await?;
-        }
+        self.until(|job| job.exit).await
     }
 
     pub(crate) async fn end(&mut self, scope: Scope, grace: Option<Duration>) -> Result<u32> {
@@ -98,12 +90,7 @@ impl Supervised {
         let id = self.id;
         self.ended = None;
         self.client.end(protocol::End { id, scope, grace }).await?;
-        loop {
-            if let Some(count) = self.ended.take() {
-                return Ok(count);
-            }
-            self.next().await?;
-        }
+        self.until(|job| job.ended.take()).await
     }
 }
 
