@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use serde::Deserialize;
+
 use crate::setters::setters;
 
 /// The network access of a sandbox.
@@ -20,7 +22,8 @@ pub enum Network {
 
 /// A part of the hardening that is given up. Each must be requested by name. There is
 /// none for a privileged container or for the daemon's socket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Relaxation {
     /// Uses the host's own network, including its loopback, instead of a separate one.
@@ -51,7 +54,8 @@ impl fmt::Display for Relaxation {
 }
 
 /// The way the agent gets into a container.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Delivery {
     /// A bind mount if the daemon sees this host's files, else an upload.
@@ -64,7 +68,8 @@ pub enum Delivery {
 }
 
 /// The part that serves file operations and commands.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Mode {
     /// The agent if one fits the image's architecture, else the image's own shell and

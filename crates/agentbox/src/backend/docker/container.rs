@@ -5,9 +5,18 @@ use std::time::Duration;
 use backend_docker::{Attach, DockerBuilder, DockerSandbox, Mode, Network};
 use sandbox_wire::agent::AgentBinary;
 
-use super::settings::{DockerSettings, Volume};
+use super::settings::{DockerSettings, volume};
 use crate::exit::Failure;
 use crate::files::read_text;
+
+/// Passes each value that is there to a method of a builder.
+macro_rules! apply {
+    ($builder:ident, $($method:ident: $value:expr),* $(,)?) => {
+        $(if let Some(value) = $value {
+            $builder = $builder.$method(value);
+        })*
+    };
+}
 
 /// Creates a builder with all settings except the image or runtime.
 pub(super) fn builder(settings: &DockerSettings) -> Result<DockerBuilder, Failure> {
@@ -17,9 +26,9 @@ pub(super) fn builder(settings: &DockerSettings) -> Result<DockerBuilder, Failur
         .read_only_root(settings.read_only)
         .auto_remove(!settings.keep)
         .idle_timeout(settings.idle_timeout.map(Duration::from_secs));
-    for agent in agents(settings)? {
-        builder = builder.agent(agent);
-    }
+    builder = agents(settings)?
+        .into_iter()
+        .fold(builder, DockerBuilder::agent);
     if let Some(network) = &settings.network {
         builder = builder.network(match network.as_str() {
             "none" => Network::None,
@@ -27,9 +36,8 @@ pub(super) fn builder(settings: &DockerSettings) -> Result<DockerBuilder, Failur
             name => Network::Named(name.to_owned()),
         });
     }
-    for relaxed in &settings.relax {
-        builder = builder.relax(relaxed.0);
-    }
+    let relaxed = settings.relax.iter().copied();
+    builder = relaxed.fold(builder, DockerBuilder::relax);
     if let Some(file) = &settings.seccomp {
         builder = builder.seccomp_profile(read_text(file, "seccomp profile")?);
     }
@@ -40,9 +48,29 @@ pub(super) fn builder(settings: &DockerSettings) -> Result<DockerBuilder, Failur
         let (target, options) = text.split_once(':').unwrap_or((text, ""));
         builder = builder.tmpfs(target, options);
     }
+    for (name, value) in &settings.env {
+        builder = builder.env(name, value);
+    }
+    for (key, value) in &settings.labels {
+        builder = builder.label(key, value);
+    }
+    let capabilities = settings.capabilities.iter();
+    builder = capabilities.fold(builder, DockerBuilder::add_capability);
+    apply! { builder,
+        working_dir: &settings.work_dir,
+        memory: settings.memory.map(|size| size.0),
+        swap: settings.swap.map(|size| size.0),
+        cpus: settings.cpus,
+        cpu_shares: settings.cpu_shares,
+        pids_limit: settings.pids,
+        user: &settings.user,
+        oci_runtime: &settings.oci_runtime,
+        name: &settings.name,
+        ca_bundle: &settings.ca_bundle,
+    }
     // The daemon comes last, so that mistakes in the settings are reported even if
     // there is no daemon.
-    Ok(apply_settings(builder, settings).daemon(settings.daemon()?))
+    Ok(builder.daemon(settings.daemon()?))
 }
 
 /// Attaches to an existing container. The settings it was created with cannot be
@@ -54,12 +82,8 @@ pub(super) fn attach(settings: &DockerSettings, id: &str) -> Result<Attach, Fail
         .allow_foreign(true)
         .mode(settings.mode)
         .delivery(settings.delivery);
-    for agent in agents(settings)? {
-        attach = attach.agent(agent);
-    }
-    if let Some(directory) = &settings.work_dir {
-        attach = attach.working_dir(directory);
-    }
+    attach = agents(settings)?.into_iter().fold(attach, Attach::agent);
+    apply! { attach, working_dir: &settings.work_dir }
     Ok(attach)
 }
 
@@ -69,58 +93,4 @@ fn agents(settings: &DockerSettings) -> Result<Vec<AgentBinary>, Failure> {
         Mode::Portable => Ok(Vec::new()),
         _ => settings.agents(),
     }
-}
-
-/// Applies the settings that are passed on unchanged.
-fn apply_settings(mut builder: DockerBuilder, settings: &DockerSettings) -> DockerBuilder {
-    for (name, value) in &settings.env {
-        builder = builder.env(name, value);
-    }
-    for (key, value) in &settings.labels {
-        builder = builder.label(key, value);
-    }
-    for capability in &settings.capabilities {
-        builder = builder.add_capability(capability);
-    }
-    if let Some(directory) = &settings.work_dir {
-        builder = builder.working_dir(directory);
-    }
-    if let Some(size) = settings.memory {
-        builder = builder.memory(size.0);
-    }
-    if let Some(size) = settings.swap {
-        builder = builder.swap(size.0);
-    }
-    if let Some(cpus) = settings.cpus {
-        builder = builder.cpus(cpus);
-    }
-    if let Some(shares) = settings.cpu_shares {
-        builder = builder.cpu_shares(shares);
-    }
-    if let Some(pids) = settings.pids {
-        builder = builder.pids_limit(pids);
-    }
-    if let Some(user) = &settings.user {
-        builder = builder.user(user);
-    }
-    if let Some(runtime) = &settings.oci_runtime {
-        builder = builder.oci_runtime(runtime);
-    }
-    if let Some(name) = &settings.name {
-        builder = builder.name(name);
-    }
-    if let Some(file) = &settings.ca_bundle {
-        builder = builder.ca_bundle(file);
-    }
-    builder
-}
-
-fn volume(text: &str) -> Result<backend_docker::Volume, Failure> {
-    let read = Volume::parse(text)?;
-    let volume = if read.is_dir() {
-        backend_docker::Volume::host(read.source, read.target)
-    } else {
-        backend_docker::Volume::named(read.source, read.target)
-    };
-    Ok(volume.read_only(read.read_only))
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use backend_docker::image::{BuildOptions, CaBundle, Logins};
-use backend_docker::{Daemon, Delivery, Mode, Relaxation, Runtimes};
+use backend_docker::{Daemon, Delivery, Mode, Relaxation, Runtimes, Volume};
 use sandbox_wire::agent::AgentBinary;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
@@ -32,7 +32,6 @@ pub(crate) struct DockerSettings {
     pub(super) capabilities: Vec<String>,
     pub(super) cpu_shares: Option<u32>,
     pub(super) cpus: Option<f64>,
-    #[serde(with = "DeliveryName")]
     pub(super) delivery: Delivery,
     pub(super) env: BTreeMap<String, String>,
     /// Seconds without a call after which the container is stopped.
@@ -44,7 +43,6 @@ pub(crate) struct DockerSettings {
     /// The credentials of `docker login`, if they are not in docker's default file.
     pub(super) logins: Option<PathBuf>,
     pub(super) memory: Option<Size>,
-    #[serde(with = "ModeName")]
     pub(super) mode: Mode,
     pub(super) name: Option<String>,
     pub(super) network: Option<String>,
@@ -52,7 +50,7 @@ pub(crate) struct DockerSettings {
     pub(super) pids: Option<u32>,
     pub(super) read_only: bool,
     /// The parts of the hardening that are switched off.
-    pub(super) relax: Vec<Relaxed>,
+    pub(super) relax: Vec<Relaxation>,
     pub(super) runtime: Option<String>,
     /// A file with more runtimes.
     pub(super) runtimes: Option<PathBuf>,
@@ -126,13 +124,11 @@ impl DockerSettings {
         }
         let text = default_docker_config().and_then(|file| std::fs::read_to_string(file).ok());
         let logins = text.map(|text| Logins::from_docker_config(&text));
-        Ok(logins.transpose().map_or_else(
-            |error| {
-                tracing::warn!("the logins of docker are not used: {}", error.chain());
-                Logins::new()
-            },
-            Option::unwrap_or_default,
-        ))
+        let logins = logins.transpose().unwrap_or_else(|error| {
+            tracing::warn!("the logins of docker are not used: {}", error.chain());
+            None
+        });
+        Ok(logins.unwrap_or_default())
     }
 }
 
@@ -141,40 +137,6 @@ fn default_docker_config() -> Option<PathBuf> {
     let directory = system::variable("DOCKER_CONFIG").map(PathBuf::from);
     let home = || Some(Path::new(&system::variable("HOME")?).join(".docker"));
     Some(directory.or_else(home)?.join("config.json"))
-}
-
-/// The names of [`Mode`].
-#[derive(Deserialize)]
-#[serde(remote = "Mode", rename_all = "lowercase")]
-enum ModeName {
-    Auto,
-    Agent,
-    Portable,
-}
-
-/// The names of [`Delivery`].
-#[derive(Deserialize)]
-#[serde(remote = "Delivery", rename_all = "lowercase")]
-enum DeliveryName {
-    Auto,
-    Bind,
-    Upload,
-}
-
-/// A part of the hardening that is switched off.
-#[derive(Debug, Clone, Copy, Deserialize)]
-pub(super) struct Relaxed(#[serde(with = "RelaxationName")] pub(super) Relaxation);
-
-/// The names of [`Relaxation`].
-#[derive(Deserialize)]
-#[serde(remote = "Relaxation", rename_all = "kebab-case")]
-enum RelaxationName {
-    HostNetwork,
-    HostProcesses,
-    NewPrivileges,
-    UnconfinedSeccomp,
-    UnlimitedProcesses,
-    UnlimitedMemory,
 }
 
 /// A size in bytes: a number, with an optional suffix `k`, `m` or `g` as in Docker.
@@ -215,10 +177,6 @@ impl<'de> Deserialize<'de> for Size {
                     .map_err(|_| E::custom("bytes are not negative"))
             }
 
-            fn visit_u64<E: de::Error>(self, bytes: u64) -> Result<Size, E> {
-                Ok(Size(bytes))
-            }
-
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Size, E> {
                 Size::parse(text).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
             }
@@ -228,41 +186,26 @@ impl<'de> Deserialize<'de> for Size {
     }
 }
 
-/// A directory or a volume mounted in a container.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Volume<'a> {
-    pub(super) source: &'a str,
-    pub(super) target: &'a str,
-    pub(super) read_only: bool,
-}
-
-impl<'a> Volume<'a> {
-    /// Parses `SOURCE:TARGET[:ro|rw]`.
-    pub(super) fn parse(text: &'a str) -> Result<Self, Failure> {
-        let mut parts = text.split(':');
-        let read = match (parts.next(), parts.next(), parts.next(), parts.next()) {
-            (Some(source), Some(target), None | Some("rw"), None) => Some((source, target, false)),
-            (Some(source), Some(target), Some("ro"), None) => Some((source, target, true)),
-            _ => None,
-        };
-        let read = read.filter(|(source, target, _)| !source.is_empty() && !target.is_empty());
-        let (source, target, read_only) = read.ok_or_else(|| {
-            usage!(
-                "{text:?} is not a valid volume; write SOURCE:TARGET or SOURCE:TARGET:ro in volumes of [docker]"
-            )
-        })?;
-        Ok(Self {
-            source,
-            target,
-            read_only,
-        })
+/// Parses `SOURCE:TARGET[:ro|rw]`. A source with a slash is a path of this machine, any
+/// other the name of a volume.
+pub(super) fn volume(text: &str) -> Result<Volume, Failure> {
+    let parts: Vec<&str> = text.split(':').collect();
+    let (source, target, read_only) = match *parts {
+        [source, target] | [source, target, "rw"] => (source, target, false),
+        [source, target, "ro"] => (source, target, true),
+        _ => ("", "", false),
+    };
+    if source.is_empty() || target.is_empty() {
+        return Err(usage!(
+            "{text:?} is not a valid volume; write SOURCE:TARGET or SOURCE:TARGET:ro in volumes of [docker]"
+        ));
     }
-
-    /// Returns `true` if the source is a directory of this machine, not the name of a
-    /// volume.
-    pub(super) fn is_dir(&self) -> bool {
-        self.source.contains('/')
-    }
+    let volume = if source.contains('/') {
+        Volume::host(source, target)
+    } else {
+        Volume::named(source, target)
+    };
+    Ok(volume.read_only(read_only))
 }
 
 #[cfg(test)]
@@ -324,15 +267,12 @@ mod tests {
 
     #[test]
     fn volumes_are_two_places() {
-        let read = |text| {
-            let volume = Volume::parse(text).unwrap();
-            (volume.is_dir(), volume.target, volume.read_only)
-        };
-        assert_eq!(read("/a:/b"), (true, "/b", false));
-        assert_eq!(read("cache:/b:ro"), (false, "/b", true));
-        assert_eq!(read("cache:/b:rw"), (false, "/b", false));
+        let named = Volume::named("cache", "/b");
+        assert_eq!(volume("/a:/b").unwrap(), Volume::host("/a", "/b"));
+        assert_eq!(volume("cache:/b:rw").unwrap(), named);
+        assert_eq!(volume("cache:/b:ro").unwrap(), named.read_only(true));
         for bad in ["/a", ":/b", "/a:", "/a:/b:rwx", "/a:/b:ro:z"] {
-            assert!(Volume::parse(bad).unwrap_err().is_usage(), "{bad}");
+            assert!(volume(bad).unwrap_err().is_usage(), "{bad}");
         }
     }
 }
