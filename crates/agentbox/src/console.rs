@@ -11,6 +11,7 @@ mod signals;
 mod words;
 
 use std::io::{self, IsTerminal as _};
+use std::ops::ControlFlow::{self, Break, Continue};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -43,10 +44,6 @@ pub(crate) struct Session {
 
 /// Runs until the user leaves. Without a terminal, runs the requests on standard input;
 /// the exit code then tells whether all of them succeeded.
-///
-/// # Errors
-///
-/// If the tools cannot be built, or the terminal or the backend cannot be used.
 pub(crate) async fn run(session: Session) -> anyhow::Result<ExitCode> {
     let terminal = TerminalState::now();
     let result = serve(session, terminal.clone()).await;
@@ -74,9 +71,8 @@ async fn serve(session: Session, state: TerminalState) -> anyhow::Result<ExitCod
         let approver = ask::TerminalApprover::new(screen);
         session.toolset.approver(approver)
     } else {
-        session
-            .toolset
-            .approver(ask::NoTerminal(session.approval_advice))
+        let approver = ask::no_terminal(session.approval_advice);
+        session.toolset.approver(approver)
     };
     let chat = toolset.build()?.conversation("console");
     let without_prompts = chat.approver(Strict);
@@ -110,6 +106,10 @@ fn greeting(backend: &str, screen: Screen) -> String {
     wrap::lines(&text, screen.width())
 }
 
+/// The next step after a request. A break drops the rest of the input that was typed at
+/// once, and with an exit code ends the program.
+type Next = ControlFlow<Option<ExitCode>>;
+
 /// The user's conversation with the tools.
 struct Console {
     screen: Screen,
@@ -119,14 +119,6 @@ struct Console {
     signals: Signals,
     /// The highest exit code of all failures.
     code: u8,
-}
-
-/// The next step after a request.
-enum Next {
-    Go,
-    /// Drops the rest of the input that was typed at once.
-    Stop,
-    Leave(ExitCode),
 }
 
 impl Console {
@@ -147,7 +139,7 @@ impl Console {
             match input {
                 Input::Text(text) => {
                     self.signals.reset();
-                    if let Next::Leave(code) = self.execute(&text, &tools).await? {
+                    if let Break(Some(code)) = self.execute(&text, &tools).await? {
                         return Ok(code);
                     }
                 }
@@ -185,7 +177,7 @@ impl Console {
                 Err(error) => {
                     self.failed(exit::FIXABLE);
                     self.screen.print_error(&parse_error_text(error))?;
-                    return Ok(Next::Go);
+                    return Ok(Continue(()));
                 }
             };
             rest = rest.get(used..).unwrap_or_default();
@@ -193,16 +185,16 @@ impl Console {
                 Request::Nothing => {}
                 Request::Help(about) => self.help(about.as_deref(), tools)?,
                 Request::Tools => self.screen.print(&help::list(tools, self.screen))?,
-                Request::Quit => return Ok(Next::Leave(self.code())),
+                Request::Quit => return Ok(Break(Some(self.code()))),
                 Request::Call { tool, arguments } => {
-                    match self.call(&tool, arguments, tools).await? {
-                        Next::Go => {}
-                        next => return Ok(next),
+                    let next = self.call(&tool, arguments, tools).await?;
+                    if next.is_break() {
+                        return Ok(next);
                     }
                 }
             }
         }
-        Ok(Next::Go)
+        Ok(Continue(()))
     }
 
     fn help(&mut self, about: Option<&str>, tools: &Definitions) -> io::Result<()> {
@@ -249,19 +241,16 @@ impl Console {
                 }
                 let diff = preview.as_ref().and_then(|preview| preview.of(&reply));
                 self.screen.reply(&reply, &live, diff)?;
-                Ok(Next::Go)
+                Ok(Continue(()))
             }
             Err(Signal::Interrupt) => {
                 self.failed(exit::FIXABLE);
                 live.finish()?;
                 self.screen.print_error("\ncancelled")?;
-                Ok(if self.screen.terminal {
-                    Next::Stop
-                } else {
-                    Next::Leave(INTERRUPTED.into())
-                })
+                let ends = !self.screen.terminal;
+                Ok(Break(ends.then(|| INTERRUPTED.into())))
             }
-            Err(Signal::Leave(code)) => Ok(Next::Leave(code.into())),
+            Err(Signal::Leave(code)) => Ok(Break(Some(code.into()))),
         }
     }
 }

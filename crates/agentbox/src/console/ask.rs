@@ -8,9 +8,11 @@ mod keyboard_windows;
 use std::io;
 
 use async_trait::async_trait;
-use permissions::approval::{Answer, Approver, ApproverError, Asked, Effect, Question, Remember};
+use permissions::approval::{
+    Answer, Approver, ApproverError, Asked, Effect, Interactive, Question, Remember,
+};
 use permissions::{Op, Target};
-use tokio::sync::Semaphore;
+use tokio::sync::Mutex;
 
 #[cfg(windows)]
 use self::keyboard_windows as keyboard;
@@ -30,15 +32,13 @@ const MAX_ITEM_CHARS: usize = 300;
 pub(crate) struct TerminalApprover {
     screen: Screen,
     /// Serializes questions.
-    turn: Semaphore,
+    turn: Mutex<()>,
 }
 
 impl TerminalApprover {
     pub(crate) fn new(screen: Screen) -> Self {
-        Self {
-            screen,
-            turn: Semaphore::new(1),
-        }
+        let turn = Mutex::default();
+        Self { screen, turn }
     }
 
     async fn ask_user(&self, question: &Question) -> io::Result<Answer> {
@@ -53,28 +53,27 @@ impl TerminalApprover {
                 self.screen.print("\n")?;
                 return Ok(Answer::no());
             }
-            let told = match read(&line) {
-                Some(answer) if answer.remember != Remember::No && answer.approved => {
-                    let about = match answer.remember {
-                        Remember::Session => format!("any {kinds}"),
-                        _ => format!("the same {what}"),
-                    };
-                    let told =
-                        format!("You will not be asked about {about} again until you leave.");
-                    self.screen
-                        .print(&wrap::lines(&told, self.screen.width()))?;
-                    return Ok(answer);
-                }
-                Some(answer) => return Ok(answer),
+            let answer = read(&line);
+            let told = match answer.as_ref().map(|answer| &answer.remember) {
+                Some(Remember::No) => String::new(),
+                Some(Remember::Session) => not_again(format!("any {kinds}")),
+                Some(_) => not_again(format!("the same {what}")),
                 None => format!(
                     "y allows this once. Until you leave, s allows the same {what} again, and a \
                      allows any {kinds}. n refuses; words after it say why."
                 ),
             };
-            self.screen
-                .print(&wrap::lines(&told, self.screen.width()))?;
+            let told = wrap::lines(&told, self.screen.width());
+            self.screen.print(&told)?;
+            if let Some(answer) = answer {
+                return Ok(answer);
+            }
         }
     }
+}
+
+fn not_again(what: String) -> String {
+    format!("You will not be asked about {what} again until you leave.")
 }
 
 /// Returns the operations that a question is about.
@@ -186,8 +185,7 @@ fn listed<'t>(what: &str, texts: impl ExactSizeIterator<Item = &'t str>) -> Stri
 #[async_trait]
 impl Approver for TerminalApprover {
     async fn ask(&self, question: &Question) -> Result<Answer, ApproverError> {
-        let turn = self.turn.acquire().await;
-        let _turn = turn.map_err(|_| ApproverError::new("the console is closed"))?;
+        let _turn = self.turn.lock().await;
         let answer = self.ask_user(question).await;
         answer.map_err(|error| {
             ApproverError::new(format!("the terminal cannot be used: {error}; try again"))
@@ -195,18 +193,13 @@ impl Approver for TerminalApprover {
     }
 }
 
-/// Refuses every question, because there is no terminal to ask on.
-#[derive(Debug)]
-pub(crate) struct NoTerminal(pub(crate) &'static str);
-
-#[async_trait]
-impl Approver for NoTerminal {
-    async fn ask(&self, _: &Question) -> Result<Answer, ApproverError> {
-        let instead = self.0;
+/// Returns an approver that refuses every question, because there is no terminal.
+pub(crate) fn no_terminal(instead: &'static str) -> Interactive {
+    Interactive::new(move |_| async move {
         Err(ApproverError::new(format!(
             "cannot ask: not a terminal; run agentbox in one, or {instead}"
         )))
-    }
+    })
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::schema::{self, Field, Kind};
 use super::words::{self, Word};
 use crate::terminal::safe;
 
-/// Maximum number of candidates.
+/// Maximum number of paths that are offered.
 const CANDIDATES: usize = 200;
 
 /// An entry of a directory.
@@ -44,11 +44,8 @@ pub(crate) fn complete(
         return (line.len(), Vec::new());
     };
     let fields = schema::fields(definition);
-    let verbatim = schema::takes_command(&fields);
-    let found = value(&before, &word, tool, &fields, verbatim, list);
-    let mut found = found.unwrap_or_default();
-    found.truncate(CANDIDATES);
-    (word.start, found)
+    let found = value(&before, &word, tool, &fields, list);
+    (word.start, found.unwrap_or_default())
 }
 
 /// Returns the positional fields that can still follow `line`.
@@ -65,13 +62,12 @@ pub(crate) fn hint(line: &str, tools: &Definitions) -> Option<String> {
     if words.open.is_some() {
         return None;
     }
-    let verbatim = schema::takes_command(&fields);
-    let mut given = GivenFields::new(tool, &fields, verbatim);
+    let mut given = GivenFields::new(tool, &fields);
     if given.take(&words.all).ok()? < words.all.len() {
         return None;
     }
     let left = fields.iter().filter(|field| given.lacks(field));
-    let left = left.take(if verbatim { 1 } else { usize::MAX });
+    let left = left.take(if given.verbatim { 1 } else { usize::MAX });
     let left: Vec<String> = left.map(Field::usage).collect();
     Some(left.join(" ")).filter(|hint| !hint.is_empty())
 }
@@ -95,10 +91,9 @@ fn value(
     word: &Word,
     tool: &str,
     fields: &[Field],
-    verbatim: bool,
     list: impl Fn(&str) -> Vec<Entry>,
 ) -> Option<Vec<Pair>> {
-    let mut given = GivenFields::new(tool, fields, verbatim);
+    let mut given = GivenFields::new(tool, fields);
     // An option without its value can only be followed by that value.
     if let Some((option, earlier)) = before.split_last()
         && let Some(name) = option.text.strip_prefix("--")
@@ -109,7 +104,7 @@ fn value(
         return Some(of_field(field, "", &word.text, list));
     }
     let taken = given.take(before).ok()?;
-    if verbatim && taken < before.len() {
+    if given.verbatim && taken < before.len() {
         return Some(paths(&word.text, list));
     }
     if let Some(option) = word.text.strip_prefix("--") {
@@ -119,7 +114,7 @@ fn value(
         }
         return Some(options(option, fields, &given));
     }
-    if verbatim {
+    if given.verbatim {
         return Some(paths(&word.text, list));
     }
     if let Some((field, start)) = given.assigned(word) {
@@ -141,11 +136,8 @@ fn options(start: &str, fields: &[Field], given: &GivenFields<'_>) -> Vec<Pair> 
         field.name.starts_with(&start) && (again || !given.values.contains_key(&field.name))
     };
     let candidate = |field: &Field| {
-        let display = format!("--{}", field.name.replace('_', "-"));
-        Pair {
-            replacement: format!("{display} "),
-            display,
-        }
+        let option = format!("--{}", field.name.replace('_', "-"));
+        pair(&option, format!("{option} "))
     };
     fields.iter().filter(fits).map(candidate).collect()
 }
@@ -161,10 +153,7 @@ fn of_field(
         paths(start, list)
     } else {
         let fits = |choice: &&String| choice.starts_with(start);
-        let candidate = |choice: &String| Pair {
-            display: choice.clone(),
-            replacement: format!("{} ", words::quote(choice)),
-        };
+        let candidate = |choice: &String| pair(choice, format!("{} ", words::quote(choice)));
         field.choices.iter().filter(fits).map(candidate).collect()
     };
     for candidate in &mut found {
@@ -187,25 +176,25 @@ fn paths(start: &str, list: impl Fn(&str) -> Vec<Entry>) -> Vec<Pair> {
             && safe::is_plain(&entry.name)
     };
     let candidate = |entry: Entry| {
-        let path = format!("{directory}{}", entry.name);
-        if entry.directory {
-            return Pair {
-                display: format!("{}/", entry.name),
-                replacement: words::quote(&format!("{path}/")),
-            };
-        }
-        Pair {
-            display: entry.name,
-            replacement: format!("{} ", words::quote(&path)),
-        }
+        let (slash, space) = if entry.directory {
+            ("/", "")
+        } else {
+            ("", " ")
+        };
+        let name = format!("{}{slash}", entry.name);
+        let path = words::quote(&format!("{directory}{name}"));
+        pair(&name, format!("{path}{space}"))
     };
-    let mut found: Vec<Pair> = list(directory)
-        .into_iter()
-        .filter(fits)
-        .map(candidate)
-        .collect();
-    found.truncate(CANDIDATES);
-    found
+    let found = list(directory).into_iter().filter(fits).map(candidate);
+    found.take(CANDIDATES).collect()
+}
+
+fn pair(display: &str, replacement: String) -> Pair {
+    let display = display.to_owned();
+    Pair {
+        display,
+        replacement,
+    }
 }
 
 /// Returns the names with this prefix.
@@ -215,10 +204,7 @@ fn names(start: &str, tools: &Definitions, own: bool) -> Vec<Pair> {
     let mut all: Vec<&str> = all.filter(|name| name.starts_with(start)).collect();
     all.sort_unstable();
     all.dedup();
-    let candidate = |name: &str| Pair {
-        display: name.to_owned(),
-        replacement: format!("{name} "),
-    };
+    let candidate = |name: &str| pair(name, format!("{name} "));
     all.into_iter().map(candidate).collect()
 }
 

@@ -71,12 +71,8 @@ fn table(tools: &Definitions, screen: Screen, width: Option<usize>) -> String {
 pub(crate) fn all(all: &Definitions, screen: Screen) -> String {
     let width = screen.width();
     let mut text = "Type a tool's name and its fields:\n".to_owned();
-    let column = EXAMPLES
-        .iter()
-        .map(|(typed, _)| typed.len())
-        .max()
-        .unwrap_or(0)
-        + 4;
+    let widest = EXAMPLES.iter().map(|(typed, _)| typed.len()).max();
+    let column = widest.unwrap_or(0) + 4;
     for (typed, about) in EXAMPLES {
         text.push_str(&wrap::beside(&format!("  {typed}"), column, about, width));
     }

@@ -82,10 +82,6 @@ pub(crate) fn tool_names(tools: &Definitions) -> impl Iterator<Item = &str> {
 }
 
 /// Parses the first request of `input`. Returns it with the number of bytes it takes.
-///
-/// # Errors
-///
-/// [`ParseError`], which tells what is missing or wrong.
 pub(crate) fn parse(input: &str, tools: &Definitions) -> Result<(Request, usize), ParseError> {
     let start = input.len() - input.trim_start().len();
     let text = input.get(start..).unwrap_or_default();
@@ -116,26 +112,23 @@ pub(crate) fn parse(input: &str, tools: &Definitions) -> Result<(Request, usize)
         return Ok((builtin(name, &words.all)?, words.used));
     };
     let fields = schema::fields(definition);
-    let verbatim = schema::takes_command(&fields);
+    let mut given = GivenFields::new(tool, &fields);
     let rest = input.get(after..).unwrap_or_default();
-    let (arguments, used) = if text.starts_with('!') {
-        let words = complete(words::split(input, after))?;
-        let arguments = command(input, &words, 0, &fields, Map::new())?;
-        (arguments, words.used)
-    } else if rest.trim_start().starts_with('{') && !verbatim_json(rest, verbatim) {
-        let (arguments, used) = json(rest)?;
-        (arguments, after + used)
-    } else {
-        let words = complete(words::split(input, after))?;
-        let mut given = GivenFields::new(tool, &fields, verbatim);
-        let at = given.take(&words.all)?;
-        let arguments = if verbatim {
-            command(input, &words, at, &fields, given.values)?
+    let line = text.starts_with('!');
+    let (arguments, used) =
+        if !line && rest.trim_start().starts_with('{') && !verbatim_json(rest, given.verbatim) {
+            let (arguments, used) = json(rest)?;
+            (arguments, after + used)
         } else {
-            Value::Object(given.values)
+            let words = complete(words::split(input, after))?;
+            let at = if line { 0 } else { given.take(&words.all)? };
+            let arguments = if line || given.verbatim {
+                command(input, &words, at, &fields, given.values)?
+            } else {
+                Value::Object(given.values)
+            };
+            (arguments, words.used)
         };
-        (arguments, words.used)
-    };
     let tool = tool.to_owned();
     Ok((Request::Call { tool, arguments }, used))
 }
@@ -271,17 +264,18 @@ fn command(
 pub(crate) struct GivenFields<'f> {
     tool: &'f str,
     fields: &'f [Field],
-    /// Whether only options before the first other word are fields.
-    only_options: bool,
+    /// Whether the rest of the line is a command: only options before the first other
+    /// word are fields.
+    pub(crate) verbatim: bool,
     pub(crate) values: Map<String, Value>,
 }
 
 impl<'f> GivenFields<'f> {
-    pub(crate) fn new(tool: &'f str, fields: &'f [Field], only_options: bool) -> Self {
+    pub(crate) fn new(tool: &'f str, fields: &'f [Field]) -> Self {
         Self {
             tool,
             fields,
-            only_options,
+            verbatim: schema::takes_command(fields),
             values: Map::new(),
         }
     }
@@ -318,7 +312,7 @@ impl<'f> GivenFields<'f> {
                     };
                     self.set(field, &value)?;
                 }
-                None if self.only_options => return Ok(at),
+                None if self.verbatim => return Ok(at),
                 None if options && is_short_option(word) => return Err(self.short(word)),
                 None => match self.assigned(word) {
                     Some((field, value)) => self.set(field, value)?,
@@ -328,7 +322,7 @@ impl<'f> GivenFields<'f> {
                     }
                 },
             }
-            if self.only_options && !options {
+            if self.verbatim && !options {
                 return Ok(at + 1);
             }
         }
@@ -414,20 +408,17 @@ fn given_twice(name: &str) -> ParseError {
 
 /// Converts a text to a field's value.
 fn value(field: &Field, text: &str) -> Result<Value, ParseError> {
-    let wrong = |what: &str| {
-        let name = &field.name;
-        ParseError::Invalid(format!("{name} must be {what}, not '{text}'"))
-    };
     if field.nullable && text == "null" {
         return Ok(Value::Null);
     }
     of_kind(&field.kind, text).ok_or_else(|| {
-        wrong(match field.kind {
+        let what = match field.kind {
             Kind::Integer => "a whole number",
             Kind::Number => "a number",
             Kind::Flag => "true or false",
             _ => "JSON",
-        })
+        };
+        ParseError::Invalid(format!("{} must be {what}, not '{text}'", field.name))
     })
 }
 

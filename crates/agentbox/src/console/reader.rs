@@ -23,10 +23,6 @@ pub(crate) struct Reader {
 
 impl Reader {
     /// Starts reading from a terminal, or without a prompt line by line.
-    ///
-    /// # Errors
-    ///
-    /// If no thread can be started.
     pub(crate) fn start(prompt: Option<Prompt>) -> std::io::Result<Self> {
         let (wants, asked) = blocking::channel();
         let (give, inputs) = mpsc::channel(1);

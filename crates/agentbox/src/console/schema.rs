@@ -82,6 +82,7 @@ pub(crate) fn fields(definition: &Definition) -> Vec<Field> {
     };
     let field = |(name, property): (&String, &Value)| {
         let (kind, nullable) = kind(schema, property, DEPTH);
+        let description = property.get("description").and_then(Value::as_str);
         let default = property.get("default").filter(|value| !value.is_null());
         Field {
             name: name.clone(),
@@ -89,7 +90,7 @@ pub(crate) fn fields(definition: &Definition) -> Vec<Field> {
             nullable,
             required: required(name),
             choices: choices(schema, property, DEPTH),
-            description: text(property, "description"),
+            description: description.unwrap_or_default().to_owned(),
             default: default.map(ToString::to_string),
         }
     };
@@ -100,11 +101,6 @@ pub(crate) fn fields(definition: &Definition) -> Vec<Field> {
 pub(crate) fn takes_command(fields: &[Field]) -> bool {
     let first = fields.first();
     first.is_some_and(|field| field.name == "command" && field.kind == Kind::Text)
-}
-
-fn text(schema: &Value, name: &str) -> String {
-    let text = schema.get(name).and_then(Value::as_str);
-    text.unwrap_or_default().to_owned()
 }
 
 /// Resolves a reference within the schema.

@@ -30,10 +30,6 @@ pub(crate) struct Signals {
 
 impl Signals {
     /// Starts to listen.
-    ///
-    /// # Errors
-    ///
-    /// If the system does not allow it.
     pub(crate) fn listen(terminal: TerminalState) -> io::Result<Self> {
         let mut signals = StopSignals::listen(true)?;
         let (tell, heard) = mpsc::channel(1);

@@ -186,21 +186,17 @@ fn bodies(input: &str, words: &mut Words) {
         let rest = input.get(*used..).unwrap_or_default();
         for line in rest.split_inclusive('\n') {
             *used += line.len();
-            let (plain, end) = match line.strip_suffix('\n') {
-                Some(plain) => (plain, "\n"),
-                None => (line, ""),
-            };
-            let plain = if tag.tabs {
-                plain.trim_start_matches('\t')
+            let line = if tag.tabs {
+                line.trim_start_matches('\t')
             } else {
-                plain
+                line
             };
-            if plain.strip_suffix('\r').unwrap_or(plain) == tag.name {
+            let text = line.strip_suffix('\n').unwrap_or(line);
+            if text.strip_suffix('\r').unwrap_or(text) == tag.name {
                 ended = true;
                 break;
             }
-            body.push_str(plain);
-            body.push_str(end);
+            body.push_str(line);
         }
         if !ended {
             *open = Some(MissingInput::Line(tag.name.clone()));
