@@ -17,7 +17,6 @@ use crate::definition::Definitions;
 use crate::options::Options;
 use crate::prompt;
 use crate::resolver::{Caller, Resolver};
-use crate::tables_only::tables_only;
 use crate::toolset::{BuildError, Toolset, ToolsetBuilder};
 
 /// A toolset as part of an agent's specification: its tools, permissions and approver.
@@ -66,7 +65,7 @@ pub struct Capability {
     pub tools: ToolSettings,
 }
 
-tables_only!(Capability);
+permissions::tables_only!(Capability);
 
 /// The permissions: the name of a preset, or a whole ruleset.
 #[derive(Debug, Clone, PartialEq, Eq)]

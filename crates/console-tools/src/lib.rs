@@ -2,7 +2,6 @@
 
 mod args;
 mod arguments;
-mod bounds;
 mod capability;
 mod commands;
 mod context;
@@ -16,6 +15,7 @@ mod host_names;
 mod json_size;
 mod kept_outputs;
 mod media;
+mod number_bounds;
 mod observer;
 mod options;
 mod prompt;
@@ -23,7 +23,6 @@ mod reply;
 mod resolver;
 mod schema;
 mod search;
-mod tables_only;
 pub mod terminal;
 mod tool;
 mod toolset;

@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::tables_only::tables_only;
-
 /// The format in which a model edits files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -164,4 +162,4 @@ impl Options {
     }
 }
 
-tables_only!(Options, Limits);
+permissions::tables_only!(Options, Limits);

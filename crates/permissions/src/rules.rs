@@ -22,3 +22,5 @@ pub use data::{CommandRule, CommandRules, PathRule, PathRules, Ruleset};
 pub use load::{LoadError, SaveError};
 pub use pattern::{CommandPattern, PATTERN_BYTES, PathPattern, PatternError};
 pub use preset::{AUTO_RUN, Preset, SECRETS, SYSTEM, UnknownPreset};
+#[doc(hidden)]
+pub use table::TablesOnly;

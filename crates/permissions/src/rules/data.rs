@@ -6,7 +6,6 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::pattern::{CommandPattern, PathPattern, PatternError};
-use super::table::{Checked, tables_only};
 use crate::action::{Action, Op};
 
 /// The paths and commands that are allowed, asked about or denied.
@@ -79,21 +78,14 @@ pub struct Ruleset {
 }
 
 // A list of values in field order is not accepted in place of a table.
-tables_only!(Ruleset, PathRules, PathRule, CommandRules, CommandRule);
+crate::tables_only!(Ruleset, PathRules, PathRule checked by check_hide, CommandRules, CommandRule);
 
-impl Checked for PathRule {
-    fn check(&self) -> Result<(), &'static str> {
-        if self.hide && self.action != Action::Deny {
-            return Err("'hide' is only valid with the action 'deny'; remove it");
-        }
-        Ok(())
+fn check_hide(rule: &PathRule) -> Result<(), &'static str> {
+    if rule.hide && rule.action != Action::Deny {
+        return Err("'hide' is only valid with the action 'deny'; remove it");
     }
+    Ok(())
 }
-
-impl Checked for Ruleset {}
-impl Checked for PathRules {}
-impl Checked for CommandRules {}
-impl Checked for CommandRule {}
 
 impl Default for Ruleset {
     fn default() -> Self {

@@ -10,9 +10,11 @@ use serde::de::{MapAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
 /// Implements the serde traits for types whose serde code was derived with
-/// `remote = "Self"`.
+/// `remote = "Self"`. A check says whether the fields are consistent.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! tables_only {
-    ($($type:ident),+) => {
+    ($($type:ident $(checked by $check:path)?),+) => {
         $(
             impl serde::Serialize for $type {
                 fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
@@ -22,8 +24,8 @@ macro_rules! tables_only {
 
             impl<'de> serde::Deserialize<'de> for $type {
                 fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                    let read = Self::deserialize($crate::rules::table::TablesOnly(from))?;
-                    $crate::rules::table::Checked::check(&read).map_err(serde::de::Error::custom)?;
+                    let read = Self::deserialize($crate::rules::TablesOnly(from))?;
+                    $($check(&read).map_err(serde::de::Error::custom)?;)?
                     Ok(read)
                 }
             }
@@ -31,18 +33,9 @@ macro_rules! tables_only {
     };
 }
 
-pub(super) use tables_only;
-
-/// A structure that can be invalid even if every field is valid.
-pub(super) trait Checked {
-    /// Checks that the fields are consistent.
-    fn check(&self) -> Result<(), &'static str> {
-        Ok(())
-    }
-}
-
 /// Wraps a deserializer so that structures are read only from tables.
-pub(super) struct TablesOnly<D>(pub(super) D);
+#[derive(Debug)]
+pub struct TablesOnly<D>(pub D);
 
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for TablesOnly<D> {
     type Error = D::Error;
