@@ -1,10 +1,11 @@
 //! [`Chats`]: a client that calls toolsets in this process.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use backend_core::Backend;
+use backend_core::sync::lock;
 use console_tools::{Block, BuildError, Capability, Chat, Reply, Resolver, Toolset};
 use permissions::approval::{Approver, ApproverError};
 use permissions::{Answer, Question};
@@ -70,7 +71,7 @@ impl Client for Chats {
         self.approver.expect(call.answer);
         let reply = chat.call(call.tool, call.arguments).await;
         Outcome {
-            questions: self.approver.questions(),
+            questions: lock(&self.approver.0).questions,
             ..outcome(reply)
         }
     }
@@ -105,23 +106,17 @@ struct ApproverState {
 
 impl ScriptedApprover {
     fn expect(&self, answer: Option<YesNo>) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *state = ApproverState {
+        *lock(&self.0) = ApproverState {
             answer,
             questions: 0,
         };
-    }
-
-    fn questions(&self) -> usize {
-        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        state.questions
     }
 }
 
 #[async_trait]
 impl Approver for ScriptedApprover {
     async fn ask(&self, _: &Question) -> Result<Answer, ApproverError> {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.0);
         state.questions += 1;
         Ok(match state.answer {
             Some(YesNo::Yes) => Answer::yes(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use backend_core::{Backend, Sandbox, VPath};
+use backend_core::{Backend, VPath};
 use backend_mounts::Scope;
 
 use crate::conversation::Conversation;
@@ -57,27 +57,6 @@ impl Context {
         }
     }
 
-    /// Sets the backend that never asks.
-    #[must_use]
-    pub(crate) fn non_interactive(mut self, non_interactive: Arc<dyn Backend>) -> Self {
-        self.non_interactive = non_interactive;
-        self
-    }
-
-    /// Sets the observer.
-    #[must_use]
-    pub fn observer(mut self, observer: Option<Arc<dyn Observer>>) -> Self {
-        self.observer = observer;
-        self
-    }
-
-    /// Sets the mounts.
-    #[must_use]
-    pub fn scope(mut self, scope: Option<Scope>) -> Self {
-        self.scope = scope;
-        self
-    }
-
     /// Waits until no other call of this conversation changes the file. Returns `None`
     /// if this call already holds the lock.
     pub(crate) async fn lock_path(&self, path: &VPath) -> Option<PathLock<'_>> {
@@ -99,16 +78,5 @@ impl Context {
             .starts_with('/')
             .then(|| self.host_names.to_backend(&path));
         Ok(meant.flatten().unwrap_or(path))
-    }
-
-    /// Returns the sandbox that runs commands.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the backend does not run commands.
-    pub fn sandbox(&self) -> Result<&dyn Sandbox, ToolError> {
-        self.backend
-            .as_sandbox()
-            .ok_or_else(|| ToolError::environment("this backend does not run commands"))
     }
 }

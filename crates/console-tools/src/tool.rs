@@ -2,10 +2,9 @@
 
 mod preview;
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
-use backend_core::{Backend, Error};
+use backend_core::Error;
+use permissions::tool::Tool;
 use permissions::{Access, Op, OpClass};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -199,11 +198,10 @@ pub(crate) trait Builtin: Send + Sync + 'static {
     type Args: DeserializeOwned + JsonSchema + Send + Sync;
     /// The structured data of a success, or `()` if there is none.
     type Output: JsonSchema;
-    /// The name by which a model calls it, which is that of a
-    /// [`Tool`](permissions::tool::Tool).
-    const NAME: &'static str;
+    /// Its identity in policies, which has the name by which a model calls it.
+    const TOOL: Tool;
     /// Hints that a client may show to its user.
-    const ANNOTATIONS: Annotations;
+    const ANNOTATIONS: Annotations = Annotations::of(Self::TOOL.operations());
 
     /// Returns the schema of [`Reply::structured`](crate::Reply::structured).
     fn output_schema() -> Option<Value> {
@@ -242,12 +240,4 @@ pub(crate) trait Builtin: Send + Sync + 'static {
 
     /// Runs the tool.
     async fn run(context: &Context, args: Self::Args) -> ToolResult;
-}
-
-/// Returns the context with an unguarded backend, for a [`Builtin::preview`].
-pub(crate) fn unguarded(context: &Context, backend: Arc<dyn Backend>) -> Context {
-    let mut bare = context.clone();
-    bare.non_interactive = Arc::clone(&backend);
-    bare.backend = backend;
-    bare
 }

@@ -15,8 +15,9 @@ mod trial;
 mod visibility;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use backend_core::sync::lock;
 use backend_core::{Backend, VPath};
 use permissions::approval::ApprovalService;
 use permissions::audit::Audit;
@@ -167,7 +168,7 @@ impl Toolset {
     /// Returns the tools under a policy.
     fn tools_under(&self, policy: &Policy, abilities: BackendAbilities) -> Arc<OfferedTools> {
         let visible = visibility::offered(&self.0.entries, policy, abilities);
-        let mut sets = self.0.sets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sets = lock(&self.0.sets);
         if let Some(known) = sets.iter().find(|tools| tools.is_for(&visible)) {
             return Arc::clone(known);
         }
@@ -181,7 +182,7 @@ impl Toolset {
 
     /// Returns the policy for a working directory.
     fn policy(&self, working_dir: &VPath) -> Policy {
-        let mut known = self.0.policy.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.0.policy);
         match &*known {
             Some((at, policy)) if at == working_dir => policy.clone(),
             _ => {

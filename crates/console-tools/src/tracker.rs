@@ -6,11 +6,12 @@
 mod locks;
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::SystemTime;
 
 use backend_core::VPath;
 use backend_core::ops::{ContentHash, Entry};
+use backend_core::sync::lock;
 use bytes::Bytes;
 
 use locks::Locks;
@@ -108,10 +109,6 @@ pub(crate) fn count_lines(content: &[u8]) -> u64 {
     ends + u64::from(content.last().is_some_and(|byte| *byte != b'\n'))
 }
 
-/// A position in the order in which files were seen. It is taken before a file is read.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Moment(u64);
-
 /// Tracks which files were read, and their contents.
 #[derive(Debug, Default)]
 pub(crate) struct Tracker {
@@ -130,7 +127,7 @@ impl Tracker {
     /// Returns a separate copy of the entries, with new locks.
     pub(crate) fn for_preview(&self) -> Self {
         Self {
-            files: Mutex::new(self.files().clone()),
+            files: Mutex::new(lock(&self.files).clone()),
             locks: Locks::default(),
         }
     }
@@ -154,38 +151,38 @@ impl Tracker {
         (held, Some(self.lock(second).await))
     }
 
-    /// Returns the current position.
-    pub(crate) fn now(&self) -> Moment {
-        Moment(self.files().clock)
+    /// Returns the current position in the order in which files are seen.
+    pub(crate) fn now(&self) -> u64 {
+        lock(&self.files).clock
     }
 
     /// Returns the last known state of a file.
     pub(crate) fn seen(&self, path: &VPath) -> Option<SeenFile> {
-        self.files().seen.get(path).cloned()
+        lock(&self.files).seen.get(path).cloned()
     }
 
     /// Records the result of a read that began at `since`. If the conversation has seen
     /// or changed the file in the meantime, the newer entry stays.
-    pub(crate) fn read(&self, path: &VPath, since: Moment, seen: SeenFile) {
-        let mut files = self.files();
-        if files.seen.get(path).is_none_or(|known| known.at <= since.0) {
+    pub(crate) fn read(&self, path: &VPath, since: u64, seen: SeenFile) {
+        let mut files = lock(&self.files);
+        if files.seen.get(path).is_none_or(|known| known.at <= since) {
             files.insert(path, seen);
         }
     }
 
     /// Records content that the conversation has just written.
     pub(crate) fn wrote(&self, path: &VPath, seen: SeenFile) {
-        self.files().insert(path, seen);
+        lock(&self.files).insert(path, seen);
     }
 
     /// Removes the entries of a file, or of a directory and everything beneath it.
     pub(crate) fn forget(&self, path: &VPath) {
-        self.files().take(path);
+        lock(&self.files).take(path);
     }
 
     /// Moves the entries at `from`, which no longer exists, to `to`.
     pub(crate) fn moved(&self, from: &VPath, to: &VPath) {
-        let mut files = self.files();
+        let mut files = lock(&self.files);
         let known = files.take(from);
         files.take(to);
         for (path, seen) in known {
@@ -193,11 +190,6 @@ impl Tracker {
                 files.insert(&path, seen);
             }
         }
-    }
-
-    /// Ignores poisoning: no operation leaves the entries half changed.
-    fn files(&self) -> MutexGuard<'_, Files> {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -219,10 +211,11 @@ impl Files {
 
     fn drop_oldest(&mut self) {
         let oldest = self.seen.iter().min_by_key(|(_, seen)| seen.at);
-        let Some(path) = oldest.map(|(path, _)| path.clone()) else {
-            return;
-        };
-        self.remove(&path);
+        if let Some(path) = oldest.map(|(path, _)| path.clone())
+            && let Some(seen) = self.seen.remove(&path)
+        {
+            self.kept -= seen.kept();
+        }
     }
 
     fn drop_oldest_content(&mut self) {
@@ -236,22 +229,12 @@ impl Files {
         }
     }
 
-    fn remove(&mut self, path: &VPath) -> Option<SeenFile> {
-        let seen = self.seen.remove(path)?;
-        self.kept -= seen.kept();
-        Some(seen)
-    }
-
     /// Removes and returns the entries of `path` and everything beneath it.
     fn take(&mut self, path: &VPath) -> Vec<(VPath, SeenFile)> {
-        let beneath: Vec<VPath> = self
-            .seen
-            .keys()
-            .filter(|known| known.starts_with(path))
-            .cloned()
-            .collect();
-        let take = |path: VPath| self.remove(&path).map(|seen| (path, seen));
-        beneath.into_iter().filter_map(take).collect()
+        let beneath = self.seen.extract_if(|known, _| known.starts_with(path));
+        let taken: Vec<_> = beneath.collect();
+        self.kept -= taken.iter().map(|(_, seen)| seen.kept()).sum::<usize>();
+        taken
     }
 }
 

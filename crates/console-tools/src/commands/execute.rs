@@ -7,19 +7,18 @@ use backend_core::limits::OUTPUT_HARD_BYTES;
 use backend_core::ops::{Command, CommandStatus, Event, ShellId, ShellInfo, ShellState};
 use backend_core::{Error, Sandbox};
 use futures_util::StreamExt as _;
-use permissions::Op;
+use permissions::tool::Tool;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::status::{exit_code, signal};
-use super::{command, sandbox};
+use super::command;
 use crate::args::commands::ExecuteArgs;
 use crate::context::Context;
 use crate::conversation::conversation_shells::ForegroundShell;
 use crate::counted::counted;
 use crate::kept_outputs::{Collector, ShownOutput};
-use crate::reply::{FailureClass, Reply, ToolError, ToolResult};
-use crate::tool::{Annotations, Builtin};
+use crate::reply::{Reply, ToolError, ToolResult};
+use crate::tool::Builtin;
 
 /// Maximum timeout of a call in seconds: one day.
 pub(super) const MAX_SECONDS: u64 = 86_400;
@@ -28,7 +27,6 @@ pub(super) const MAX_SECONDS: u64 = 86_400;
 const READ_WAIT: Duration = Duration::from_secs(3_600);
 
 /// Runs a command to its end.
-#[derive(Debug)]
 pub(crate) struct ExecuteTool;
 
 /// The result of `execute`.
@@ -71,11 +69,13 @@ enum Outcome {
 impl Builtin for ExecuteTool {
     type Args = ExecuteArgs;
     type Output = ExecuteOutput;
-    const NAME: &'static str = "execute";
-    const ANNOTATIONS: Annotations = Annotations::of(&[Op::Execute]);
+    const TOOL: Tool = Tool::Execute;
 
     async fn run(context: &Context, args: ExecuteArgs) -> ToolResult {
-        let sandbox = sandbox(context)?;
+        let sandbox = context
+            .backend
+            .as_sandbox()
+            .ok_or_else(|| ToolError::environment("Backend does not support command execution"))?;
         let timeout = timeout(context, args.timeout)?;
         let command = command(context, args.command, args.directory.as_deref())?;
         let limits = &context.options.limits;
@@ -98,14 +98,14 @@ fn timeout(context: &Context, given: Option<Option<i64>>) -> Result<Option<Durat
     let seconds = match given {
         Some(None) => return Ok(None),
         None => context.options.limits.execute_seconds.clamp(1, MAX_SECONDS),
-        Some(Some(seconds)) => u64::try_from(seconds)
-            .ok()
-            .filter(|seconds| (1..=MAX_SECONDS).contains(seconds))
-            .ok_or_else(|| {
-                ToolError::fixable(format!(
+        Some(Some(seconds)) => match u64::try_from(seconds) {
+            Ok(seconds @ 1..=MAX_SECONDS) => seconds,
+            _ => {
+                return Err(ToolError::fixable(format!(
                     "timeout must be from 1 to {MAX_SECONDS} seconds, or null for none, not {seconds}"
-                ))
-            })?,
+                )));
+            }
+        },
     };
     Ok(Some(Duration::from_secs(seconds)))
 }
@@ -201,11 +201,7 @@ fn with_output(error: Error, shown: &ShownOutput) -> ToolError {
         return error;
     }
     let message = format!("{error}\nBefore that the command printed:\n{}", shown.text);
-    match error.class() {
-        FailureClass::Fixable => ToolError::fixable(message),
-        FailureClass::Refused => ToolError::refused(message),
-        _ => ToolError::environment(message),
-    }
+    error.reworded(message)
 }
 
 fn reply(
@@ -221,10 +217,9 @@ fn reply(
         ..ExecuteOutput::default()
     };
     let seconds = counted(timeout.map_or(0, |timeout| timeout.as_secs()), "second");
-    let printed = if shown.text.is_empty() {
-        "(no output)"
-    } else {
-        &shown.text
+    let printed = match shown.text.as_str() {
+        "" => "(no output)",
+        text => text,
     };
     let mut text = match outcome {
         Outcome::InBackground(id) => {
@@ -237,24 +232,23 @@ fn reply(
             )
         }
         Outcome::Ended { status, leftovers } => {
-            executed.exit_code = exit_code(*status);
-            executed.signal = signal(*status);
             executed.leftovers = *leftovers;
-            match status {
-                CommandStatus::Exited(0) => printed.to_owned(),
+            match *status {
                 CommandStatus::Exited(code) => {
-                    format!("Command failed (exit code {code}):\n{printed}")
+                    executed.exit_code = Some(code);
+                    match code {
+                        0 => printed.to_owned(),
+                        _ => format!("Command failed (exit code {code}):\n{printed}"),
+                    }
                 }
                 CommandStatus::Signalled(signal) => {
+                    executed.signal = Some(signal);
                     format!("Command was ended by signal {signal}:\n{printed}")
                 }
                 CommandStatus::TimedOut => {
                     executed.timed_out = true;
-                    let or = if background {
-                        ", or use run_in_background"
-                    } else {
-                        ""
-                    };
+                    let or = background.then_some(", or use run_in_background");
+                    let or = or.unwrap_or_default();
                     format!(
                         "Command timed out after {seconds} and was ended; give it a longer \
                          timeout{or}. Output so far:\n{printed}"
@@ -293,6 +287,7 @@ fn reply(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reply::FailureClass;
 
     #[test]
     fn what_a_lost_command_printed_is_told() {

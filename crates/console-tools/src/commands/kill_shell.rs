@@ -1,11 +1,11 @@
 //! `kill_shell`.
 
 use async_trait::async_trait;
-use backend_core::ops::ShellId;
+use permissions::tool::Tool;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{check_own, shell_error, shells};
+use super::OwnShell;
 use crate::args::commands::KillShellArgs;
 use crate::context::Context;
 use crate::reply::{Reply, ToolResult};
@@ -13,7 +13,6 @@ use crate::terminal::on_one_line;
 use crate::tool::{Annotations, Builtin};
 
 /// Ends a background shell.
-#[derive(Debug)]
 pub(crate) struct KillShellTool;
 
 /// The result of `kill_shell`.
@@ -29,7 +28,7 @@ pub(crate) struct KillShellOutput {
 impl Builtin for KillShellTool {
     type Args = KillShellArgs;
     type Output = KillShellOutput;
-    const NAME: &'static str = "kill_shell";
+    const TOOL: Tool = Tool::KillShell;
     const ANNOTATIONS: Annotations = Annotations {
         read_only: false,
         destructive: true,
@@ -42,13 +41,9 @@ impl Builtin for KillShellTool {
     }
 
     async fn run(context: &Context, args: KillShellArgs) -> ToolResult {
-        let sandbox = shells(context)?;
-        let id = ShellId::new(args.shell_id);
-        check_own(context, sandbox, &id).await?;
-        let killed = match sandbox.shell_kill(&id).await {
-            Ok(killed) => killed,
-            Err(error) => return Err(shell_error(context, sandbox, &id, error).await),
-        };
+        let shell = OwnShell::find(context, args.shell_id).await?;
+        let id = &shell.id;
+        let killed = shell.checked(shell.sandbox.shell_kill(id).await).await?;
         let text = if killed {
             format!("Killed background shell {id}.")
         } else {

@@ -3,11 +3,11 @@
 use async_trait::async_trait;
 use backend_core::ops::{ShellInfo, ShellState};
 use permissions::Op;
+use permissions::tool::Tool;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::shells;
-use super::status::{exit_code, short_state};
+use super::{shells, state};
 use crate::args::commands::ListShellsArgs;
 use crate::context::Context;
 use crate::reply::{Reply, ToolResult};
@@ -15,7 +15,6 @@ use crate::terminal::on_one_line;
 use crate::tool::{Annotations, Builtin};
 
 /// Lists the background shells of the conversation.
-#[derive(Debug)]
 pub(crate) struct ListShellsTool;
 
 /// The result of `list_shells`.
@@ -41,7 +40,7 @@ struct ListedShell {
 impl Builtin for ListShellsTool {
     type Args = ListShellsArgs;
     type Output = ListShellsOutput;
-    const NAME: &'static str = "list_shells";
+    const TOOL: Tool = Tool::ListShells;
     const ANNOTATIONS: Annotations = Annotations::of(&[Op::Read]);
 
     fn call_description(_: &ListShellsArgs) -> String {
@@ -52,26 +51,24 @@ impl Builtin for ListShellsTool {
         let sandbox = shells(context)?;
         let listed = sandbox.shell_list().await?;
         let listed = context.conversation.shells.filter(&sandbox.id(), listed);
-        let lines: Vec<String> = listed.iter().map(line).collect();
+        let (lines, shells): (Vec<_>, Vec<_>) = listed.iter().map(shown).unzip();
         let text = match lines.as_slice() {
             [] => "No background shells.".to_owned(),
             lines => lines.join("\n"),
         };
-        let shells = listed.iter().map(|shell| ListedShell {
-            shell_id: shell.id.to_string(),
-            command: on_one_line(&shell.line),
-            running: shell.state == ShellState::Running,
-            exit_code: match shell.state {
-                ShellState::Ended(status) => exit_code(status),
-                _ => None,
-            },
-        });
-        let shells = shells.collect();
         Ok(Reply::text(text).data(&ListShellsOutput { shells }))
     }
 }
 
-fn line(shell: &ShellInfo) -> String {
-    let state = short_state(shell.state);
-    format!("{}  {state}  {}", shell.id, on_one_line(&shell.line))
+fn shown(shell: &ShellInfo) -> (String, ListedShell) {
+    let (state, exit_code) = state(shell.state, "(");
+    let command = on_one_line(&shell.line);
+    let listed = ListedShell {
+        shell_id: shell.id.to_string(),
+        running: shell.state == ShellState::Running,
+        exit_code,
+        command,
+    };
+    let line = format!("{}  {state}  {}", shell.id, listed.command);
+    (line, listed)
 }

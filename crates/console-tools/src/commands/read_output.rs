@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use backend_core::ops::{ShellId, ShellState};
+use backend_core::ops::{CommandStatus, ShellState};
+use permissions::tool::Tool;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::status::{exit_code, signal, state};
-use super::{check_own, shell_error, shells};
+use super::{OwnShell, state};
 use crate::args::commands::ReadOutputArgs;
-use crate::bounds::within;
 use crate::context::Context;
 use crate::kept_outputs::Collector;
+use crate::number_bounds::within;
 use crate::reply::{Reply, ToolResult};
 use crate::terminal::on_one_line;
 use crate::tool::{Annotations, Builtin};
@@ -21,7 +21,6 @@ use crate::tool::{Annotations, Builtin};
 const MAX_WAIT_SECONDS: usize = 600;
 
 /// Returns the output of a background shell since the last read.
-#[derive(Debug)]
 pub(crate) struct ReadOutputTool;
 
 /// The result of `read_output`.
@@ -51,7 +50,7 @@ pub(crate) struct ReadOutputResult {
 impl Builtin for ReadOutputTool {
     type Args = ReadOutputArgs;
     type Output = ReadOutputResult;
-    const NAME: &'static str = "read_output";
+    const TOOL: Tool = Tool::ReadOutput;
     const ANNOTATIONS: Annotations = Annotations {
         read_only: true,
         destructive: false,
@@ -66,22 +65,19 @@ impl Builtin for ReadOutputTool {
     }
 
     async fn run(context: &Context, args: ReadOutputArgs) -> ToolResult {
-        let sandbox = shells(context)?;
         let wait = args.wait_seconds.unwrap_or(0);
         let wait = within("wait_seconds", wait, 0..=MAX_WAIT_SECONDS)?;
         let wait = Duration::from_secs(wait as u64);
-        let id = ShellId::new(args.shell_id);
-        check_own(context, sandbox, &id).await?;
-        let output = match sandbox.shell_read(&id, wait).await {
-            Ok(output) => output,
-            Err(error) => return Err(shell_error(context, sandbox, &id, error).await),
-        };
+        let shell = OwnShell::find(context, args.shell_id).await?;
+        let (sandbox, id) = (shell.sandbox, &shell.id);
+        let output = shell.checked(sandbox.shell_read(id, wait).await).await?;
         let limits = &context.options.limits;
         let conversation = &context.conversation;
         let mut collector = Collector::new(limits);
-        collector.push_text(&conversation.terminals.render(&sandbox.id(), &id, &output));
+        collector.push_text(&conversation.terminals.render(&sandbox.id(), id, &output));
         let shown = collector.finish(limits, &conversation.outputs);
-        let mut text = format!("[{id}] {}\n", state(output.state));
+        let (state, exit_code) = state(output.state, " (code ");
+        let mut text = format!("[{id}] {state}\n");
         if output.dropped > 0 {
             let lost = format!(
                 "[... {} bytes were lost; read more often ...]\n",
@@ -93,15 +89,14 @@ impl Builtin for ReadOutputTool {
             "" => text.push_str("(no new output)"),
             new => text.push_str(new),
         }
-        let status = match output.state {
-            ShellState::Ended(status) => Some(status),
-            _ => None,
-        };
         let result = ReadOutputResult {
             shell_id: id.to_string(),
-            running: status.is_none(),
-            exit_code: status.and_then(exit_code),
-            signal: status.and_then(signal),
+            running: output.state == ShellState::Running,
+            exit_code,
+            signal: match output.state {
+                ShellState::Ended(CommandStatus::Signalled(signal)) => Some(signal),
+                _ => None,
+            },
             output: shown.text,
             lost_bytes: output.dropped,
             truncated: shown.truncated || output.dropped > 0,

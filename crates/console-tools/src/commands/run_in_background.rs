@@ -1,7 +1,7 @@
 //! `run_in_background`.
 
 use async_trait::async_trait;
-use permissions::Op;
+use permissions::tool::Tool;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -9,10 +9,9 @@ use super::{command, shells};
 use crate::args::commands::RunInBackgroundArgs;
 use crate::context::Context;
 use crate::reply::{Reply, ToolResult};
-use crate::tool::{Annotations, Builtin};
+use crate::tool::Builtin;
 
 /// Starts a command that keeps running.
-#[derive(Debug)]
 pub(crate) struct RunInBackgroundTool;
 
 /// The result of `run_in_background`.
@@ -28,8 +27,7 @@ pub(crate) struct RunInBackgroundOutput {
 impl Builtin for RunInBackgroundTool {
     type Args = RunInBackgroundArgs;
     type Output = RunInBackgroundOutput;
-    const NAME: &'static str = "run_in_background";
-    const ANNOTATIONS: Annotations = Annotations::of(&[Op::Execute]);
+    const TOOL: Tool = Tool::RunInBackground;
 
     async fn run(context: &Context, args: RunInBackgroundArgs) -> ToolResult {
         let sandbox = shells(context)?;

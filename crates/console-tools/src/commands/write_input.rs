@@ -1,21 +1,19 @@
 //! `write_input`.
 
 use async_trait::async_trait;
-use backend_core::ops::ShellId;
-use permissions::Op;
+use permissions::tool::Tool;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{check_own, shell_error, shells};
+use super::OwnShell;
 use crate::args::commands::WriteInputArgs;
 use crate::context::Context;
 use crate::counted::counted;
 use crate::reply::{Reply, ToolError, ToolResult};
 use crate::terminal::on_one_line;
-use crate::tool::{Annotations, Builtin};
+use crate::tool::Builtin;
 
 /// Writes to a background shell's standard input.
-#[derive(Debug)]
 pub(crate) struct WriteInputTool;
 
 /// The result of `write_input`.
@@ -33,9 +31,7 @@ pub(crate) struct WriteInputOutput {
 impl Builtin for WriteInputTool {
     type Args = WriteInputArgs;
     type Output = WriteInputOutput;
-    const NAME: &'static str = "write_input";
-    // The effect of input on a command is unknown.
-    const ANNOTATIONS: Annotations = Annotations::of(&[Op::Execute]);
+    const TOOL: Tool = Tool::WriteInput;
 
     fn call_description(args: &WriteInputArgs) -> String {
         let id = on_one_line(&args.shell_id);
@@ -48,26 +44,23 @@ impl Builtin for WriteInputTool {
     }
 
     async fn run(context: &Context, args: WriteInputArgs) -> ToolResult {
-        let sandbox = shells(context)?;
         if args.input.is_empty() && !args.close {
             return Err(ToolError::fixable(
                 "input is empty; give text to write, or set close to true",
             ));
         }
-        let id = ShellId::new(args.shell_id);
-        check_own(context, sandbox, &id).await?;
+        let shell = OwnShell::find(context, args.shell_id).await?;
+        let id = &shell.id;
         let bytes = args.input.len();
         let typed = (bytes > 0).then(|| args.input.into());
-        if let Err(error) = sandbox.shell_write(&id, typed).await {
-            return Err(shell_error(context, sandbox, &id, error).await);
-        }
-        if bytes > 0 && args.close {
+        let written = shell.sandbox.shell_write(id, typed).await;
+        shell.checked(written).await?;
+        if bytes > 0
+            && args.close
+            && let Some(non_interactive) = context.non_interactive.as_sandbox()
+        {
             // If the write was approved, the approval covers closing the input.
-            let closed = match context.non_interactive.as_sandbox() {
-                Some(non_interactive) => non_interactive.shell_write(&id, None).await,
-                None => Ok(()),
-            };
-            closed?;
+            non_interactive.shell_write(id, None).await?;
         }
         let wrote = counted(bytes as u64, "byte");
         let text = match (bytes, args.close) {

@@ -1,10 +1,11 @@
 //! The background shells of a conversation. It reaches only these, and they end with
 //! it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use backend_core::limits::SHELLS;
 use backend_core::ops::{ShellId, ShellInfo};
+use backend_core::sync::lock;
 use backend_core::{Backend, Error, Result};
 use futures_executor::block_on;
 
@@ -41,14 +42,10 @@ impl StartedShell {
 }
 
 impl ConversationShells {
-    fn lock(&self) -> MutexGuard<'_, Vec<StartedShell>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Records a shell that was started in this call. `backend` can end it without
     /// asking.
     pub(crate) fn record(&self, backend: &Arc<dyn Backend>, sandbox: String, shell: ShellId) {
-        self.lock().push(StartedShell {
+        lock(&self.0).push(StartedShell {
             sandbox,
             shell,
             backend: Arc::clone(backend),
@@ -58,7 +55,7 @@ impl ConversationShells {
     /// Forgets shells that the sandbox of `backend` has forgotten, if there are many.
     pub(crate) async fn prune(&self, backend: &dyn Backend, sandbox: &str) {
         let of_sandbox = |started: &&StartedShell| started.sandbox == sandbox;
-        if self.lock().iter().filter(of_sandbox).count() <= PRUNE_ABOVE {
+        if lock(&self.0).iter().filter(of_sandbox).count() <= PRUNE_ABOVE {
             return;
         }
         let Some(shells) = backend.as_sandbox() else {
@@ -68,15 +65,14 @@ impl ConversationShells {
             let is_listed =
                 |started: &StartedShell| listed.iter().any(|shell| shell.id == started.shell);
             let keep = |started: &StartedShell| started.sandbox != sandbox || is_listed(started);
-            self.lock().retain(keep);
+            lock(&self.0).retain(keep);
         }
     }
 
     /// Returns `true` if the conversation started this shell.
     pub(crate) fn contains(&self, sandbox: &str, shell: &ShellId) -> bool {
-        self.lock()
-            .iter()
-            .any(|started| started.matches(sandbox, shell))
+        let all = lock(&self.0);
+        all.iter().any(|started| started.matches(sandbox, shell))
     }
 
     /// Filters a list to the shells that the conversation started.
@@ -86,14 +82,13 @@ impl ConversationShells {
     }
 
     fn pop(&self) -> Option<StartedShell> {
-        self.lock().pop()
+        lock(&self.0).pop()
     }
 
     fn take(&self, sandbox: &str, shell: &ShellId) -> Option<StartedShell> {
-        let mut all = self.lock();
-        let at = all
-            .iter()
-            .position(|started| started.matches(sandbox, shell))?;
+        let mut all = lock(&self.0);
+        let is_it = |started: &StartedShell| started.matches(sandbox, shell);
+        let at = all.iter().position(is_it)?;
         Some(all.remove(at))
     }
 
@@ -113,15 +108,14 @@ impl ConversationShells {
                 }
             }
         }
-        self.lock().append(&mut left);
+        lock(&self.0).append(&mut left);
         failed.map(|()| running)
     }
 }
 
 impl Drop for ConversationShells {
     fn drop(&mut self) {
-        let all = std::mem::take(&mut *self.lock());
-        kill_on_thread(all);
+        kill_on_thread(std::mem::take(&mut *lock(&self.0)));
     }
 }
 

@@ -1,9 +1,10 @@
 //! Terminal state of each background shell. It is kept between reads, because a read
 //! may end in the middle of a character or of an escape sequence.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use backend_core::ops::{ShellId, ShellOutput, ShellState};
+use backend_core::sync::lock;
 
 use crate::terminal::Renderer;
 
@@ -23,14 +24,10 @@ struct ShellTerminal {
 }
 
 impl ShellTerminals {
-    fn lock(&self) -> MutexGuard<'_, Vec<ShellTerminal>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Renders the new output of a shell.
     pub(crate) fn render(&self, sandbox: &str, shell: &ShellId, output: &ShellOutput) -> String {
         // Locked to the end: a second read of the same shell continues where this one ends.
-        let mut all = self.lock();
+        let mut all = lock(&self.0);
         let mut renderer = take(&mut all, sandbox, shell).unwrap_or_default();
         renderer.push(&output.stdout);
         renderer.push(&output.stderr);
@@ -44,7 +41,7 @@ impl ShellTerminals {
 
     /// Continues a shell with the state of `renderer`, which replaces any earlier one.
     pub(crate) fn insert(&self, sandbox: &str, shell: &ShellId, renderer: Renderer) {
-        let mut all = self.lock();
+        let mut all = lock(&self.0);
         take(&mut all, sandbox, shell);
         push(&mut all, sandbox, shell, renderer);
     }

@@ -3,9 +3,10 @@
 use async_trait::async_trait;
 use backend_core::ops::{CopyOptions, ResolveOptions};
 use backend_core::{Error, ErrorKind};
+use permissions::Access;
 use permissions::access::Intent;
 use permissions::approval::Effect;
-use permissions::{Access, Op};
+use permissions::tool::Tool;
 
 use super::output::TransferOutput;
 use super::transfer::{FilesystemTransfer, Transfer};
@@ -15,15 +16,13 @@ use crate::reply::{ToolError, ToolResult};
 use crate::tool::{Annotations, Builtin, Preview};
 
 /// Copies a file, or a directory with its contents.
-#[derive(Debug)]
 pub(crate) struct Console;
 
 #[async_trait]
 impl Builtin for Console {
     type Args = console::CopyFileArgs;
     type Output = TransferOutput;
-    const NAME: &'static str = "copy_file";
-    const ANNOTATIONS: Annotations = Annotations::of(&[Op::Copy]);
+    const TOOL: Tool = Tool::CopyFile;
 
     async fn run(context: &Context, args: Self::Args) -> ToolResult {
         let transfer = Transfer::console(context, &args.source, &args.destination)?;
@@ -50,11 +49,10 @@ impl Builtin for Console {
 }
 
 /// Copies a file to a path that does not exist.
-#[derive(Debug)]
 pub(crate) struct Filesystem;
 
 const TRANSFER: FilesystemTransfer = FilesystemTransfer {
-    tool: Filesystem::NAME,
+    tool: Tool::CopyFile,
     verb: "copy",
     intent: Intent::copy,
     effect: Effect::copy,
@@ -64,7 +62,7 @@ const TRANSFER: FilesystemTransfer = FilesystemTransfer {
 impl Builtin for Filesystem {
     type Args = filesystem::CopyFileArgs;
     type Output = ();
-    const NAME: &'static str = Console::NAME;
+    const TOOL: Tool = Console::TOOL;
     // Unlike the console's, it replaces nothing.
     const ANNOTATIONS: Annotations = Console::ANNOTATIONS.harmless();
 

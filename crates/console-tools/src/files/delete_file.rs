@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use backend_core::ErrorKind;
 use backend_core::ops::DeleteOptions;
-use permissions::Op;
+use permissions::tool::Tool;
 
 use super::model_path::ModelPath;
 use super::output::DeleteOutput;
@@ -13,15 +13,14 @@ use crate::reply::{Reply, ToolError, ToolResult};
 use crate::tool::{Annotations, Builtin};
 
 /// Deletes a file, or a directory with its contents.
-#[derive(Debug)]
 pub(crate) struct Console;
 
 #[async_trait]
 impl Builtin for Console {
     type Args = console::DeleteFileArgs;
     type Output = DeleteOutput;
-    const NAME: &'static str = "delete_file";
-    const ANNOTATIONS: Annotations = Annotations::of(&[Op::Delete]).idempotent();
+    const TOOL: Tool = Tool::DeleteFile;
+    const ANNOTATIONS: Annotations = Annotations::of(Self::TOOL.operations()).idempotent();
 
     async fn run(context: &Context, args: Self::Args) -> ToolResult {
         let file = ModelPath::console(context, "path", &args.path)?;
@@ -46,14 +45,13 @@ impl Builtin for Console {
 }
 
 /// Deletes a file.
-#[derive(Debug)]
 pub(crate) struct Filesystem;
 
 #[async_trait]
 impl Builtin for Filesystem {
     type Args = filesystem::DeleteFileArgs;
     type Output = ();
-    const NAME: &'static str = Console::NAME;
+    const TOOL: Tool = Console::TOOL;
     const ANNOTATIONS: Annotations = Console::ANNOTATIONS;
 
     fn call_description(args: &Self::Args) -> String {
@@ -65,7 +63,7 @@ impl Builtin for Filesystem {
         let options = DeleteOptions::default();
         let deleted = context.backend.delete(&file.path, options).await;
         deleted.map_err(|error| {
-            file.explain_for((Self::NAME, "delete"), error, |shown, kind| match kind {
+            file.explain_for((Self::TOOL, "delete"), error, |shown, kind| match kind {
                 ErrorKind::NotFound | ErrorKind::NotADirectory => {
                     Some(format!("File not found: {shown}"))
                 }

@@ -10,8 +10,9 @@ use backend_core::ops::{ContentHash, EditOptions, ReadOptions, WriteMode, WriteO
 use backend_core::text::{Candidate, Edit, apply};
 use backend_core::{Error, ErrorKind};
 use bytes::Bytes;
+use permissions::Access;
 use permissions::access::Intent;
-use permissions::{Access, Op};
+use permissions::tool::Tool;
 
 use self::line_endings::{Step, next_step};
 use super::model_path::ModelPath;
@@ -21,18 +22,16 @@ use super::read_before_edit;
 use crate::args::{console, filesystem};
 use crate::context::Context;
 use crate::reply::{Reply, ToolError, ToolResult};
-use crate::tool::{Annotations, Builtin, Preview, UpFront};
+use crate::tool::{Builtin, Preview, UpFront};
 
 /// Replaces exact text in a file that the conversation has read.
-#[derive(Debug)]
 pub(crate) struct Console;
 
 #[async_trait]
 impl Builtin for Console {
     type Args = console::EditFileArgs;
     type Output = EditOutput;
-    const NAME: &'static str = "edit_file";
-    const ANNOTATIONS: Annotations = Annotations::of(&[Op::Edit]);
+    const TOOL: Tool = Tool::EditFile;
     const UP_FRONT: UpFront = UpFront::IfInDoubt;
 
     fn accesses(context: &Context, args: &Self::Args) -> Result<Vec<Access>, ToolError> {
@@ -114,15 +113,13 @@ fn replacements(args: console::EditFileArgs) -> Result<(Vec<Edit>, bool), ToolEr
 }
 
 /// Replaces one exact text, whether or not the file was read.
-#[derive(Debug)]
 pub(crate) struct Filesystem;
 
 #[async_trait]
 impl Builtin for Filesystem {
     type Args = filesystem::EditFileArgs;
     type Output = ();
-    const NAME: &'static str = Console::NAME;
-    const ANNOTATIONS: Annotations = Console::ANNOTATIONS;
+    const TOOL: Tool = Console::TOOL;
 
     fn accesses(context: &Context, args: &Self::Args) -> Result<Vec<Access>, ToolError> {
         let file = ModelPath::filesystem(context, &args.path)?;
@@ -240,11 +237,16 @@ fn failed(file: &ModelPath, old: &str, reason: &str, nearest: &[Candidate]) -> T
 }
 
 fn explain(file: &ModelPath, error: Error) -> ToolError {
-    let tool = (Filesystem::NAME, "edit");
-    file.explain_for(tool, error, |shown, kind| match kind {
-        ErrorKind::NotFound | ErrorKind::NotADirectory => Some(format!("File not found: {shown}")),
-        ErrorKind::IsADirectory => Some(format!("Not a file: {shown}")),
-        ErrorKind::NotText => Some(file.not_text("edit").to_string()),
-        _ => None,
-    })
+    file.explain_for(
+        (Filesystem::TOOL, "edit"),
+        error,
+        |shown, kind| match kind {
+            ErrorKind::NotFound | ErrorKind::NotADirectory => {
+                Some(format!("File not found: {shown}"))
+            }
+            ErrorKind::IsADirectory => Some(format!("Not a file: {shown}")),
+            ErrorKind::NotText => Some(file.not_text("edit").to_string()),
+            _ => None,
+        },
+    )
 }

@@ -10,8 +10,8 @@ use hashline::{
 
 use super::numbered_lines::{Budget, ShownLines};
 use crate::args::console::LineEdit;
-use crate::bounds::at_least;
 use crate::counted::counted;
+use crate::number_bounds::at_least;
 use crate::tracker::count_lines;
 
 /// Target size of the lines in a refusal, in bytes. [`LEAST_LINE_BYTES`] takes

@@ -6,7 +6,8 @@ use backend_core::ops::{ContentHash, EditOptions, ReadOptions, WriteMode, WriteO
 use backend_core::text::Edit;
 use backend_core::{Error, ErrorKind};
 use bytes::Bytes;
-use permissions::{Access, Op};
+use permissions::Access;
+use permissions::tool::Tool;
 
 use super::diff::diff;
 use super::model_path::ModelPath;
@@ -15,19 +16,17 @@ use super::{hashline_adapter, read_before_edit};
 use crate::args::console::{HashlineEditArgs, LineEdit};
 use crate::context::Context;
 use crate::reply::{Reply, ToolError, ToolResult};
-use crate::tool::{Annotations, Builtin, Preview};
+use crate::tool::{Builtin, Preview};
 use crate::tracker::SeenFile;
 
 /// Changes lines of a file, named by number and hash.
-#[derive(Debug)]
 pub(crate) struct HashlineEditTool;
 
 #[async_trait]
 impl Builtin for HashlineEditTool {
     type Args = HashlineEditArgs;
     type Output = EditOutput;
-    const NAME: &'static str = "hashline_edit";
-    const ANNOTATIONS: Annotations = Annotations::of(&[Op::Edit]);
+    const TOOL: Tool = Tool::HashlineEdit;
 
     fn accesses(context: &Context, args: &HashlineEditArgs) -> Result<Vec<Access>, ToolError> {
         let file = ModelPath::console(context, "path", &args.path)?;

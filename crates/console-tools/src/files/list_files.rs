@@ -7,7 +7,7 @@ use backend_core::limits::GLOB_FILES;
 use backend_core::ops::{GlobQuery, GlobResult};
 use backend_core::search::Glob;
 use backend_core::{ErrorKind, VPath};
-use permissions::Op;
+use permissions::tool::Tool;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ use super::output::json_text;
 use crate::args::filesystem::ListFilesArgs;
 use crate::context::Context;
 use crate::reply::{Reply, ToolError, ToolResult};
-use crate::tool::{Annotations, Builtin};
+use crate::tool::Builtin;
 
 /// Bytes of the reply reserved for everything but the list.
 const FRAME_BYTES: usize = 120;
@@ -32,15 +32,13 @@ pub(crate) struct ListFilesOutput {
 }
 
 /// Lists files by name.
-#[derive(Debug)]
 pub(crate) struct ListFilesTool;
 
 #[async_trait]
 impl Builtin for ListFilesTool {
     type Args = ListFilesArgs;
     type Output = ListFilesOutput;
-    const NAME: &'static str = "list_files";
-    const ANNOTATIONS: Annotations = Annotations::of(&[Op::Glob]);
+    const TOOL: Tool = Tool::ListFiles;
 
     fn call_description(args: &Self::Args) -> String {
         format!("List file paths in {} matching {}", args.path, args.pattern)
@@ -62,7 +60,7 @@ impl Builtin for ListFilesTool {
             Ok(result) => reply(result, context.options.limits.reply_bytes),
             // A missing directory has no files.
             Err(error) if is_empty(error.kind()) => reply(GlobResult::default(), usize::MAX),
-            Err(error) => Err(directory.explain_for((Self::NAME, "list"), error, |_, _| None)),
+            Err(error) => Err(directory.explain_for((Self::TOOL, "list"), error, |_, _| None)),
         }
     }
 }

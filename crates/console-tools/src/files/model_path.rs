@@ -3,6 +3,7 @@
 use backend_core::limits::PATH_BYTES;
 use backend_core::{Error, ErrorKind, PathError, Quoted, VPath};
 use permissions::Refusal;
+use permissions::tool::Tool;
 
 use crate::context::Context;
 use crate::reply::ToolError;
@@ -86,7 +87,7 @@ impl ModelPath {
     /// only the host may know.
     pub(super) fn explain_for(
         &self,
-        (tool, verb): (&str, &str),
+        (tool, verb): (Tool, &str),
         error: Error,
         own: impl FnOnce(&str, ErrorKind) -> Option<String>,
     ) -> ToolError {
@@ -122,9 +123,9 @@ impl ModelPath {
 
 /// Returns the message of the `filesystem` profile if `error` comes from a policy, with
 /// `paths` as the model wrote them.
-pub(super) fn refusal(tool: &str, error: &Error, paths: &[&ModelPath]) -> Option<ToolError> {
+pub(super) fn refusal(tool: Tool, error: &Error, paths: &[&ModelPath]) -> Option<ToolError> {
     let refusal = Refusal::of(error)?;
-    let text = respelled(refusal, paths).filesystem_text_for(tool);
+    let text = respelled(refusal, paths).filesystem_text_for(tool.name());
     // Builds a new error, because the class depends only on the kind.
     Some(ToolError::from(Error::new(error.kind(), "")).reworded(text))
 }

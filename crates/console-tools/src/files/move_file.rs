@@ -3,27 +3,26 @@
 use async_trait::async_trait;
 use backend_core::Error;
 use backend_core::ops::RenameOptions;
+use permissions::Access;
 use permissions::access::Intent;
 use permissions::approval::Effect;
-use permissions::{Access, Op};
+use permissions::tool::Tool;
 
 use super::output::TransferOutput;
 use super::transfer::{FilesystemTransfer, Transfer};
 use crate::args::{console, filesystem};
 use crate::context::Context;
 use crate::reply::{ToolError, ToolResult};
-use crate::tool::{Annotations, Builtin, Preview};
+use crate::tool::{Builtin, Preview};
 
 /// Moves a file or a directory.
-#[derive(Debug)]
 pub(crate) struct Console;
 
 #[async_trait]
 impl Builtin for Console {
     type Args = console::MoveFileArgs;
     type Output = TransferOutput;
-    const NAME: &'static str = "move_file";
-    const ANNOTATIONS: Annotations = Annotations::of(&[Op::Move]);
+    const TOOL: Tool = Tool::MoveFile;
 
     async fn run(context: &Context, args: Self::Args) -> ToolResult {
         let transfer = Transfer::console(context, &args.source, &args.destination)?;
@@ -41,11 +40,10 @@ impl Builtin for Console {
 }
 
 /// Moves a file to a path that does not exist.
-#[derive(Debug)]
 pub(crate) struct Filesystem;
 
 const TRANSFER: FilesystemTransfer = FilesystemTransfer {
-    tool: Filesystem::NAME,
+    tool: Tool::MoveFile,
     verb: "move",
     intent: Intent::rename,
     effect: Effect::rename,
@@ -55,8 +53,7 @@ const TRANSFER: FilesystemTransfer = FilesystemTransfer {
 impl Builtin for Filesystem {
     type Args = filesystem::MoveFileArgs;
     type Output = ();
-    const NAME: &'static str = Console::NAME;
-    const ANNOTATIONS: Annotations = Console::ANNOTATIONS;
+    const TOOL: Tool = Console::TOOL;
 
     fn accesses(context: &Context, args: &Self::Args) -> Result<Vec<Access>, ToolError> {
         TRANSFER.accesses(context, &args.source, &args.destination)

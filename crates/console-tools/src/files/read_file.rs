@@ -6,27 +6,26 @@ mod lines;
 
 use async_trait::async_trait;
 use backend_core::Error;
+use permissions::Access;
 use permissions::access::Intent;
 use permissions::approval::Effect;
-use permissions::{Access, Op};
+use permissions::tool::Tool;
 
 use super::model_path::ModelPath;
 use super::output::ReadOutput;
 use crate::args::{console, filesystem};
 use crate::context::Context;
 use crate::reply::{ToolError, ToolResult};
-use crate::tool::{Annotations, Builtin, Preview, UpFront};
+use crate::tool::{Builtin, Preview, UpFront};
 
 /// Shows lines, a picture or a document.
-#[derive(Debug)]
 pub(crate) struct Console;
 
 #[async_trait]
 impl Builtin for Console {
     type Args = console::ReadFileArgs;
     type Output = ReadOutput;
-    const NAME: &'static str = "read_file";
-    const ANNOTATIONS: Annotations = Annotations::of(&[Op::Read]);
+    const TOOL: Tool = Tool::ReadFile;
     // A large file is read in several steps.
     const UP_FRONT: UpFront = UpFront::IfInDoubt;
 
@@ -48,15 +47,13 @@ impl Builtin for Console {
 }
 
 /// Returns a window of characters.
-#[derive(Debug)]
 pub(crate) struct Filesystem;
 
 #[async_trait]
 impl Builtin for Filesystem {
     type Args = filesystem::ReadFileArgs;
     type Output = chars::ReadCharsOutput;
-    const NAME: &'static str = Console::NAME;
-    const ANNOTATIONS: Annotations = Console::ANNOTATIONS;
+    const TOOL: Tool = Console::TOOL;
     // A file is read in pieces.
     const UP_FRONT: UpFront = UpFront::IfInDoubt;
 

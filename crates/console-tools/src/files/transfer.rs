@@ -4,6 +4,7 @@ use backend_core::ops::{Entry, FileKind, StatOptions};
 use backend_core::{Error, ErrorKind, VPath};
 use permissions::access::Intent;
 use permissions::approval::Effect;
+use permissions::tool::Tool;
 use permissions::{Access, Kind};
 
 use super::model_path::{ModelPath, refusal};
@@ -101,7 +102,7 @@ async fn is_directory(context: &Context, target: &ModelPath) -> bool {
 /// A tool of the `filesystem` profile that moves or copies. Unlike the console's, it
 /// accepts only files, and therefore looks at the source first.
 pub(super) struct FilesystemTransfer {
-    pub(super) tool: &'static str,
+    pub(super) tool: Tool,
     pub(super) verb: &'static str,
     pub(super) intent: fn(VPath, VPath) -> Intent,
     pub(super) effect: fn(String, String) -> Effect,

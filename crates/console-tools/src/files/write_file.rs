@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use backend_core::ops::{Content, StatOptions, WriteMode, WriteOptions, WriteOutcome};
 use backend_core::{Error, ErrorKind};
 use bytes::Bytes;
-use permissions::Op;
+use permissions::tool::Tool;
 
 use super::model_path::ModelPath;
 use super::output::WriteOutput;
@@ -17,15 +17,14 @@ use crate::tool::{Annotations, Builtin};
 use crate::tracker::{SeenFile, count_lines};
 
 /// Writes a whole file, unless it differs from what the conversation last saw.
-#[derive(Debug)]
 pub(crate) struct Console;
 
 #[async_trait]
 impl Builtin for Console {
     type Args = console::WriteFileArgs;
     type Output = WriteOutput;
-    const NAME: &'static str = "write_file";
-    const ANNOTATIONS: Annotations = Annotations::of(&[Op::Write]).idempotent();
+    const TOOL: Tool = Tool::WriteFile;
+    const ANNOTATIONS: Annotations = Annotations::of(Self::TOOL.operations()).idempotent();
 
     async fn run(context: &Context, args: Self::Args) -> ToolResult {
         let file = ModelPath::console(context, "path", &args.path)?;
@@ -56,14 +55,13 @@ impl Builtin for Console {
 }
 
 /// Writes a whole file, whatever it holds.
-#[derive(Debug)]
 pub(crate) struct Filesystem;
 
 #[async_trait]
 impl Builtin for Filesystem {
     type Args = filesystem::WriteFileArgs;
     type Output = ();
-    const NAME: &'static str = Console::NAME;
+    const TOOL: Tool = Console::TOOL;
     const ANNOTATIONS: Annotations = Console::ANNOTATIONS;
 
     fn call_description(args: &Self::Args) -> String {
@@ -77,7 +75,7 @@ impl Builtin for Filesystem {
         let (content, options) = (args.content.into(), WriteOptions::default());
         let written = context.backend.write(&file.path, content, options).await;
         written.map_err(|error| {
-            file.explain_for((Self::NAME, "write to"), error, |shown, kind| {
+            file.explain_for((Self::TOOL, "write to"), error, |shown, kind| {
                 (kind == ErrorKind::IsADirectory).then(|| format!("Not a file: {shown}"))
             })
         })?;

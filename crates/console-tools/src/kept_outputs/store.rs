@@ -1,8 +1,9 @@
 //! [`OutputStore`]: the kept outputs by their paths.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
+use backend_core::sync::lock;
 use backend_core::{Error, ErrorKind, Result, VPath};
 use bytes::Bytes;
 
@@ -37,18 +38,13 @@ pub(super) enum Lookup {
 }
 
 impl OutputStore {
-    fn lock(&self) -> MutexGuard<'_, StoreState> {
-        // Ignores poisoning: no operation leaves the state half changed.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Keeps an output and returns its path. The oldest outputs are dropped to make
     /// room. Returns `None` if the output alone exceeds the limit.
     pub(crate) fn keep(&self, text: String, limits: &Limits) -> Option<VPath> {
         if text.len() > limits.spill_total_bytes {
             return None;
         }
-        let mut kept = self.lock();
+        let mut kept = lock(&self.0);
         let number = kept.last + 1;
         let path = output_path(number)?;
         kept.last = number;
@@ -65,14 +61,14 @@ impl OutputStore {
 
     /// Drops all outputs.
     pub(crate) fn clear(&self) {
-        let mut kept = self.lock();
+        let mut kept = lock(&self.0);
         kept.outputs.clear();
         kept.bytes = 0;
     }
 
     /// Lists the kept outputs, oldest first.
     pub(super) fn list(&self) -> Vec<(VPath, u64)> {
-        let kept = self.lock();
+        let kept = lock(&self.0);
         let outputs = kept.outputs.iter();
         outputs
             .filter_map(|(number, text)| Some((output_path(*number)?, text.len() as u64)))
@@ -92,7 +88,7 @@ impl OutputStore {
             (number.to_string() == digits).then_some(number)
         });
         let number = number.ok_or_else(Error::not_found)?;
-        let kept = self.lock();
+        let kept = lock(&self.0);
         match kept.outputs.get(&number) {
             Some(_) if !beneath.is_empty() => Err(Error::not_a_directory()),
             Some(text) => Ok(Lookup::Output(text.clone())),
@@ -159,7 +155,7 @@ mod tests {
         assert!(dropped.is_not_found());
         assert!(dropped.message().contains("dropped"), "{dropped}");
         assert_eq!(outputs.list().len(), 2);
-        assert_eq!(outputs.lock().bytes, 11);
+        assert_eq!(lock(&outputs.0).bytes, 11);
         // An output that never fits evicts no other.
         assert_eq!(outputs.keep("x".repeat(12), &limits(11)), None);
         assert_eq!(outputs.list().len(), 2);

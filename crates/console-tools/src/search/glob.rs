@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use backend_core::limits::GLOB_FILES;
 use backend_core::ops::{GlobOrder, GlobQuery};
-use permissions::Op;
+use permissions::tool::Tool;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -13,10 +13,9 @@ use crate::context::Context;
 use crate::counted::counted_at_least;
 use crate::reply::{Reply, ToolResult};
 use crate::terminal::on_one_line;
-use crate::tool::{Annotations, Builtin};
+use crate::tool::Builtin;
 
 /// Finds files by name.
-#[derive(Debug)]
 pub(crate) struct GlobTool;
 
 /// The result of `glob`.
@@ -37,8 +36,7 @@ pub(crate) struct GlobOutput {
 impl Builtin for GlobTool {
     type Args = GlobArgs;
     type Output = GlobOutput;
-    const NAME: &'static str = "glob";
-    const ANNOTATIONS: Annotations = Annotations::of(&[Op::Read]);
+    const TOOL: Tool = Tool::Glob;
 
     fn call_description(args: &GlobArgs) -> String {
         let (path, pattern) = (on_one_line(&args.path), on_one_line(&args.pattern));

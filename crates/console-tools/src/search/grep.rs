@@ -5,23 +5,23 @@ use backend_core::Error;
 use backend_core::limits::{GREP_CONTEXT_LINES, GREP_MATCHES};
 use backend_core::ops::{Case, FileMatches, GrepQuery, GrepResult, LineKind};
 use backend_core::search::Glob;
+use permissions::Access;
 use permissions::access::Intent;
-use permissions::{Access, Op};
+use permissions::tool::Tool;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::line_cutter::LineCutter;
 use super::{Lines, SearchRoot, about_pattern, skipped};
 use crate::args::search::{CaseRule, GrepArgs, OutputMode};
-use crate::bounds::within;
 use crate::context::Context;
 use crate::counted::counted_at_least;
+use crate::number_bounds::within;
 use crate::reply::{Reply, ToolError, ToolResult};
 use crate::terminal::on_one_line;
-use crate::tool::{Annotations, Builtin, UpFront};
+use crate::tool::{Builtin, UpFront};
 
 /// Finds lines by content.
-#[derive(Debug)]
 pub(crate) struct GrepTool;
 
 /// Maximum number of results that a call may request.
@@ -74,8 +74,7 @@ struct GrepLine {
 impl Builtin for GrepTool {
     type Args = GrepArgs;
     type Output = GrepOutput;
-    const NAME: &'static str = "grep";
-    const ANNOTATIONS: Annotations = Annotations::of(&[Op::Read]);
+    const TOOL: Tool = Tool::Grep;
 
     // To count, a search may run twice.
     const UP_FRONT: UpFront = UpFront::IfInDoubt;

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use backend_core::ops::{Entry, FileKind, LsOptions};
-use permissions::Op;
+use permissions::tool::Tool;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -11,10 +11,9 @@ use crate::args::search::LsArgs;
 use crate::context::Context;
 use crate::reply::{Reply, ToolResult};
 use crate::terminal::on_one_line;
-use crate::tool::{Annotations, Builtin};
+use crate::tool::Builtin;
 
 /// Lists a directory.
-#[derive(Debug)]
 pub(crate) struct LsTool;
 
 /// The result of `ls`.
@@ -45,8 +44,7 @@ struct LsEntry {
 impl Builtin for LsTool {
     type Args = LsArgs;
     type Output = LsOutput;
-    const NAME: &'static str = "ls";
-    const ANNOTATIONS: Annotations = Annotations::of(&[Op::Read]);
+    const TOOL: Tool = Tool::Ls;
 
     fn call_description(args: &LsArgs) -> String {
         format!("List {}", on_one_line(&args.path))

@@ -132,7 +132,7 @@ impl ToolsetBuilder {
     /// Adds a tool of this crate that is not in the table.
     #[cfg(test)]
     pub(crate) fn builtin<T: crate::tool::Builtin>(mut self) -> Self {
-        self.entries.extend(RegisteredTool::builtin::<T>());
+        self.entries.push(RegisteredTool::builtin::<T>());
         self
     }
 

@@ -12,30 +12,25 @@ use crate::tool::Builtin;
 /// Returns the tools of this crate that the options enable, in the order in which the
 /// model sees them.
 pub(super) fn entries(options: &Options) -> Vec<RegisteredTool> {
-    let is_wanted = |(name, _): &&(&str, Make)| {
-        let tool = name.parse::<Tool>();
-        tool.is_ok_and(|tool| is_enabled(tool, options))
-    };
     let all = table(options.profile).iter();
-    let made = all.filter(is_wanted).filter_map(|(_, make)| make());
-    made.collect()
+    let enabled = all.filter(|(tool, _)| is_enabled(*tool, options));
+    enabled.map(|(_, make)| make()).collect()
 }
 
-fn table(profile: Profile) -> &'static [(&'static str, Make)] {
+fn table(profile: Profile) -> &'static [(Tool, Make)] {
     match profile {
         Profile::Coding | Profile::Lean => CONSOLE,
         Profile::Filesystem => FILESYSTEM,
     }
 }
 
-/// Creates an entry, or returns `None` if the name is not that of a tool.
-type Make = fn() -> Option<RegisteredTool>;
+type Make = fn() -> RegisteredTool;
 
-const fn tool<T: Builtin>() -> (&'static str, Make) {
-    (T::NAME, RegisteredTool::builtin::<T>)
+const fn tool<T: Builtin>() -> (Tool, Make) {
+    (T::TOOL, RegisteredTool::builtin::<T>)
 }
 
-const CONSOLE: &[(&str, Make)] = &[
+const CONSOLE: &[(Tool, Make)] = &[
     tool::<search::LsTool>(),
     tool::<files::read_file::Console>(),
     tool::<files::write_file::Console>(),
@@ -54,7 +49,7 @@ const CONSOLE: &[(&str, Make)] = &[
     tool::<commands::ListShellsTool>(),
 ];
 
-const FILESYSTEM: &[(&str, Make)] = &[
+const FILESYSTEM: &[(Tool, Make)] = &[
     tool::<files::read_file::Filesystem>(),
     tool::<files::write_file::Filesystem>(),
     tool::<files::list_files::ListFilesTool>(),
@@ -66,36 +61,21 @@ const FILESYSTEM: &[(&str, Make)] = &[
 
 /// Returns the names that a profile knows, whether or not the options enable them.
 pub(super) fn names(profile: Profile) -> impl Iterator<Item = &'static str> {
-    let known = move |tool: &&Tool| match profile {
-        Profile::Coding | Profile::Lean => **tool != Tool::ListFiles,
-        Profile::Filesystem => in_filesystem(**tool),
-    };
+    let known = move |tool: &&Tool| known(profile, tool.name()).is_some();
     Tool::ALL.iter().filter(known).map(|tool| tool.name())
 }
 
-/// Returns a tool that a profile knows, whether or not the options enable it.
-pub(super) fn known(profile: Profile, name: &str) -> Option<RegisteredTool> {
-    let (_, make) = table(profile).iter().find(|(known, _)| *known == name)?;
-    make()
-}
-
-const fn in_filesystem(tool: Tool) -> bool {
-    matches!(
-        tool,
-        Tool::ReadFile
-            | Tool::WriteFile
-            | Tool::EditFile
-            | Tool::DeleteFile
-            | Tool::MoveFile
-            | Tool::CopyFile
-            | Tool::ListFiles
-    )
+/// Returns how to make a tool that a profile knows, whether or not the options enable it.
+pub(super) fn known(profile: Profile, name: &str) -> Option<Make> {
+    let mut all = table(profile).iter();
+    all.find_map(|(tool, make)| (tool.name() == name).then_some(*make))
 }
 
 /// Returns `true` if the options enable a tool.
 pub(crate) fn is_enabled(tool: Tool, options: &Options) -> bool {
-    if options.profile == Profile::Filesystem {
-        return in_filesystem(tool);
+    let is_known = known(options.profile, tool.name()).is_some();
+    if !is_known || options.profile == Profile::Filesystem {
+        return is_known;
     }
     match tool {
         Tool::EditFile => options.edit_format == EditFormat::StrReplace,
@@ -107,7 +87,6 @@ pub(crate) fn is_enabled(tool: Tool, options: &Options) -> bool {
         | Tool::KillShell
         | Tool::ListShells => options.include_background,
         Tool::DeleteFile | Tool::MoveFile | Tool::CopyFile => options.include_file_operations,
-        Tool::ListFiles => false,
         _ => true,
     }
 }
@@ -118,8 +97,8 @@ mod tests {
 
     #[test]
     fn every_tool_of_the_table_is_known() {
-        for (name, make) in CONSOLE.iter().chain(FILESYSTEM) {
-            assert!(make().is_some(), "{name} is not the name of a tool");
+        for (tool, make) in CONSOLE.iter().chain(FILESYSTEM) {
+            assert_eq!(make().name.parse(), Ok(*tool));
         }
     }
 

@@ -85,7 +85,8 @@ impl Chat {
         let arguments = arguments::read(arguments, self.options().limits.argument_bytes)?;
         let environment = self.environment().await?;
         let entry = self.entry(name, &environment.tools)?;
-        let gate = self.gate(&environment, entry).observer(observer);
+        let mut gate = self.gate(&environment, entry);
+        gate.observer = observer;
         entry.runner.call(entry, &gate, arguments).await
     }
 

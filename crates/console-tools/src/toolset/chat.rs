@@ -1,7 +1,8 @@
 //! [`Chat`]: one conversation with a toolset.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use backend_core::sync::lock;
 use backend_core::{Backend, Result};
 use permissions::approval::{ApprovalService, Approver, Grants};
 use permissions::{Guarded, Policy};
@@ -154,19 +155,10 @@ impl Chat {
             Source::Fixed(backend) => Arc::clone(backend),
             Source::Resolving(resolver) => resolver.resolve(&state.caller).await?,
         };
-        let known = || {
-            state
-                .environment
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-        };
-        if let Some(environment) = &*known() {
-            let (at, now) = (
-                Arc::as_ptr(environment.guard.unguarded()),
-                Arc::as_ptr(&backend),
-            );
-            if std::ptr::addr_eq(at, now) {
-                return Ok(Arc::clone(environment));
+        if let Some(known) = &*lock(&state.environment) {
+            let at = Arc::as_ptr(known.guard.unguarded());
+            if std::ptr::addr_eq(at, Arc::as_ptr(&backend)) {
+                return Ok(Arc::clone(known));
             }
         }
         let environment = state.toolset.environment(
@@ -176,16 +168,16 @@ impl Chat {
             state.approver_source.as_ref(),
         );
         let environment = Arc::new(environment.await);
-        *known() = Some(Arc::clone(&environment));
+        *lock(&state.environment) = Some(Arc::clone(&environment));
         Ok(environment)
     }
 
     /// Creates the gate for a call of a tool.
-    pub(super) fn gate(
-        &self,
-        environment: &CallEnvironment,
+    pub(super) fn gate<'c>(
+        &'c self,
+        environment: &'c CallEnvironment,
         tool: &RegisteredTool,
-    ) -> CallGate<'_> {
+    ) -> CallGate<'c> {
         let options = &self.0.toolset.0.options;
         CallGate::new(environment, &tool.name, options, &self.0.conversation)
     }

@@ -21,11 +21,11 @@ pub(super) fn replace(
         let entry = match entries.iter_mut().find(|entry| *entry.name == *tool) {
             Some(entry) => entry,
             None => {
-                unused = builtin::known(options.profile, tool);
-                match &mut unused {
-                    Some(entry) => entry,
-                    None => continue,
-                }
+                let Some(make) = builtin::known(options.profile, tool) else {
+                    continue;
+                };
+                unused = make();
+                &mut unused
             }
         };
         match argument {
@@ -47,11 +47,9 @@ fn parts(key: &str) -> (&str, Option<&str>) {
 fn check_tools(options: &Options, customs: &[String]) -> Result<(), BuildError> {
     let mut valid: Vec<String> = builtin::names(options.profile).map(String::from).collect();
     valid.extend_from_slice(customs);
-    let tools = options.descriptions.keys().map(|key| parts(key).0);
-    let mut unknown: Vec<String> = tools
-        .filter(|tool| !valid.iter().any(|valid| valid == tool))
-        .map(String::from)
-        .collect();
+    let tools = options.descriptions.keys();
+    let tools = tools.map(|key| parts(key).0.to_owned());
+    let mut unknown: Vec<String> = tools.filter(|tool| !valid.contains(tool)).collect();
     unknown.dedup();
     if unknown.is_empty() {
         Ok(())

@@ -12,7 +12,6 @@ use super::environment::CallEnvironment;
 use super::trial::Trial;
 use crate::context::Context;
 use crate::conversation::Conversation;
-use crate::host_names::HostNames;
 use crate::observer::Observer;
 use crate::options::Options;
 use crate::reply::ToolError;
@@ -23,19 +22,18 @@ pub(crate) struct CallGate<'c> {
     tool: Arc<str>,
     options: &'c Arc<Options>,
     conversation: &'c Arc<Conversation>,
+    environment: &'c CallEnvironment,
     /// The guard, labelled with the tool's name.
     view: Guarded<Arc<dyn Backend>>,
-    /// The guard that never asks.
-    non_interactive: Guarded<Arc<dyn Backend>>,
-    observer: Option<Arc<dyn Observer>>,
-    host_names: HostNames,
+    /// Follows the call.
+    pub(super) observer: Option<Arc<dyn Observer>>,
     /// Set for a trial run.
-    trial: Option<Arc<Trial>>,
+    pub(super) trial: Option<Arc<Trial>>,
 }
 
 impl<'c> CallGate<'c> {
     pub(super) fn new(
-        environment: &CallEnvironment,
+        environment: &'c CallEnvironment,
         tool: &Arc<str>,
         options: &'c Arc<Options>,
         conversation: &'c Arc<Conversation>,
@@ -44,24 +42,11 @@ impl<'c> CallGate<'c> {
             tool: Arc::clone(tool),
             options,
             conversation,
+            environment,
             view: environment.guard.with_tool(Arc::clone(tool)),
-            non_interactive: environment.non_interactive.clone(),
             observer: None,
-            host_names: environment.host_names.clone(),
             trial: None,
         }
-    }
-
-    /// Sets the observer that follows the call.
-    pub(super) fn observer(mut self, observer: Option<Arc<dyn Observer>>) -> Self {
-        self.observer = observer;
-        self
-    }
-
-    /// Marks the call as a trial run.
-    pub(super) fn trial(mut self, trial: Arc<Trial>) -> Self {
-        self.trial = Some(trial);
-        self
     }
 
     /// Must be called before code of the host runs, which a trial run must not do.
@@ -78,13 +63,17 @@ impl<'c> CallGate<'c> {
         if !description.is_empty() {
             view = view.with_description(description);
         }
-        self.at(view, self.non_interactive.clone())
+        self.at(view, self.environment.non_interactive.clone())
     }
 
-    /// Returns the backend without a guard, to build previews that only the approver
-    /// sees.
-    pub(crate) fn unguarded(&self) -> Arc<dyn Backend> {
-        Arc::clone(self.view.unguarded())
+    /// Returns the context with the backend without a guard, for the preview of a tool.
+    pub(crate) fn unguarded(&self, context: &Context) -> Context {
+        let backend = self.view.unguarded();
+        Context {
+            backend: Arc::clone(backend),
+            non_interactive: Arc::clone(backend),
+            ..context.clone()
+        }
     }
 
     /// Returns `true` if any access is not plainly allowed, judging by the paths as
@@ -117,12 +106,13 @@ impl<'c> CallGate<'c> {
         planned: PlannedAccesses<'_, Arc<dyn Backend>>,
         describe: impl FnOnce(Question) -> Question,
     ) -> Result<Context, Error> {
+        let non_interactive = &self.environment.non_interactive;
         Ok(match planned.authorize(describe).await? {
             Some(permit) => {
-                let non_interactive = self.non_interactive.with_permit(permit.clone());
+                let non_interactive = non_interactive.with_permit(permit.clone());
                 self.at(self.view.with_permit(permit), non_interactive)
             }
-            None => self.at(self.view.clone(), self.non_interactive.clone()),
+            None => self.at(self.view.clone(), non_interactive.clone()),
         })
     }
 
@@ -137,13 +127,16 @@ impl<'c> CallGate<'c> {
         let over = |view: Guarded<Arc<dyn Backend>>| {
             Arc::new(self.conversation.with_outputs(Arc::new(view)))
         };
-        let (options, conversation) = (Arc::clone(self.options), Arc::clone(self.conversation));
-        let mut context = Context::new(over(view), options, conversation)
-            .scope(scope)
-            .non_interactive(over(non_interactive))
-            .observer(self.observer.clone());
-        context.host_names = self.host_names.clone();
-        context
+        Context {
+            scope,
+            backend: over(view),
+            non_interactive: over(non_interactive),
+            options: Arc::clone(self.options),
+            conversation: Arc::clone(self.conversation),
+            observer: self.observer.clone(),
+            locked_path: None,
+            host_names: self.environment.host_names.clone(),
+        }
     }
 
     /// Converts a refusal for the model, for a tool without its own wording.

@@ -131,7 +131,8 @@ impl Chat {
             host_names: real.host_names.clone(),
         };
         let chat = self.for_preview();
-        let gate = chat.gate(&environment, entry).trial(Arc::clone(trial));
+        let mut gate = chat.gate(&environment, entry);
+        gate.trial = Some(Arc::clone(trial));
         entry.runner.call(entry, &gate, arguments).await
     }
 }

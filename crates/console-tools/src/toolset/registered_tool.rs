@@ -1,11 +1,12 @@
 //! [`RegisteredTool`]: a tool of a toolset, of any kind.
 
 use std::any::TypeId;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use backend_core::sync::lock;
 use backend_core::{Error, Quoted};
 use permissions::tool::Tool;
 use permissions::{Access, Op, OpClass, Question};
@@ -18,7 +19,7 @@ use crate::custom::{self, CustomTool};
 use crate::kept_outputs::is_kept;
 use crate::reply::{ToolError, ToolResult};
 use crate::schema::schema_for;
-use crate::tool::{Builtin, Definition, ToolHandler, UpFront, unguarded};
+use crate::tool::{Builtin, Definition, ToolHandler, UpFront};
 
 /// A tool of a toolset.
 pub(crate) struct RegisteredTool {
@@ -40,79 +41,59 @@ impl std::fmt::Debug for RegisteredTool {
 
 /// The interface that all kinds of tools share.
 #[async_trait]
-pub(crate) trait ToolRunner: Send + Sync {
-    /// Parses the arguments, passes the gate, and runs the tool, whose entry is
-    /// `entry`.
-    async fn call(
-        &self,
-        entry: &RegisteredTool,
-        gate: &CallGate<'_>,
-        arguments: Value,
-    ) -> ToolResult;
+pub(crate) trait ToolRunner: Send + Sync + 'static {
+    /// Parses the arguments, passes the gate, and runs the tool, whose entry is `entry`.
+    async fn call(&self, entry: &RegisteredTool, gate: &CallGate<'_>, raw: Value) -> ToolResult;
 }
 
 impl RegisteredTool {
-    /// Creates the entry of a tool of this crate. Its description is set later. Returns
-    /// `None` if its name is not that of a known tool, which a test rules out.
-    pub(crate) fn builtin<T: Builtin>() -> Option<Self> {
-        let tool: Tool = T::NAME.parse().ok()?;
-        let (input, output) = schemas_of::<T>();
-        let definition = Definition::new(T::NAME, "", input, T::ANNOTATIONS).output_schema(output);
-        Some(Self {
-            name: T::NAME.into(),
-            tool: Some(tool),
-            operations: tool.operations(),
-            definition,
-            runner: Box::new(BuiltinTool::<T>(PhantomData)),
-        })
-    }
-
-    pub(crate) fn custom<T: CustomTool>(tool: T) -> Self {
-        let definition = Definition::new(
-            T::NAME,
-            T::DESCRIPTION,
-            schema_for::<T::Args>(),
-            T::ANNOTATIONS,
-        );
-        Self {
-            name: T::NAME.into(),
-            tool: None,
-            operations: custom::operations::<T>(),
-            definition: definition.output_schema(T::output_schema()),
-            runner: Box::new(TypedTool(tool)),
-        }
-    }
-
-    pub(crate) fn handler(handler: Arc<dyn ToolHandler>) -> Self {
-        let definition = handler.definition();
+    fn new(definition: Definition, operations: &'static [Op], runner: impl ToolRunner) -> Self {
         Self {
             name: definition.name.as_str().into(),
             tool: None,
-            operations: handler.operations(),
+            operations,
             definition,
-            runner: Box::new(DynTool(handler)),
+            runner: Box::new(runner),
         }
     }
 
-    /// Returns the accesses by which a call that declares none is judged.
-    fn all_operations(&self, context: &Context) -> Vec<Access> {
-        let here = context.backend.working_dir();
-        let access = |op: &Op| match op {
-            Op::Execute => Access::command(&*self.name),
-            op => Access::directory(*op, here.clone()),
-        };
-        self.operations.iter().map(access).collect()
+    /// Creates the entry of a tool of this crate. Its description is set later.
+    pub(crate) fn builtin<T: Builtin>() -> Self {
+        let (input, output) = schemas_of::<T>();
+        let definition = Definition::new(T::TOOL.name(), "", input, T::ANNOTATIONS);
+        let definition = definition.output_schema(output);
+        let runner = BuiltinTool::<T>(PhantomData);
+        Self {
+            tool: Some(T::TOOL),
+            ..Self::new(definition, T::TOOL.operations(), runner)
+        }
     }
 
-    /// Returns the accesses by which a call of a custom tool is judged.
+    pub(crate) fn custom<T: CustomTool>(tool: T) -> Self {
+        let schema = schema_for::<T::Args>();
+        let definition = Definition::new(T::NAME, T::DESCRIPTION, schema, T::ANNOTATIONS);
+        let definition = definition.output_schema(T::output_schema());
+        Self::new(definition, custom::operations::<T>(), TypedTool(tool))
+    }
+
+    pub(crate) fn handler(handler: Arc<dyn ToolHandler>) -> Self {
+        let operations = handler.operations();
+        Self::new(handler.definition(), operations, DynTool(handler))
+    }
+
+    /// Returns the accesses by which a call of a custom tool is judged: those that it
+    /// declares, or all its operations.
     fn judged(&self, named: Vec<Access>, context: &Context) -> Result<Vec<Access>, ToolError> {
         if named.is_empty() {
-            return Ok(self.all_operations(context));
+            let here = context.backend.working_dir();
+            let access = |op: &Op| match op {
+                Op::Execute => Access::command(&*self.name),
+                op => Access::directory(*op, here.clone()),
+            };
+            return Ok(self.operations.iter().map(access).collect());
         }
-        let beyond = named
-            .iter()
-            .find(|access| !self.operations.contains(&access.op));
-        match beyond {
+        let is_beyond = |access: &&Access| !self.operations.contains(&access.op);
+        match named.iter().find(is_beyond) {
             None => Ok(named),
             Some(access) => Err(ToolError::environment(format!(
                 "{} would {} something, which it has not declared; \
@@ -129,9 +110,8 @@ type Schemas = (Value, Option<Value>);
 /// Returns the schemas of a tool of this crate. They are cached, because generating
 /// them takes most of the time of building a toolset.
 fn schemas_of<T: Builtin>() -> Schemas {
-    static MADE: Mutex<Option<HashMap<TypeId, Schemas>>> = Mutex::new(None);
-    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-    let made = made.get_or_insert_with(HashMap::new);
+    static MADE: Mutex<BTreeMap<TypeId, Schemas>> = Mutex::new(BTreeMap::new());
+    let mut made = lock(&MADE);
     let of_tool = made.entry(TypeId::of::<T>());
     of_tool
         .or_insert_with(|| (schema_for::<T::Args>(), T::output_schema()))
@@ -142,16 +122,10 @@ struct BuiltinTool<T>(PhantomData<fn() -> T>);
 
 #[async_trait]
 impl<T: Builtin> ToolRunner for BuiltinTool<T> {
-    async fn call(
-        &self,
-        entry: &RegisteredTool,
-        gate: &CallGate<'_>,
-        arguments: Value,
-    ) -> ToolResult {
-        let schema = &entry.definition.input_schema;
-        let args: T::Args = arguments::typed(T::NAME, &arguments, schema)?;
-        let (description, arguments) = (T::call_description(&args), Arc::new(arguments));
-        let mut context = gate.context(&description, &arguments);
+    async fn call(&self, entry: &RegisteredTool, gate: &CallGate<'_>, raw: Value) -> ToolResult {
+        let args: T::Args = arguments::typed(&entry.name, &raw, &entry.definition.input_schema)?;
+        let (description, raw) = (T::call_description(&args), Arc::new(raw));
+        let mut context = gate.context(&description, &raw);
         let mut accesses = T::accesses(&context, &args)?;
         // Kept outputs belong to the conversation and need no permission.
         accesses.retain(|access| access.path().is_none_or(|path| !is_kept(path)));
@@ -172,8 +146,8 @@ impl<T: Builtin> ToolRunner for BuiltinTool<T> {
             Some(path) => Some(conversation.tracker.lock(path).await),
             None => None,
         };
-        let authorized =
-            authorize::<T>(gate, &context, &args, accesses, (arguments, description)).await;
+        let asked = (raw, description);
+        let authorized = authorize::<T>(gate, &context, &args, accesses, asked).await;
         let authorized = authorized.map_err(|error| T::explain_refusal(&context, &args, error))?;
         context = authorized.unwrap_or(context);
         context.locked_path = locked_path;
@@ -188,14 +162,13 @@ async fn authorize<T: Builtin>(
     context: &Context,
     args: &T::Args,
     accesses: Vec<Access>,
-    (arguments, description): (Arc<Value>, String),
+    (raw, description): (Arc<Value>, String),
 ) -> Result<Option<Context>, Error> {
     let mut planned = gate.plan(accesses).await?;
     if !planned.asks() {
         return Ok(None);
     }
-    let bare = unguarded(context, gate.unguarded());
-    let preview = T::preview(&bare, args).await;
+    let preview = T::preview(&gate.unguarded(context), args).await;
     if let Some(accesses) = preview.accesses {
         planned = gate.plan(accesses).await?;
         if !planned.asks() {
@@ -203,8 +176,7 @@ async fn authorize<T: Builtin>(
         }
     }
     let describe = |mut question: Question| {
-        question = question.args(Value::clone(&arguments));
-        question = question.effect(preview.effect);
+        question = question.args(Value::clone(&raw)).effect(preview.effect);
         if let Some((path, hash)) = preview.expected_content {
             question = question.bind(path, hash);
         }
@@ -218,13 +190,12 @@ async fn authorize_host_tool(
     entry: &RegisteredTool,
     gate: &CallGate<'_>,
     (context, accesses): (&Context, Vec<Access>),
-    (arguments, description): (Arc<Value>, impl FnOnce() -> String),
+    (raw, description): (Arc<Value>, impl FnOnce() -> String),
 ) -> Result<Context, ToolError> {
     let accesses = entry.judged(accesses, context)?;
     let planned = gate.plan(accesses).await;
     let planned = planned.map_err(|error| gate.failed(error))?;
-    let describe =
-        |question: Question| described(question.args(Value::clone(&arguments)), description());
+    let describe = |question: Question| described(question.args(Value::clone(&raw)), description());
     let context = gate.authorize(planned, describe).await;
     let context = context.map_err(|error| gate.failed(error))?;
     gate.before_host_code().await;
@@ -235,19 +206,12 @@ struct TypedTool<T>(T);
 
 #[async_trait]
 impl<T: CustomTool> ToolRunner for TypedTool<T> {
-    async fn call(
-        &self,
-        entry: &RegisteredTool,
-        gate: &CallGate<'_>,
-        arguments: Value,
-    ) -> ToolResult {
-        let schema = &entry.definition.input_schema;
-        let args: T::Args = arguments::typed(T::NAME, &arguments, schema)?;
-        let arguments = Arc::new(arguments);
-        let context = gate.context("", &arguments);
+    async fn call(&self, entry: &RegisteredTool, gate: &CallGate<'_>, raw: Value) -> ToolResult {
+        let args: T::Args = arguments::typed(&entry.name, &raw, &entry.definition.input_schema)?;
+        let raw = Arc::new(raw);
+        let context = gate.context("", &raw);
         let accesses = self.0.accesses(&context, &args)?;
-        let description = || self.0.description(&args);
-        let asked = (arguments, description);
+        let asked = (raw, || self.0.description(&args));
         let context = authorize_host_tool(entry, gate, (&context, accesses), asked).await?;
         self.0.run(&context, args).await
     }
@@ -257,20 +221,14 @@ struct DynTool(Arc<dyn ToolHandler>);
 
 #[async_trait]
 impl ToolRunner for DynTool {
-    async fn call(
-        &self,
-        entry: &RegisteredTool,
-        gate: &CallGate<'_>,
-        arguments: Value,
-    ) -> ToolResult {
-        let schema = &entry.definition.input_schema;
-        arguments::check(&entry.name, &arguments, schema)?;
-        let shown = Arc::new(arguments.clone());
+    async fn call(&self, entry: &RegisteredTool, gate: &CallGate<'_>, raw: Value) -> ToolResult {
+        arguments::check(&entry.name, &raw, &entry.definition.input_schema)?;
+        let shown = Arc::new(raw.clone());
         let context = gate.context("", &shown);
-        let accesses = self.0.accesses(&context, &arguments)?;
+        let accesses = self.0.accesses(&context, &raw)?;
         let asked = (shown, String::new);
         let context = authorize_host_tool(entry, gate, (&context, accesses), asked).await?;
-        self.0.call(&context, arguments).await
+        self.0.call(&context, raw).await
     }
 }
 

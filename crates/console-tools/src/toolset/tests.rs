@@ -8,6 +8,7 @@ use backend_core::ops::{ContentHash, WriteMode, WriteOptions};
 use backend_state::StateBackend;
 use permissions::access::Intent;
 use permissions::approval::{ApproverError, Effect};
+use permissions::tool::Tool;
 use permissions::{Access, Answer, Approver, Op, Preset, Question};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -17,7 +18,7 @@ use super::*;
 use crate::context::Context;
 use crate::options::EditFormat;
 use crate::reply::{FailureClass, Reply, ToolError, ToolResult};
-use crate::tool::{Annotations, Builtin, Preview};
+use crate::tool::{Builtin, Preview};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -31,8 +32,7 @@ struct ReadFile;
 impl Builtin for ReadFile {
     type Args = PathArgs;
     type Output = ();
-    const NAME: &'static str = "read_file";
-    const ANNOTATIONS: Annotations = Annotations::of(&[Op::Read]);
+    const TOOL: Tool = Tool::ReadFile;
 
     async fn run(context: &Context, args: PathArgs) -> ToolResult {
         let path = context.path(&args.path)?;
@@ -55,8 +55,7 @@ struct Edit;
 impl Builtin for Edit {
     type Args = EditArgs;
     type Output = ();
-    const NAME: &'static str = "hashline_edit";
-    const ANNOTATIONS: Annotations = Annotations::of(&[Op::Edit]);
+    const TOOL: Tool = Tool::HashlineEdit;
 
     fn accesses(context: &Context, args: &EditArgs) -> Result<Vec<Access>, ToolError> {
         Ok(Intent::edit(context.path(&args.path)?).accesses().collect())

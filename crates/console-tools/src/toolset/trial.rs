@@ -1,10 +1,11 @@
 //! [`Trial`]: the state of a trial run.
 
 use std::future::pending;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
+use backend_core::sync::lock;
 use permissions::approval::{Answer, Approver, ApproverError, Question};
 
 /// The state of a trial run: its progress, and the questions it asked.
@@ -27,8 +28,7 @@ impl Trial {
     }
 
     pub(super) fn take_questions(&self) -> Vec<Question> {
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut *asked)
+        std::mem::take(&mut *lock(&self.asked))
     }
 }
 
@@ -36,8 +36,7 @@ impl Trial {
 #[async_trait]
 impl Approver for Trial {
     async fn ask(&self, question: &Question) -> Result<Answer, ApproverError> {
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        asked.push(question.clone());
+        lock(&self.asked).push(question.clone());
         Ok(Answer::yes())
     }
 }

@@ -1,9 +1,10 @@
 //! One lock per path, which exists while a caller holds it or waits for it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use backend_core::VPath;
+use backend_core::sync::lock;
 use futures_util::lock::{Mutex as AsyncMutex, OwnedMutexGuard};
 
 /// The locks that are held or waited for.
@@ -15,8 +16,9 @@ pub(crate) struct Locks {
 /// A guard that holds the lock of a path.
 #[derive(Debug)]
 pub(crate) struct PathLock<'a> {
-    guard: Option<OwnedMutexGuard<()>>,
-    claim: Claim<'a>,
+    // It holds a reference to the lock, so it is dropped before the claim.
+    _guard: OwnedMutexGuard<()>,
+    _claim: Claim<'a>,
 }
 
 /// Keeps a lock in the table, whether or not it is held. A call that is dropped while
@@ -30,55 +32,34 @@ struct Claim<'a> {
 
 impl Locks {
     pub(crate) async fn lock(&self, path: &VPath) -> PathLock<'_> {
-        let lock = Arc::clone(self.table().entry(path.clone()).or_default());
+        let of_path = Arc::clone(lock(&self.table).entry(path.clone()).or_default());
         let claim = Claim {
             locks: self,
             path: path.clone(),
-            lock: Some(Arc::clone(&lock)),
+            lock: Some(Arc::clone(&of_path)),
         };
-        let guard = Some(lock.lock_owned().await);
-        PathLock { guard, claim }
-    }
-
-    fn table(&self) -> MutexGuard<'_, HashMap<VPath, Arc<AsyncMutex<()>>>> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        PathLock {
+            _guard: of_path.lock_owned().await,
+            _claim: claim,
+        }
     }
 
     /// Returns the number of locks.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.table().len()
-    }
-}
-
-impl Drop for PathLock<'_> {
-    fn drop(&mut self) {
-        // The guard holds a reference to the lock, so it is dropped before the claim.
-        self.guard = None;
-        self.claim.release();
-    }
-}
-
-impl Claim<'_> {
-    /// Releases the claim. The last one removes the lock from the table. Claims are
-    /// created under the table's lock, so none can appear meanwhile.
-    fn release(&mut self) {
-        let Some(lock) = self.lock.take() else {
-            return;
-        };
-        let mut table = self.locks.table();
-        drop(lock);
-        if table
-            .get(&self.path)
-            .is_some_and(|lock| Arc::strong_count(lock) == 1)
-        {
-            table.remove(&self.path);
-        }
+        lock(&self.table).len()
     }
 }
 
 impl Drop for Claim<'_> {
+    /// The last claim removes the lock from the table. Claims are created under the
+    /// table's lock, so none can appear meanwhile.
     fn drop(&mut self) {
-        self.release();
+        let mut table = lock(&self.locks.table);
+        self.lock = None;
+        let known = table.get(&self.path);
+        if known.is_some_and(|lock| Arc::strong_count(lock) == 1) {
+            table.remove(&self.path);
+        }
     }
 }

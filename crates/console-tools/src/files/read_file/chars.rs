@@ -3,6 +3,7 @@
 use backend_core::ops::ReadOptions;
 use backend_core::{Error, ErrorKind};
 use permissions::Refusal;
+use permissions::tool::Tool;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -110,7 +111,7 @@ fn changed(file: &ModelPath) -> ToolError {
 
 /// Converts an error of reading a file.
 pub(super) fn explain(file: &ModelPath, error: Error) -> ToolError {
-    file.explain_for(("read_file", "read"), error, |shown, kind| match kind {
+    file.explain_for((Tool::ReadFile, "read"), error, |shown, kind| match kind {
         ErrorKind::NotFound | ErrorKind::NotADirectory => Some(format!("File not found: {shown}")),
         // A range from the start is always valid, so invalid input means that it is not
         // a regular file.

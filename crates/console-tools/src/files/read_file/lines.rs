@@ -9,13 +9,13 @@ use backend_core::{Error, ErrorKind};
 use bytes::Bytes;
 
 use crate::args::console::ReadFileArgs;
-use crate::bounds::at_least;
 use crate::context::Context;
 use crate::files::hashline_adapter;
 use crate::files::model_path::ModelPath;
 use crate::files::numbered_lines::{Budget, ShownLines, numbered};
 use crate::files::output::{ReadKind, ReadOutput};
 use crate::media::{Media, ScaleError, scale};
+use crate::number_bounds::at_least;
 use crate::options::EditFormat;
 use crate::reply::{Block, Reply, ToolError, ToolResult};
 use crate::tracker::{HASHED_BYTES, SeenFile, Stamp};

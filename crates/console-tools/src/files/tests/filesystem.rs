@@ -174,5 +174,7 @@ fn declining(refusal: Option<Refusal>) -> Context {
         scope: scope.clone(),
         declined: Mutex::new(refusal),
     };
-    context(guard).scope(Some(scope))
+    let mut context = context(guard);
+    context.scope = Some(scope);
+    context
 }
