@@ -14,14 +14,13 @@ use std::time::Duration;
 use backend_core::limits::KILL_GRACE;
 use backend_core::ops::CommandStatus;
 use backend_core::{Error, Result};
-use rustix::io::Errno;
 use rustix::process::Pid;
 use tokio::sync::watch;
 
 use super::process::{Exited, StartRequest, spawn_error};
 use crate::engine;
 use crate::supervisor::kill::{self, Marker, Scope, Target};
-use crate::supervisor::process::{MARKER, ticks};
+use crate::supervisor::process::{MARKER, group_exists, ticks};
 
 /// The directory in which an open descriptor has a path.
 const DESCRIPTORS: &str = "/proc/self/fd";
@@ -78,7 +77,7 @@ impl Direct {
                     Some(code) => CommandStatus::Exited(code),
                     None => CommandStatus::Signalled(status.signal().unwrap_or_default()),
                 },
-                group: has_group(pid),
+                group: Pid::from_raw(pid.cast_signed()).is_some_and(group_exists),
             });
             tell.send_replace(exited.ok());
         });
@@ -129,17 +128,6 @@ pub(crate) fn sweep(marker: String) {
         supervisor: None,
     };
     kill::end(&target, Scope::Tree, KILL_GRACE);
-}
-
-/// Whether a process group has members.
-fn has_group(pid: u32) -> bool {
-    let group = Pid::from_raw(pid.cast_signed());
-    group.is_some_and(|group| {
-        !matches!(
-            rustix::process::test_kill_process_group(group),
-            Err(Errno::SRCH)
-        )
-    })
 }
 
 /// Duplicates a descriptor to a number that the child's standard streams do not

@@ -43,29 +43,25 @@ pub(crate) fn pipes(stdin: bool, merged: bool) -> io::Result<(Pipes, ChildEnds)>
         let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
         Ok((pipe::Receiver::from_owned_fd(read)?, write))
     };
-    let (stdout, stdout_end) = reading()?;
-    let (stderr, stderr_end) = if merged {
-        (None, None)
-    } else {
-        let (stderr, end) = reading()?;
-        (Some(stderr), Some(end))
-    };
-    let (stdin, stdin_end) = if stdin {
-        let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-        (Some(pipe::Sender::from_owned_fd(write)?), Some(read))
-    } else {
-        (None, None)
-    };
-    let pipes = Pipes {
-        stdin,
+    let (stdout, end) = reading()?;
+    let mut pipes = Pipes {
+        stdin: None,
         stdout,
-        stderr,
+        stderr: None,
     };
-    let ends = ChildEnds {
-        stdin: stdin_end,
-        stdout: stdout_end,
-        stderr: stderr_end,
+    let mut ends = ChildEnds {
+        stdin: None,
+        stdout: end,
+        stderr: None,
     };
+    if !merged {
+        let (stderr, end) = reading()?;
+        (pipes.stderr, ends.stderr) = (Some(stderr), Some(end));
+    }
+    if stdin {
+        let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+        (pipes.stdin, ends.stdin) = (Some(pipe::Sender::from_owned_fd(write)?), Some(read));
+    }
     Ok((pipes, ends))
 }
 
@@ -108,10 +104,9 @@ pub(crate) async fn pump(
             // The pipe is empty or broken.
             Err(_) => return Ok(()),
         };
-        let piece = buffer.get(..count).unwrap_or_default();
         let allowed = take(left, count);
-        let piece = piece.get(..allowed).unwrap_or_default();
-        if count == 0 || (allowed > 0 && write(sink, piece).await.is_err()) {
+        let piece = buffer.get(..allowed).unwrap_or_default();
+        if count == 0 || (allowed > 0 && !write(sink, piece).await) {
             return Ok(());
         }
         if allowed < count {
@@ -129,17 +124,13 @@ pub(crate) async fn pump(
     }
 }
 
-/// The reader is gone.
-struct Closed;
-
-/// Writes a piece of output, waiting for a slow reader.
-async fn write(sink: &mut Sink, piece: &[u8]) -> Result<(), Closed> {
-    if let Some(event) = sink.push(piece)
-        && let Some(reader) = sink.reader()
-    {
-        reader.send(Ok(event)).await.map_err(|_| Closed)?;
+/// Writes a piece of output, waiting for a slow reader. Returns whether the
+/// reader is still there.
+async fn write(sink: &mut Sink, piece: &[u8]) -> bool {
+    match (sink.push(piece), sink.reader()) {
+        (Some(event), Some(reader)) => reader.send(Ok(event)).await.is_ok(),
+        _ => true,
     }
-    Ok(())
 }
 
 /// Takes up to `wanted` from `left`.

@@ -93,7 +93,84 @@ impl backend_run::Task for Task {
         sinks: &mut Sinks,
         cancel: impl Future<Output = ()> + Send,
     ) -> Result<CommandResult> {
-        drive(self, &mut job, pipes, sinks, cancel).await
+        let Self {
+            state,
+            command,
+            stopped,
+            began,
+            ..
+        } = self;
+        let left = AtomicU64::new(command.hard_output_bytes);
+        let (finish, finishing) = watch::channel(false);
+        let pumps = async {
+            let out = pump(
+                Some(pipes.stdout),
+                &mut sinks.stdout,
+                &left,
+                finishing.clone(),
+            );
+            let err = pump(pipes.stderr, &mut sinks.stderr, &left, finishing.clone());
+            tokio::try_join!(out, err).map(|_| ())
+        };
+        let mut output = OutputPump {
+            pumps: pin!(pumps.fuse()),
+            over: false,
+            finish,
+        };
+        let mut cancel = pin!(cancel.fuse());
+        let mut deadline = pin!(tokio::time::sleep(command.timeout.unwrap_or(Duration::MAX)));
+        // Output comes last: otherwise a command that never stops printing would
+        // use up this task's time before the other branches are polled.
+        let reason = loop {
+            tokio::select! {
+                biased;
+                () = &mut cancel => break Reason::Cancelled,
+                _ = stopped.changed() => break Reason::Stopped,
+                () = &mut deadline => break Reason::TimedOut,
+                exited = job.exited() => break Reason::Exited(exited?),
+                pumped = &mut output.pumps => if pumped.is_err() { break Reason::OverLimit },
+            }
+        };
+        let mut ending = CommandResult {
+            status: CommandStatus::OutputLimited,
+            leftovers: 0,
+            duration: began.elapsed(),
+            stopped: matches!(reason, Reason::Stopped),
+        };
+        match reason {
+            Reason::Exited(exited) => {
+                ending.status = exited.status;
+                ending.leftovers = output
+                    .settle(&mut job, exited, command.keep_leftovers, state.linger)
+                    .await?;
+            }
+            _ => {
+                let exited = output.end_tree(&mut job).await?;
+                ending.duration = began.elapsed();
+                ending.status = match reason {
+                    Reason::TimedOut => CommandStatus::TimedOut,
+                    Reason::OverLimit => CommandStatus::OutputLimited,
+                    _ => exited.map_or(CommandStatus::Signalled(9), |exited| exited.status),
+                };
+            }
+        }
+        // A slow reader gets all output. A reader that has left, or a sandbox that
+        // stops, ends the wait.
+        tokio::select! {
+            biased;
+            () = &mut cancel => {}
+            _ = stopped.changed(), if !ending.stopped => ending.stopped = true,
+            () = output.finish(ending.stopped) => {}
+        }
+        if output.over
+            && matches!(
+                ending.status,
+                CommandStatus::Exited(_) | CommandStatus::Signalled(_)
+            )
+        {
+            ending.status = CommandStatus::OutputLimited;
+        }
+        Ok(ending)
     }
 }
 
@@ -104,98 +181,6 @@ enum Reason {
     OverLimit,
     Cancelled,
     Stopped,
-}
-
-/// Drives a started command until none of its processes is left.
-///
-/// # Errors
-///
-/// `Unavailable` if the supervisor is lost.
-async fn drive(
-    task: &mut Task,
-    job: &mut Job,
-    pipes: Pipes,
-    sinks: &mut Sinks,
-    cancel: impl Future<Output = ()>,
-) -> Result<CommandResult> {
-    let Task {
-        state,
-        command,
-        stopped,
-        began,
-        ..
-    } = task;
-    let left = AtomicU64::new(command.hard_output_bytes);
-    let (finish, finishing) = watch::channel(false);
-    let pumps = async {
-        let out = pump(
-            Some(pipes.stdout),
-            &mut sinks.stdout,
-            &left,
-            finishing.clone(),
-        );
-        let err = pump(pipes.stderr, &mut sinks.stderr, &left, finishing.clone());
-        tokio::try_join!(out, err).map(|_| ())
-    };
-    let mut output = OutputPump {
-        pumps: pin!(pumps.fuse()),
-        over: false,
-        finish,
-    };
-    let mut cancel = pin!(cancel.fuse());
-    let mut deadline = pin!(tokio::time::sleep(command.timeout.unwrap_or(Duration::MAX)));
-    // Output comes last: otherwise a command that never stops printing would
-    // use up this task's time before the other branches are polled.
-    let reason = loop {
-        tokio::select! {
-            biased;
-            () = &mut cancel => break Reason::Cancelled,
-            _ = stopped.changed() => break Reason::Stopped,
-            () = &mut deadline => break Reason::TimedOut,
-            exited = job.exited() => break Reason::Exited(exited?),
-            pumped = &mut output.pumps => if pumped.is_err() { break Reason::OverLimit },
-        }
-    };
-    let mut ending = CommandResult {
-        status: CommandStatus::OutputLimited,
-        leftovers: 0,
-        duration: began.elapsed(),
-        stopped: matches!(reason, Reason::Stopped),
-    };
-    match reason {
-        Reason::Exited(exited) => {
-            ending.status = exited.status;
-            ending.leftovers = output
-                .settle(job, exited, command.keep_leftovers, state.linger)
-                .await?;
-        }
-        _ => {
-            let exited = output.end_tree(job).await?;
-            ending.duration = began.elapsed();
-            ending.status = match reason {
-                Reason::TimedOut => CommandStatus::TimedOut,
-                Reason::OverLimit => CommandStatus::OutputLimited,
-                _ => exited.map_or(CommandStatus::Signalled(9), |exited| exited.status),
-            };
-        }
-    }
-    // A slow reader gets all output. A reader that has left, or a sandbox that
-    // stops, ends the wait.
-    tokio::select! {
-        biased;
-        () = &mut cancel => {}
-        _ = stopped.changed(), if !ending.stopped => ending.stopped = true,
-        () = output.finish(ending.stopped) => {}
-    }
-    if output.over
-        && matches!(
-            ending.status,
-            CommandStatus::Exited(_) | CommandStatus::Signalled(_)
-        )
-    {
-        ending.status = CommandStatus::OutputLimited;
-    }
-    Ok(ending)
 }
 
 /// The output, which is pumped while waiting for other things.

@@ -4,7 +4,7 @@
 //! paths, so its paths are followed on the host, one name after the other. The
 //! result is only used to judge the command. Nothing is opened.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
 
 use backend_core::{TracedPath, VPath};
@@ -39,16 +39,8 @@ fn follow(directory: &Path, path: &Path) -> Option<PathBuf> {
             at.pop();
             continue;
         }
-        let next = at.join(&name);
-        let target = match proc_path(&at, &name) {
-            // The name will be resolved by the command, not by this process.
-            ProcPath::Process => None,
-            ProcPath::Directory => Some(directory.to_owned()),
-            ProcPath::Root => Some("/".into()),
-            ProcPath::Ordinary => std::fs::read_link(&next).ok(),
-        };
-        let Some(target) = target else {
-            at = next;
+        let Some(target) = link_target(&at, &name, directory) else {
+            at.push(name);
             continue;
         };
         links += 1;
@@ -73,23 +65,17 @@ fn put(left: &mut Vec<OsString>, path: &Path) {
     left.extend(names);
 }
 
-/// A name in `/proc` or `/dev` that depends on the process that resolves it.
-enum ProcPath {
-    Process,
-    Directory,
-    Root,
-    Ordinary,
-}
-
-fn proc_path(at: &Path, name: &std::ffi::OsStr) -> ProcPath {
+/// Returns the target of a link. Links in `/proc` and `/dev` that depend on the
+/// process are resolved for the command, which runs in `directory`, or kept.
+fn link_target(at: &Path, name: &OsStr, directory: &Path) -> Option<PathBuf> {
     let above: Vec<_> = at.iter().skip(1).filter_map(|name| name.to_str()).collect();
     match (above.as_slice(), name.to_str()) {
-        (["proc"], Some("self" | "thread-self")) => ProcPath::Process,
-        (["dev"], Some("fd" | "stdin" | "stdout" | "stderr")) => ProcPath::Process,
-        (["proc", "self" | "thread-self", ..], Some("cwd")) => ProcPath::Directory,
-        (["proc", "self" | "thread-self", ..], Some("root")) => ProcPath::Root,
-        (["proc", "self" | "thread-self", ..], _) => ProcPath::Process,
-        _ => ProcPath::Ordinary,
+        (["proc"], Some("self" | "thread-self")) => None,
+        (["dev"], Some("fd" | "stdin" | "stdout" | "stderr")) => None,
+        (["proc", "self" | "thread-self", ..], Some("cwd")) => Some(directory.to_owned()),
+        (["proc", "self" | "thread-self", ..], Some("root")) => Some("/".into()),
+        (["proc", "self" | "thread-self", ..], _) => None,
+        _ => std::fs::read_link(at.join(name)).ok(),
     }
 }
 

@@ -51,22 +51,18 @@ impl Process {
         let rest = std::str::from_utf8(stat.get(close + 1..)?).ok()?;
         let mut fields = rest.split_ascii_whitespace();
         let state = fields.next()?;
-        let mut number = |skip: usize| fields.nth(skip)?.parse::<i64>().ok();
-        let parent = number(0)?;
-        let group = number(0)?;
-        let session = number(0)?;
+        let mut number = |skip: usize| fields.nth(skip)?.parse::<i32>().ok();
+        let (parent, group, session) = (number(0)?, number(0)?, number(0)?);
         let threads = number(13)?;
-        let start = number(1)?;
-        // A process whose first thread has ended looks dead while other threads
-        // run.
-        let alive = !matches!(state, "Z" | "X" | "x") || threads > 1;
         Some(Self {
             pid,
-            parent: parent.try_into().ok()?,
-            group: group.try_into().ok()?,
-            session: session.try_into().ok()?,
-            start: start.try_into().ok()?,
-            alive,
+            parent,
+            group,
+            session,
+            start: fields.nth(1)?.parse().ok()?,
+            // A process whose first thread has ended looks dead while other
+            // threads run.
+            alive: !matches!(state, "Z" | "X" | "x") || threads > 1,
         })
     }
 
@@ -125,6 +121,11 @@ pub(crate) fn all() -> std::io::Result<(Vec<Process>, bool)> {
     let found: Vec<Process> = numbers.iter().copied().filter_map(Process::read).collect();
     let vanished = found.len() < numbers.len();
     Ok((found, vanished))
+}
+
+/// Whether a process group has members.
+pub(crate) fn group_exists(group: Pid) -> bool {
+    rustix::process::test_kill_process_group(group) != Err(Errno::SRCH)
 }
 
 /// Returns the current time in the unit of [`Process::start`].

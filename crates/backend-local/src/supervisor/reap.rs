@@ -3,6 +3,7 @@
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions, WaitStatus};
 
+use super::process::group_exists;
 use super::protocol::{Exit, Reply};
 use super::shared::Shared;
 use super::table::Table;
@@ -16,13 +17,8 @@ pub(crate) fn run(shared: &Shared) {
         match rustix::process::waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
             Ok(_) => collect(shared),
             Err(Errno::CHILD) => {
-                let mut table = shared.table();
-                while table.started == seen {
-                    table = match shared.started.wait(table) {
-                        Ok(table) => table,
-                        Err(poisoned) => poisoned.into_inner(),
-                    };
-                }
+                let same = |table: &mut Table| table.started == seen;
+                drop(shared.started.wait_while(shared.table(), same));
             }
             Err(_) => {}
         }
@@ -47,10 +43,7 @@ fn leader_ended(table: &mut Table, pid: Pid, status: WaitStatus) -> Option<Reply
     let id = table.leaders.remove(&number)?;
     // The kernel does not reuse a group ID while the group has members, so this
     // is either the command's group or none.
-    let group = !matches!(
-        rustix::process::test_kill_process_group(pid),
-        Err(Errno::SRCH)
-    );
+    let group = group_exists(pid);
     if let Some(record) = table.commands.get_mut(&id) {
         record.exited = true;
         if !group && !record.ending {

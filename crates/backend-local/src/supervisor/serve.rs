@@ -19,8 +19,9 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::confine::{self, Policy};
+use super::confine;
 use super::kill::{self, Scope};
+use super::limits::Launch;
 use super::protocol::{self, End, Hello, Reply, Request, VERSION};
 use super::reap;
 use super::shared::Shared;
@@ -124,10 +125,7 @@ fn serve(socket: &UnixStream, hello: Hello) -> Result<(), String> {
     // Without /proc, descendants cannot be found.
     super::process::all().map_err(|error| format!("it needs /proc: {error}"))?;
     let host = open_host(hello.host)?;
-    let limits = match &hello.launch {
-        Some(launch) => Some(launch.prepare()?),
-        None => None,
-    };
+    let limits = hello.launch.as_ref().map(Launch::prepare).transpose()?;
     let limits = Arc::new(Mutex::new(limits));
     let writer = socket.try_clone().map_err(text)?;
     let reader = socket.try_clone().map_err(text)?;
@@ -140,7 +138,8 @@ fn serve(socket: &UnixStream, hello: Hello) -> Result<(), String> {
     let serving = (Arc::clone(&shared), control.clone(), hello.policy);
     start("commands", move || {
         let (shared, control, policy) = serving;
-        let restricted = restrict(policy.as_ref());
+        let policy = policy.as_ref();
+        let restricted = policy.map_or(Ok(()), confine::restrict_current_thread);
         let usable = restricted.is_ok();
         let _ = confined.send(restricted);
         let _gone = WhenDone(control.clone());
@@ -177,10 +176,6 @@ fn open_host(host: i32) -> Result<Option<OwnedFd>, String> {
         return Err("it was not started by the process that speaks to it".into());
     }
     Ok(handle.ok())
-}
-
-fn restrict(policy: Option<&Policy>) -> Result<(), String> {
-    policy.map_or(Ok(()), confine::restrict_current_thread)
 }
 
 fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), String> {

@@ -34,12 +34,6 @@ pub(crate) struct Spawner {
     pub(crate) oom_score: Option<oom::OomScore>,
 }
 
-/// The reason why a command did not start.
-struct Failure {
-    directory: bool,
-    error: io::Error,
-}
-
 impl Spawner {
     pub(crate) fn new(
         shell: Vec<u8>,
@@ -65,28 +59,24 @@ impl Spawner {
         let reply = match self.try_spawn(shared, spawn, descriptors) {
             Ok(_) if !announce => return,
             Ok(pid) => Reply::Spawned { id, pid },
-            Err(failure) => Reply::Failed {
+            Err((directory, error)) => Reply::Failed {
                 id,
-                directory: failure.directory,
-                errno: failure
-                    .error
-                    .raw_os_error()
-                    .unwrap_or(Errno::INVAL.raw_os_error()),
+                directory,
+                errno: error.raw_os_error().unwrap_or(Errno::INVAL.raw_os_error()),
             },
         };
         shared.tell(&reply);
     }
 
+    /// Starts a command. An error comes with whether its directory was the
+    /// problem.
     fn try_spawn(
         &self,
         shared: &Shared,
         spawn: Spawn,
         descriptors: Vec<OwnedFd>,
-    ) -> Result<i32, Failure> {
-        let other = |error| Failure {
-            directory: false,
-            error,
-        };
+    ) -> Result<i32, (bool, io::Error)> {
+        let other = |error: io::Error| (false, error);
         let mut descriptors = descriptors.into_iter();
         let mut next = || descriptors.next().ok_or_else(|| other(Errno::BADF.into()));
         let directory = next()?;
@@ -110,10 +100,7 @@ impl Spawner {
         let program = program.map_err(other)?;
         // An open directory is the one that was meant. Its path may lead to
         // another by now. Only this thread uses the current directory.
-        rustix::process::fchdir(&directory).map_err(|error| Failure {
-            directory: true,
-            error: error.into(),
-        })?;
+        rustix::process::fchdir(&directory).map_err(|error| (true, io::Error::from(error)))?;
         let start = || Self::start(shared, spawn.id, &program);
         let started = match &self.oom_score {
             Some(score) => score.with_raised(start),
