@@ -18,6 +18,7 @@ use landlock::{
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::process::DumpableBehavior;
 use rustix::thread::{CapabilitySet, CapabilitySets};
+use seccompiler::BpfProgram;
 
 use super::policy::{AllowedPath, Policy};
 use super::probe::Canaries;
@@ -137,7 +138,7 @@ fn open_allowed(place: &AllowedPath) -> Result<OwnedFd, String> {
     Ok(fd)
 }
 
-fn enter(rules: RulesetCreated, filters: &seccomp::Filters) -> Result<(), String> {
+fn enter(rules: RulesetCreated, filters: &[BpfProgram]) -> Result<(), String> {
     let failed = |what: &str, error: &dyn std::fmt::Display| format!("cannot {what}: {error}");
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .map_err(|error| failed("make the supervisor undumpable", &error))?;
@@ -152,7 +153,7 @@ fn enter(rules: RulesetCreated, filters: &seccomp::Filters) -> Result<(), String
             status.ruleset
         ));
     }
-    filters.apply()
+    seccomp::apply(filters)
 }
 
 /// Empties every capability set. Root without capabilities is an ordinary user

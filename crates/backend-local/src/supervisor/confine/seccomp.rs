@@ -135,10 +135,10 @@ const NAMESPACE_FLAGS: &[i32] = &[
 
 // Two that type into a terminal, and two that set the process that a descriptor
 // signals.
-const TIOCSTI: u64 = 0x5412;
-const TIOCLINUX: u64 = 0x541c;
-const FIOSETOWN: u64 = 0x8901;
-const SIOCSPGRP: u64 = 0x8902;
+const TIOCSTI: i32 = 0x5412;
+const TIOCLINUX: i32 = 0x541c;
+const FIOSETOWN: i32 = 0x8901;
+const SIOCSPGRP: i32 = 0x8902;
 
 /// The flag that creates a file without a name. [`libc::O_TMPFILE`] also
 /// contains `O_DIRECTORY`.
@@ -148,20 +148,11 @@ const TMPFILE: i32 = libc::O_TMPFILE & !libc::O_DIRECTORY;
 /// structure.
 const F_SETOWN_EX: i32 = 15;
 
-type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+/// A comparison of the lower 32 bits of an argument.
+type Condition = (u8, SeccompCmpOp, i32);
 
-/// Compiled filters, all of which apply.
-pub(super) struct Filters(Vec<BpfProgram>);
-
-impl Filters {
-    /// Installs the filters permanently.
-    pub(super) fn apply(&self) -> Result<(), String> {
-        self.0.iter().try_for_each(|program| {
-            apply_filter(program)
-                .map_err(|error| format!("cannot enter the system call filter: {error}"))
-        })
-    }
-}
+/// A refused call. With conditions, it is refused only if all of them hold.
+type Refusal = (i64, Vec<Condition>);
 
 /// Returns the architecture, if there are filters for it.
 pub(super) fn architecture() -> Option<TargetArch> {
@@ -172,68 +163,68 @@ pub(super) fn architecture() -> Option<TargetArch> {
     }
 }
 
+/// Installs filters permanently. All of them apply.
+pub(super) fn apply(filters: &[BpfProgram]) -> Result<(), String> {
+    filters.iter().try_for_each(|program| {
+        apply_filter(program)
+            .map_err(|error| format!("cannot enter the system call filter: {error}"))
+    })
+}
+
 /// Builds the filters for processes that the thread `spawner` starts.
-pub(super) fn filters(network: bool, spawner: Pid) -> Result<Filters, String> {
-    let not_permitted = not_permitted(network, spawner)
-        .map_err(|error| format!("cannot build the system call filter: {error}"))?;
-    let programs = [
-        compile(not_permitted, libc::EPERM)?,
+pub(super) fn filters(network: bool, spawner: Pid) -> Result<Vec<BpfProgram>, String> {
+    Ok(vec![
+        compile(not_permitted(network, spawner), libc::EPERM)?,
         compile(whole(ATTRIBUTES), libc::EOPNOTSUPP)?,
         compile(whole(MISSING), libc::ENOSYS)?,
         unknown_calls(),
-    ];
-    Ok(Filters(programs.into()))
+    ])
 }
 
-fn compile(rules: Rules, errno: i32) -> Result<BpfProgram, String> {
+fn compile(refused: Vec<Refusal>, errno: i32) -> Result<BpfProgram, String> {
     let architecture = architecture().ok_or("there is no system call filter for this processor")?;
-    SeccompFilter::new(
-        rules,
-        SeccompAction::Allow,
-        SeccompAction::Errno(errno.unsigned_abs()),
-        architecture,
-    )
-    .and_then(TryInto::try_into)
-    .map_err(|error| format!("cannot build the system call filter: {error}"))
+    let build = || -> Result<BpfProgram, seccompiler::BackendError> {
+        let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
+        for (call, conditions) in refused {
+            // A call without rules is refused for all arguments.
+            let of_call = rules.entry(call).or_default();
+            if !conditions.is_empty() {
+                let conditions = conditions.into_iter().map(|(argument, operator, value)| {
+                    let value = value.unsigned_abs().into();
+                    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)
+                });
+                of_call.push(SeccompRule::new(conditions.collect::<Result<_, _>>()?)?);
+            }
+        }
+        let refuse = SeccompAction::Errno(errno.unsigned_abs());
+        SeccompFilter::new(rules, SeccompAction::Allow, refuse, architecture)?.try_into()
+    };
+    build().map_err(|error| format!("cannot build the system call filter: {error}"))
 }
 
-fn whole(calls: &[i64]) -> Rules {
+fn whole(calls: &[i64]) -> Vec<Refusal> {
     calls.iter().map(|&call| (call, Vec::new())).collect()
 }
 
-fn not_permitted(network: bool, spawner: Pid) -> Result<Rules, seccompiler::BackendError> {
-    let mut rules = whole(REFUSED);
-    socket_rules(&mut rules, network)?;
-    signal_rules(&mut rules, spawner)?;
-    set_user_id_rules(&mut rules)?;
-    let mut add = |call, conditions: Vec<SeccompCondition>| {
-        rules
-            .entry(call)
-            .or_default()
-            .push(SeccompRule::new(conditions)?);
-        Ok::<_, seccompiler::BackendError>(())
-    };
-    for &flag in NAMESPACE_FLAGS {
-        add(libc::SYS_clone, vec![has(0, flag.unsigned_abs().into())?])?;
-    }
-    for request in [TIOCSTI, TIOCLINUX, FIOSETOWN, SIOCSPGRP] {
-        add(libc::SYS_ioctl, vec![is(1, request)?])?;
-    }
+fn not_permitted(network: bool, spawner: Pid) -> Vec<Refusal> {
+    let mut refused = whole(REFUSED);
+    refused.extend(sockets(network));
+    refused.extend(signals(spawner));
+    refused.extend(set_user_id());
+    let namespaces = NAMESPACE_FLAGS.iter();
+    refused.extend(namespaces.map(|&flag| (libc::SYS_clone, vec![has(0, flag)])));
+    let requests = [TIOCSTI, TIOCLINUX, FIOSETOWN, SIOCSPGRP];
+    refused.extend(requests.map(|request| (libc::SYS_ioctl, vec![is(1, request)])));
     // Limits of another process: a CPU time limit of zero would kill it.
-    add(libc::SYS_prlimit64, vec![is_not(0, 0)?])?;
-    Ok(rules)
+    refused.push((libc::SYS_prlimit64, vec![is_not(0, 0)]));
+    refused
 }
 
-/// Prevents commands from creating set-user-ID programs.
-fn set_user_id_rules(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
-    let set_user_id = |argument| has(argument, u64::from(libc::S_ISUID));
-    let mut add = |call, conditions: Vec<SeccompCondition>| {
-        let of_call: &mut Vec<_> = rules.entry(call).or_default();
-        of_call.push(SeccompRule::new(conditions)?);
-        Ok::<_, seccompiler::BackendError>(())
-    };
+/// The creation of set-user-ID programs.
+fn set_user_id() -> Vec<Refusal> {
+    let set_user_id = |argument| has(argument, libc::S_ISUID.cast_signed());
     // Each call with the position of its mode argument.
-    for (call, mode) in [
+    let modes = [
         #[cfg(target_arch = "x86_64")]
         (libc::SYS_chmod, 1),
         (libc::SYS_fchmod, 1),
@@ -244,94 +235,76 @@ fn set_user_id_rules(rules: &mut Rules) -> Result<(), seccompiler::BackendError>
         (libc::SYS_mknodat, 2),
         #[cfg(target_arch = "x86_64")]
         (libc::SYS_creat, 1),
-    ] {
-        add(call, vec![set_user_id(mode)?])?;
-    }
+    ];
+    let mut refused = modes
+        .map(|(call, mode)| (call, vec![set_user_id(mode)]))
+        .to_vec();
     // If no file is created, the mode may be anything.
     for makes in [libc::O_CREAT, TMPFILE] {
-        let makes = u64::from(makes.unsigned_abs());
         #[cfg(target_arch = "x86_64")]
-        add(libc::SYS_open, vec![has(1, makes)?, set_user_id(2)?])?;
-        add(libc::SYS_openat, vec![has(2, makes)?, set_user_id(3)?])?;
+        refused.push((libc::SYS_open, vec![has(1, makes), set_user_id(2)]));
+        refused.push((libc::SYS_openat, vec![has(2, makes), set_user_id(3)]));
     }
-    Ok(())
+    refused
 }
 
-fn socket_rules(rules: &mut Rules, network: bool) -> Result<(), seccompiler::BackendError> {
-    let mut sockets = Vec::new();
+fn sockets(network: bool) -> Vec<Refusal> {
+    let mut refused: Vec<Refusal> = Vec::new();
     if network {
-        let inet = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK]
-            .map(|domain| is_not(0, u64::from(domain.unsigned_abs())));
-        sockets.push(SeccompRule::new(
-            inet.into_iter().collect::<Result<_, _>>()?,
-        )?);
+        let inet = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+        refused.push((
+            libc::SYS_socket,
+            inet.map(|domain| is_not(0, domain)).into(),
+        ));
         // Of netlink only protocol 0, which lists addresses and routes.
-        let netlink = is(0, u64::from(libc::AF_NETLINK.unsigned_abs()))?;
-        sockets.push(SeccompRule::new(vec![netlink, is_not(2, 0)?])?);
+        let other_netlink = vec![is(0, libc::AF_NETLINK), is_not(2, 0)];
+        refused.push((libc::SYS_socket, other_netlink));
+    } else {
+        // Landlock alone would allow everything but TCP, and of TCP what connects
+        // without `connect` or listens without `bind`.
+        refused.push((libc::SYS_socket, Vec::new()));
     }
-    // Without conditions, every socket is refused. Landlock alone would allow
-    // everything but TCP, and of TCP what connects without `connect` or listens
-    // without `bind`.
-    rules.insert(libc::SYS_socket, sockets);
     // A datagram socket can be redirected even if it was created as one of a
     // pair, and `SOCK_RAW` is another name for it.
-    let pairs = [libc::SOCK_DGRAM, libc::SOCK_RAW]
-        .map(|kind| SeccompRule::new(vec![masked(1, 0xf, kind.unsigned_abs().into())?]));
-    rules.insert(
-        libc::SYS_socketpair,
-        pairs.into_iter().collect::<Result<_, _>>()?,
-    );
-    Ok(())
-}
-
-/// Adds rules that protect the thread that starts commands. Landlock lets
-/// processes of one domain signal each other, and this thread is in the
-/// commands' domain: a fatal signal to it would end the supervisor.
-fn signal_rules(rules: &mut Rules, spawner: Pid) -> Result<(), seccompiler::BackendError> {
-    let spawner = u64::from(spawner.as_raw_nonzero().get().unsigned_abs());
-    for (call, argument) in [
-        (libc::SYS_kill, 0),
-        (libc::SYS_tkill, 0),
-        (libc::SYS_tgkill, 1),
-        (libc::SYS_rt_sigqueueinfo, 0),
-        (libc::SYS_rt_tgsigqueueinfo, 1),
-    ] {
-        let to_it = SeccompRule::new(vec![is(argument, spawner)?])?;
-        rules.entry(call).or_default().push(to_it);
+    for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW] {
+        let is_kind = (1, SeccompCmpOp::MaskedEq(0xf), kind);
+        refused.push((libc::SYS_socketpair, vec![is_kind]));
     }
-    // Signals that a descriptor sends: to a process ID, or by a structure that
-    // cannot be examined here.
-    for command in [libc::F_SETOWN, F_SETOWN_EX] {
-        let owner = SeccompRule::new(vec![is(1, u64::from(command.unsigned_abs()))?])?;
-        rules.entry(libc::SYS_fcntl).or_default().push(owner);
-    }
-    Ok(())
+    refused
 }
 
-fn is(argument: u8, value: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
-    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)
+/// Signals to the thread that starts commands. Landlock lets processes of one
+/// domain signal each other, and this thread is in the commands' domain: a fatal
+/// signal to it would end the supervisor.
+fn signals(spawner: Pid) -> Vec<Refusal> {
+    let to = |argument| is(argument, spawner.as_raw_nonzero().get());
+    // The last two are signals that a descriptor sends: to a process ID, or by a
+    // structure that cannot be examined here.
+    [
+        (libc::SYS_kill, to(0)),
+        (libc::SYS_tkill, to(0)),
+        (libc::SYS_tgkill, to(1)),
+        (libc::SYS_rt_sigqueueinfo, to(0)),
+        (libc::SYS_rt_tgsigqueueinfo, to(1)),
+        (libc::SYS_fcntl, is(1, libc::F_SETOWN)),
+        (libc::SYS_fcntl, is(1, F_SETOWN_EX)),
+    ]
+    .map(|(call, condition)| (call, vec![condition]))
+    .into()
 }
 
-fn is_not(argument: u8, value: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
-    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, value)
+fn is(argument: u8, value: i32) -> Condition {
+    (argument, SeccompCmpOp::Eq, value)
+}
+
+fn is_not(argument: u8, value: i32) -> Condition {
+    (argument, SeccompCmpOp::Ne, value)
 }
 
 /// A condition that all bits of `value` are set.
-fn has(argument: u8, value: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
-    masked(argument, value, value)
-}
-
-fn masked(
-    argument: u8,
-    mask: u64,
-    value: u64,
-) -> Result<SeccompCondition, seccompiler::BackendError> {
-    SeccompCondition::new(
-        argument,
-        SeccompCmpArgLen::Dword,
-        SeccompCmpOp::MaskedEq(mask),
-        value,
-    )
+fn has(argument: u8, value: i32) -> Condition {
+    let mask = SeccompCmpOp::MaskedEq(value.unsigned_abs().into());
+    (argument, mask, value)
 }
 
 /// Builds the filter for [`LAST_KNOWN`], which the compiler cannot express.
