@@ -22,75 +22,49 @@ pub(crate) async fn build(
     runtime: Runtime,
     options: BuildOptions,
 ) -> Result<String, Failure> {
-    let mut display = ProgressDisplay::new(&runtime.name);
+    let on_terminal = std::io::stderr().is_terminal();
+    let mut shown: Option<ProgressBar> = None;
     let mut build = image::build(&daemon, &runtime, &options)?;
     while let Some(event) = build.next().await {
         match event {
-            BuildEvent::Pulling { image } => display.pulling(&image),
+            BuildEvent::Pulling { image } => {
+                let text = format!("pulling {}", one_line(&image));
+                if on_terminal {
+                    let bar = shown.get_or_insert_with(|| bar(&runtime.name));
+                    bar.set_message(text);
+                } else {
+                    output::note(&format!("agentbox: {text}"));
+                }
+            }
             BuildEvent::Step {
                 number,
                 total,
                 name,
                 ..
-            } => display.step(number, total, &name),
-            BuildEvent::Log { line } => display.line(&line),
+            } => {
+                let (runtime, step) = (&runtime.name, one_line(&name));
+                if on_terminal {
+                    let bar = shown.get_or_insert_with(|| bar(runtime));
+                    bar.set_length(u64::from(total));
+                    bar.set_position(u64::from(number.saturating_sub(1)));
+                    bar.set_message(step);
+                } else {
+                    output::note(&format!(
+                        "agentbox: building {runtime}, step {number}/{total}: {step}"
+                    ));
+                }
+            }
+            // A line of a step's output is shown briefly, and not kept.
+            BuildEvent::Log { line } => {
+                let line = one_line(&line);
+                if let Some(bar) = shown.as_ref().filter(|_| !line.is_empty()) {
+                    bar.set_message(line);
+                }
+            }
             _ => {}
         }
     }
     Ok(build.finish().await?)
-}
-
-/// The progress display.
-struct ProgressDisplay {
-    name: String,
-    /// Created when there is something to show.
-    bar: Option<ProgressBar>,
-    on_terminal: bool,
-}
-
-impl ProgressDisplay {
-    fn new(name: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            bar: None,
-            on_terminal: std::io::stderr().is_terminal(),
-        }
-    }
-
-    fn pulling(&mut self, image: &str) {
-        let image = one_line(image);
-        if self.on_terminal {
-            let bar = self.bar.get_or_insert_with(|| bar(&self.name));
-            bar.set_message(format!("pulling {image}"));
-        } else {
-            output::note(&format!("agentbox: pulling {image}"));
-        }
-    }
-
-    fn step(&mut self, number: u32, of: u32, what: &str) {
-        let what = one_line(what);
-        if !self.on_terminal {
-            let name = &self.name;
-            output::note(&format!(
-                "agentbox: building {name}, step {number}/{of}: {what}"
-            ));
-            return;
-        }
-        let bar = self.bar.get_or_insert_with(|| bar(&self.name));
-        bar.set_length(u64::from(of));
-        bar.set_position(u64::from(number.saturating_sub(1)));
-        bar.set_message(what);
-    }
-
-    /// Shows a line of a step's output briefly. It is not kept.
-    fn line(&mut self, line: &str) {
-        let line = one_line(line);
-        if let Some(bar) = &self.bar
-            && !line.is_empty()
-        {
-            bar.set_message(line);
-        }
-    }
 }
 
 fn bar(name: &str) -> ProgressBar {

@@ -1,6 +1,5 @@
 //! The async runtime that a command runs on.
 
-use std::process::ExitCode;
 use std::time::Duration;
 
 use tokio::runtime::Builder;
@@ -11,23 +10,21 @@ use crate::exit::{Failure, environment};
 const LAST_WORK: Duration = Duration::from_millis(300);
 
 /// Runs `work` on as many threads as the machine has processors.
-pub(crate) fn block_on(
-    work: impl Future<Output = Result<ExitCode, Failure>>,
-) -> Result<ExitCode, Failure> {
+pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     run(Builder::new_multi_thread(), work)
 }
 
 /// Runs `work` on this thread alone. Files and commands have their own threads.
-pub(crate) fn block_on_one_thread(
-    work: impl Future<Output = Result<ExitCode, Failure>>,
-) -> Result<ExitCode, Failure> {
+pub(crate) fn block_on_one_thread<T>(
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
     run(Builder::new_current_thread(), work)
 }
 
-fn run(
+fn run<T>(
     mut builder: Builder,
-    work: impl Future<Output = Result<ExitCode, Failure>>,
-) -> Result<ExitCode, Failure> {
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
     let runtime = builder
         .enable_all()
         .build()

@@ -1,7 +1,6 @@
 //! Everything that depends on the operating system: signals, terminals and owners of
 //! files.
 
-mod owner;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
@@ -21,6 +20,17 @@ pub(crate) use self::platform::{
 
 /// Whether this system tells the owner of a file.
 pub(crate) const REPORTS_FILE_OWNERS: bool = cfg!(unix);
+
+/// The owner of a file, and the permissions of others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileOwner {
+    /// Whether the owner is the user that runs this program.
+    pub(crate) is_own: bool,
+    /// Whether the owner is root.
+    pub(crate) is_root: bool,
+    /// The mode bits.
+    pub(crate) mode: u32,
+}
 
 /// Returns an environment variable that is not empty.
 #[expect(

@@ -36,11 +36,7 @@ pub(crate) struct Args {
 }
 
 /// One access of the operation, and the verdict on it.
-#[derive(Debug)]
-struct Part {
-    access: Access,
-    verdict: Verdict,
-}
+type Part = (Access, Verdict);
 
 /// A decision and its reasons.
 #[derive(Debug)]
@@ -60,7 +56,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         .ruleset(&rules.ruleset, &VPath::root())
         .build();
     let (parts, commands) = parts(&policy, args)?;
-    let decision = parts.iter().map(|part| part.verdict.action()).max();
+    let decision = parts.iter().map(|(_, verdict)| verdict.action()).max();
     let explanation = Explanation {
         args,
         rules,
@@ -96,38 +92,28 @@ fn parts(policy: &Policy, args: &Args) -> Result<(Vec<Part>, Vec<String>), Failu
             format!("{operation} has one target; quote it if it has spaces")
         }));
     }
-    if args.operation == Op::Execute {
-        let root = VPath::root();
-        let judged = policy.judge_command(CommandContext::new(&args.target, &root));
-        let parts = judged.parts.into_iter();
-        let parts = parts.map(|(access, verdict)| Part { access, verdict });
-        return Ok((parts.collect(), judged.commands));
-    }
-    let target = path(&args.target)?;
-    let to = args
-        .to
-        .as_deref()
-        .map(path)
-        .transpose()?
-        .unwrap_or_default();
+    let target = || path(&args.target);
+    let to = || path(args.to.as_deref().unwrap_or_default());
     let intent = match args.operation {
-        Op::Read => Intent::read(target),
-        Op::Write => Intent::write(target),
-        Op::Edit => Intent::edit(target),
-        Op::Delete => Intent::delete(target),
-        Op::Move => Intent::rename(target, to),
-        Op::Copy => Intent::copy(target, to),
-        Op::Ls => Intent::ls(target),
-        Op::Glob => Intent::glob(target),
-        Op::Grep => Intent::grep(target),
-        Op::Execute => Intent::execute(args.target.as_str()),
+        Op::Read => Intent::read(target()?),
+        Op::Write => Intent::write(target()?),
+        Op::Edit => Intent::edit(target()?),
+        Op::Delete => Intent::delete(target()?),
+        Op::Move => Intent::rename(target()?, to()?),
+        Op::Copy => Intent::copy(target()?, to()?),
+        Op::Ls => Intent::ls(target()?),
+        Op::Glob => Intent::glob(target()?),
+        Op::Grep => Intent::grep(target()?),
+        Op::Execute => {
+            let root = VPath::root();
+            let judged = policy.judge_command(CommandContext::new(&args.target, &root));
+            return Ok((judged.parts, judged.commands));
+        }
     };
     let judge = |access: Access| {
-        let verdict = match access.path() {
-            Some(path) => policy.judge(access.op, path, access.kind, access.bytes),
-            None => policy.judge(access.op, &VPath::root(), access.kind, None),
-        };
-        Part { access, verdict }
+        let path = access.path().cloned().unwrap_or_default();
+        let verdict = policy.judge(access.op, &path, access.kind, access.bytes);
+        (access, verdict)
     };
     Ok((intent.accesses().map(judge).collect(), Vec::new()))
 }
@@ -138,13 +124,13 @@ impl Explanation<'_> {
         if self.decision != Action::Ask {
             return None;
         }
-        let asking = |part: &&Part| part.verdict.action() == Action::Ask;
-        let asked = self.parts.iter().filter(asking);
-        let asked = asked.map(|part| Asked::new(part.access.op, part.access.target.clone()));
+        let asking = |(_, verdict): &&Part| verdict.action() == Action::Ask;
+        let asking = self.parts.iter().filter(asking);
+        let asked = asking.clone();
+        let asked = asked.map(|(access, _)| Asked::new(access.op, access.target.clone()));
         let mut question = Question::new("check", asked.collect());
-        for part in self.parts.iter().filter(asking) {
-            let (access, why) = (&part.access, part.verdict.decisive());
-            question = question.reason(format!("{access}: {why}"));
+        for (access, verdict) in asking {
+            question = question.reason(format!("{access}: {}", verdict.decisive()));
         }
         Some(question.to_string())
     }
@@ -160,12 +146,14 @@ impl Explanation<'_> {
                 let _ = writeln!(text, "  {}", sanitized(command));
             }
         }
-        for part in &self.parts {
-            let access = part.access.to_string();
-            for vote in part.verdict.votes() {
+        for (access, verdict) in &self.parts {
+            let access = access.to_string();
+            for vote in verdict.votes() {
                 let _ = write!(text, "  {}: {vote}", sanitized(&access));
-                if let Some(location) = rule_line::location(vote, &self.rules) {
-                    let _ = write!(text, " [{location}]");
+                if let Source::File(path, _) = &self.rules.source
+                    && let Some(line) = rule_line::line(vote, &self.rules)
+                {
+                    let _ = write!(text, " [{}:{line}]", path.display());
                 }
                 text.push('\n');
             }
@@ -182,9 +170,9 @@ impl Explanation<'_> {
     }
 
     fn as_json(&self) -> Value {
-        let votes = self.parts.iter().flat_map(|part| {
-            let votes = part.verdict.votes();
-            votes.map(|vote| vote_json(&part.access, vote, &self.rules))
+        let votes = self.parts.iter().flat_map(|(access, verdict)| {
+            let votes = verdict.votes();
+            votes.map(|vote| vote_json(access, vote, &self.rules))
         });
         json!({
             "rules": source_json(&self.rules.source),

@@ -75,7 +75,7 @@ fn configuration(options: &CommonOptions) -> (Option<App>, Finding) {
             };
             (Some(app), finding.ok(found))
         }
-        Err(failure) => (None, finding.wrong(&failure.to_string())),
+        Err(failure) => (None, finding.wrong(&failure)),
     }
 }
 

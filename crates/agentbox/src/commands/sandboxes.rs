@@ -64,14 +64,9 @@ fn listed(found: &[Leftover], removed: &str, kept: &str) -> String {
         return "Nothing was left.\n".to_owned();
     }
     let mut text = String::new();
-    for Leftover {
-        name,
-        image,
-        removed: gone,
-        ..
-    } in found
-    {
-        let what = if *gone { removed } else { kept };
+    for leftover in found {
+        let Leftover { name, image, .. } = leftover;
+        let what = if leftover.removed { removed } else { kept };
         let _ = writeln!(text, "{name}  {image}  {what}");
     }
     text

@@ -84,33 +84,20 @@ fn add(above: &str, table: &Table, keys: &mut Vec<String>) {
 }
 
 impl KnownKeys {
-    /// Returns the first unknown key of a file.
-    pub(super) fn unknown(&self, table: &Table) -> Option<String> {
-        self.unknown_beneath("", table)
-    }
-
-    fn unknown_beneath(&self, above: &str, table: &Table) -> Option<String> {
-        for (key, value) in table {
-            let key = if above.is_empty() {
-                key.clone()
-            } else {
-                format!("{above}.{key}")
-            };
+    /// Returns the first unknown key of a table in a file. `above` is that of the table,
+    /// with a dot.
+    pub(super) fn unknown(&self, above: &str, table: &Table) -> Option<String> {
+        table.iter().find_map(|(key, value)| {
+            let key = format!("{above}{key}");
             let beneath = format!("{key}.");
-            let found = match value {
-                Value::Table(inner) if self.0.iter().any(|known| known.starts_with(&beneath)) => {
-                    self.unknown_beneath(&key, inner)
-                }
-                _ if self.0.contains(&key) && key != "config" => None,
-                // It should be a table; the code that reads it reports the error.
-                _ if self.0.iter().any(|known| known.starts_with(&beneath)) => None,
+            let is_table = self.0.iter().any(|known| known.starts_with(&beneath));
+            match value {
+                Value::Table(inner) if is_table => self.unknown(&beneath, inner),
+                // The code that reads it reports a value that should be a table.
+                _ if is_table || (self.0.contains(&key) && key != "config") => None,
                 _ => Some(key),
-            };
-            if found.is_some() {
-                return found;
             }
-        }
-        None
+        })
     }
 
     /// Returns the key that a variable sets, or `None` for a variable that is not ours.

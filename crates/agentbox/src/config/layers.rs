@@ -29,7 +29,7 @@ pub(super) fn merge(table: &mut Table, over: Table) {
 pub(super) fn file(path: &Path, known: &KnownKeys) -> Result<Table, Failure> {
     let shown = path.display();
     let table: Table = read_toml(path, "config file")?;
-    if let Some(key) = known.unknown(&table) {
+    if let Some(key) = known.unknown("", &table) {
         let suggestion = known.suggestion(&key);
         return Err(usage!(
             "{shown}: there is no option {key}{suggestion}; remove it or correct its name"

@@ -13,7 +13,7 @@ use rustix::process::{Pid, kill_process_group};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::owner::FileOwner;
+use super::FileOwner;
 use crate::exit;
 
 /// Receives signals that ask the program to end.

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use tokio::signal::windows::{CtrlBreak, CtrlC, CtrlClose, ctrl_break, ctrl_c, ctrl_close};
 
-use super::owner::FileOwner;
+use super::FileOwner;
 use crate::exit;
 
 /// The numbers of the corresponding signals on Unix.

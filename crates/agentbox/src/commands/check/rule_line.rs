@@ -9,15 +9,6 @@ use toml::de::DeTable;
 
 use crate::rules::{Rules, Source};
 
-/// Returns `FILE:LINE` of the rule or default that decided a vote, if it is in a file.
-pub(super) fn location(vote: &Vote, rules: &Rules) -> Option<String> {
-    let Source::File(path, _) = &rules.source else {
-        return None;
-    };
-    let line = line(vote, rules)?;
-    Some(format!("{}:{line}", path.display()))
-}
-
 /// Returns the line of the rule or default that decided a vote.
 pub(super) fn line(vote: &Vote, rules: &Rules) -> Option<usize> {
     let Source::File(path, text) = &rules.source else {

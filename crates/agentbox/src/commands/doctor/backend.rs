@@ -35,7 +35,7 @@ impl UsedBackend {
         let finding = Finding::new("backend", "where the files are").needed(true);
         let (kinds, finding) = match backend::check(&app.spec) {
             Ok(kinds) => (kinds, spec.clone().map(|spec| finding.ok(spec))),
-            Err(failure) => (Vec::new(), Some(finding.wrong(&failure.to_string()))),
+            Err(failure) => (Vec::new(), Some(finding.wrong(&failure))),
         };
         let tables = app.config.backends;
         let backend = Self {

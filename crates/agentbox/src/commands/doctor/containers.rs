@@ -10,7 +10,6 @@ use super::finding::Finding;
 use crate::agent::INSTALL;
 use crate::backend::docker::settings::DockerSettings;
 use crate::backend::kind::Kind;
-use crate::exit::Failure;
 
 /// Time allowed for a daemon to describe itself.
 const DAEMON_TIMEOUT: Duration = Duration::from_secs(5);
@@ -20,31 +19,25 @@ const DAEMON_TIMEOUT: Duration = Duration::from_secs(5);
 const FIXED_RUNC: [[u32; 3]; 2] = [[1, 2, 8], [1, 3, 3]];
 
 pub(super) async fn findings(backend: &UsedBackend) -> Vec<Finding> {
-    let docker = DockerSettings::configured(&backend.tables);
     let is_used = backend.uses(Kind::Docker);
-    let mut findings = Vec::new();
-    let daemon = docker.as_ref().map_err(Failure::to_string);
-    let daemon = daemon.and_then(|docker| docker.daemon().map_err(|error| error.to_string()));
-    match daemon {
-        Ok(daemon) => findings.extend(of_daemon(&daemon, is_used).await),
-        Err(error) => findings.push(daemon_finding(is_used).wrong(&error)),
-    }
-    if let Ok(docker) = &docker {
-        findings.push(agent(docker, is_used));
-    }
+    let finding = Finding::new("docker", "containers").needed(is_used);
+    let docker = match DockerSettings::configured(&backend.tables) {
+        Ok(docker) => docker,
+        Err(failure) => return vec![finding.wrong(&failure)],
+    };
+    let mut findings = match docker.daemon() {
+        Ok(daemon) => of_daemon(&daemon, finding).await,
+        Err(failure) => vec![finding.wrong(&failure)],
+    };
+    findings.push(agent(&docker, is_used));
     findings
 }
 
-fn daemon_finding(is_used: bool) -> Finding {
-    Finding::new("docker", "containers").needed(is_used)
-}
-
-async fn of_daemon(daemon: &Daemon, is_used: bool) -> Vec<Finding> {
-    let finding = daemon_finding(is_used);
+async fn of_daemon(daemon: &Daemon, finding: Finding) -> Vec<Finding> {
     let asked = tokio::time::timeout(DAEMON_TIMEOUT, daemon.info()).await;
     let info = match asked {
         Ok(Ok(info)) => info,
-        Ok(Err(error)) => return vec![finding.wrong(&error.to_string())],
+        Ok(Err(error)) => return vec![finding.wrong(&error)],
         Err(_) => {
             let found = format!("{} does not answer", daemon.address());
             return vec![finding.missing(found, "restart Docker")];
@@ -114,7 +107,7 @@ fn agent(docker: &DockerSettings, is_used: bool) -> Finding {
             finding.ok(Vec::from_iter(shown).join(", "))
         }
         // An agent that was named and cannot be used fails every call.
-        Err(failure) => finding.needed(is_used).wrong(&failure.to_string()),
+        Err(failure) => finding.needed(is_used).wrong(&failure),
     }
 }
 

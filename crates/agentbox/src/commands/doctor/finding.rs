@@ -64,10 +64,11 @@ impl Finding {
     }
 
     /// Takes an error whose message ends with the fix.
-    pub(super) fn wrong(mut self, message: &str) -> Self {
+    pub(super) fn wrong(mut self, error: &impl ToString) -> Self {
+        let message = error.to_string();
         let (found, fix) = match message.rsplit_once("; ") {
             Some((found, fix)) => (found, Some(fix.to_owned())),
-            None => (message, None),
+            None => (&*message, None),
         };
         (self.found, self.fix) = (found.to_owned(), fix);
         self

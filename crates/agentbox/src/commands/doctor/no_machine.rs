@@ -8,6 +8,6 @@ use crate::backend::kind::Kind;
 pub(super) async fn findings(backend: &UsedBackend) -> Vec<Finding> {
     let finding = Finding::new("local", "directories of this machine and commands in them");
     let finding = finding.needed(backend.uses(Kind::Local) || backend.uses(Kind::Mounts));
-    let said = absent::without_local("local:DIR").to_string();
-    std::future::ready(vec![finding.wrong(&said)]).await
+    let absent = absent::without_local("local:DIR");
+    std::future::ready(vec![finding.wrong(&absent)]).await
 }
