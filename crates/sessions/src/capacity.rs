@@ -48,6 +48,11 @@ impl Capacity {
         self.overall
     }
 
+    /// Whether tenants have a ceiling.
+    pub(crate) fn limits_tenants(&self) -> bool {
+        self.per_tenant.is_some()
+    }
+
     /// Takes a place under both ceilings, or none. Never waits.
     pub(crate) fn claim(self: &Arc<Self>, tenant: Option<&Arc<str>>) -> Result<Permit, Full> {
         let mut taken = self.taken();

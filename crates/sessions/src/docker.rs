@@ -308,9 +308,11 @@ impl Engine for DockerEngine {
             return Ok(None);
         };
         self.heal(id, &container).await?;
-        let record = self.0.states.read(&container, id).await?;
+        let session = self.0.states.read_all(&container, id).await?;
         let sandbox = Error::none_if_missing(self.sandbox(id, &container).await)?;
-        Ok(sandbox.map(|sandbox| Attached::new(Arc::new(sandbox), record)))
+        Ok(sandbox.map(|sandbox: DockerSandbox| {
+            Attached::new(Arc::new(sandbox), session.record).with_env(session.env)
+        }))
     }
 
     async fn list(&self) -> Result<Vec<Record>> {
@@ -365,6 +367,19 @@ impl Engine for DockerEngine {
             known.touched = known.touched.max(Some(at));
         }
         Ok(())
+    }
+
+    async fn set_env(&self, id: &SessionId, env: &BTreeMap<String, String>) -> Result<()> {
+        let Some(container) = self.find(id).await? else {
+            return Ok(());
+        };
+        let mut session = self.0.states.read_all(&container, id).await?;
+        session.env.clone_from(env);
+        match self.0.states.write(&container.id, &session).await {
+            // The session ended meanwhile.
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            written => written,
+        }
     }
 
     async fn stop(&self, id: &SessionId) -> Result<bool> {

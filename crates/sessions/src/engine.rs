@@ -1,5 +1,6 @@
 //! [`Engine`]: what keeps sandboxes, also beyond this process.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -22,19 +23,41 @@ pub enum Claim {
 }
 
 /// The sandbox of a session that existed before.
-#[derive(Debug)]
 #[non_exhaustive]
 pub struct Attached {
     /// The sandbox, running or stopped.
     pub sandbox: Arc<dyn Sandbox>,
     /// The record of the session.
     pub record: Record,
+    /// The variables of its commands.
+    pub env: BTreeMap<String, String>,
 }
 
 impl Attached {
-    /// Creates an answer.
+    /// Creates an answer for a session without variables.
     pub fn new(sandbox: Arc<dyn Sandbox>, record: Record) -> Self {
-        Self { sandbox, record }
+        Self {
+            sandbox,
+            record,
+            env: BTreeMap::new(),
+        }
+    }
+
+    /// Sets the variables of the session's commands.
+    #[must_use]
+    pub fn with_env(mut self, env: BTreeMap<String, String>) -> Self {
+        self.env = env;
+        self
+    }
+}
+
+impl fmt::Debug for Attached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not the variables: they may hold secrets.
+        f.debug_struct("Attached")
+            .field("sandbox", &self.sandbox)
+            .field("record", &self.record)
+            .finish_non_exhaustive()
     }
 }
 
@@ -54,6 +77,7 @@ impl Attached {
 /// async fn list(&self) -> Result<Vec<Record>>;
 /// async fn record(&self, id: &SessionId) -> Result<Option<Record>>;
 /// async fn touch(&self, id: &SessionId, at: SystemTime) -> Result<()>;
+/// async fn set_env(&self, id: &SessionId, env: &BTreeMap<String, String>) -> Result<()>;
 /// async fn stop(&self, id: &SessionId) -> Result<bool>;
 /// async fn stop_if_unused_since(&self, id: &SessionId, since: SystemTime) -> Result<bool>;
 /// async fn purge(&self, id: &SessionId) -> Result<bool>;
@@ -115,6 +139,17 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
     ///
     /// `Unavailable`.
     async fn touch(&self, id: &SessionId, at: SystemTime) -> Result<()>;
+
+    /// Replaces the variables of a session's commands, for processes that attach later.
+    /// Those of the claim are kept by the claim. By default nothing is kept.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable`.
+    async fn set_env(&self, id: &SessionId, env: &BTreeMap<String, String>) -> Result<()> {
+        let _ = (id, env);
+        Ok(())
+    }
 
     /// Ends the sandbox of a session and keeps its files, where the engine
     /// [keeps files](Self::keeps_files). Returns `false` if nothing ran.

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use backend_core::{Error, Result, Sandbox};
 
 use crate::capacity::Permit;
-use crate::engine::Claim;
+use crate::engine::{Attached, Claim};
 use crate::error::{
     CapacityError, CapacityScope, contended, copied, died, expired, purged, released, shut_down,
     stuck,
@@ -66,7 +66,8 @@ impl Shared {
                         record.check_serves(&request)?;
                     }
                     if !self.end_expired(&slot).await? {
-                        self.reuse(&slot).await?;
+                        slot.set_env(&request.env);
+                        self.reuse(&slot, &request).await?;
                         return Ok(Arc::clone(&slot));
                     }
                     drop(gate);
@@ -77,7 +78,7 @@ impl Shared {
     }
 
     /// Removes a slot that was only made to wait at.
-    fn forget_new(&self, slot: &Arc<Slot>) {
+    pub(crate) fn forget_new(&self, slot: &Arc<Slot>) {
         if slot.phase() == Phase::New {
             slot.set_phase(Phase::Ended);
             self.table.remove(slot);
@@ -102,16 +103,28 @@ impl Shared {
     }
 
     async fn start(&self, slot: &Slot, request: &OpenRequest) -> Result<()> {
-        let permit = self.make_room(request).await?;
-        let (sandbox, record) = self.sandbox_of(request).await?;
-        let refresh_after = self.refresh_after(&record);
+        let mut request = self.with_tenant(request).await?;
+        let permit = self.make_room(&request).await?;
+        let found = self.sandbox_of(&request).await?;
+        request.env = found.env;
+        let refresh_after = self.refresh_after(&found.record);
         let run = Run {
-            record,
+            record: found.record,
             permit,
             refresh_after,
         };
-        slot.run(sandbox, request.clone(), run);
+        slot.run(found.sandbox, request, run);
         Ok(())
+    }
+
+    /// Fills in the tenant of a session that exists, if a ceiling counts it.
+    async fn with_tenant(&self, request: &OpenRequest) -> Result<OpenRequest> {
+        let mut request = request.clone();
+        if request.tenant.is_none() && self.capacity.limits_tenants() {
+            let record = self.engine.record(&request.id).await?;
+            request.tenant = record.and_then(|record| record.tenant);
+        }
+        Ok(request)
     }
 
     /// Returns the time without use after which another process could end a session as idle
@@ -136,11 +149,14 @@ impl Shared {
     }
 
     /// Gives back a session that is open here.
-    async fn reuse(&self, slot: &Arc<Slot>) -> Result<()> {
+    async fn reuse(&self, slot: &Arc<Slot>, request: &OpenRequest) -> Result<()> {
         if slot.phase() == Phase::Asleep {
             return self.resume(slot).await;
         }
         self.refresh(slot).await?;
+        if !request.env.is_empty() {
+            self.engine.set_env(&slot.id, &request.env).await?;
+        }
         if let Some(sandbox) = slot.sandbox()
             && !sandbox.is_alive().await?
         {
@@ -200,7 +216,7 @@ impl Shared {
             Phase::Running => self.refresh(&slot).await?,
             _ => {}
         }
-        match slot.begin() {
+        match slot.begin_written() {
             Begin::Ready(call) => Ok(call),
             Begin::Refused(error) => Err(error),
             Begin::Wait => Err(released(&slot.id)),
@@ -233,23 +249,28 @@ impl Shared {
     }
 
     /// Returns the running sandbox of a session, created now or found.
-    async fn sandbox_of(&self, request: &OpenRequest) -> Result<(Arc<dyn Sandbox>, Record)> {
+    async fn sandbox_of(&self, request: &OpenRequest) -> Result<Attached> {
         for attempt in 0..CLAIMS {
             if attempt > 0 {
                 tokio::time::sleep(CLAIM_PAUSE).await;
             }
             if let Claim::Created(sandbox) = self.engine.claim(request).await? {
                 self.start_created(request, &*sandbox).await?;
-                return Ok((sandbox, Record::new(request, self.clock.now())));
+                let record = Record::new(request, self.clock.now());
+                return Ok(Attached::new(sandbox, record).with_env(request.env.clone()));
             }
-            let Some(attached) = self.engine.attach(&request.id).await? else {
+            let Some(mut attached) = self.engine.attach(&request.id).await? else {
                 continue;
             };
             attached.record.check_serves(request)?;
             // Before it is started, so that no other process ends it as idle meanwhile.
             self.engine.touch(&request.id, self.clock.now()).await?;
             attached.sandbox.start().await?;
-            return Ok((attached.sandbox, attached.record));
+            if !request.env.is_empty() && request.env != attached.env {
+                self.engine.set_env(&request.id, &request.env).await?;
+                attached.env.clone_from(&request.env);
+            }
+            return Ok(attached);
         }
         Err(contended(&request.id))
     }
@@ -318,6 +339,7 @@ impl Shared {
 
     /// Puts one session to sleep, unless it is in use here or elsewhere.
     async fn hibernate(&self, slot: &Slot) -> Result<bool> {
+        let seen = slot.last_touched();
         if slot.phase() != Phase::Running || slot.has_shells().await {
             return Ok(false);
         }
@@ -325,7 +347,7 @@ impl Shared {
             return Ok(false);
         };
         let idle = elapsed(record.last_activity, self.clock.now());
-        if idle < self.hibernate_after() || !slot.close_if_unused() {
+        if idle < self.hibernate_after() || !slot.close_if_unused_since(seen) {
             return Ok(false);
         }
         let since = record.last_activity.max(slot.last_used());
@@ -424,13 +446,16 @@ impl Shared {
     /// Releases or purges a session, of this process or another one. Runs detached.
     pub(crate) async fn end_by_id(self: Arc<Self>, id: SessionId, ending: Ending) -> Result<bool> {
         loop {
-            let Some(slot) = self.table.get(id.as_str()) else {
-                return self.end_in_engine(&id, ending).await;
-            };
+            // Also for a session that is not open here: it is not opened meanwhile.
+            let slot = self.slot(&id);
             let gate = slot.gate.lock().await;
             match slot.phase() {
                 Phase::Ended => continue,
-                Phase::New => return self.end_in_engine(&id, ending).await,
+                Phase::New => {
+                    let ended = self.end_in_engine(&id, ending).await;
+                    self.forget_new(&slot);
+                    return ended;
+                }
                 _ => {}
             }
             self.end(&slot, ending, EventKind::Released).await?;

@@ -5,6 +5,7 @@
 //!   alice/
 //!     workspace/     the session's files
 //!     session.json   its record; its time of change is that of the last use
+//!     env.json       the variables of its commands, if it has any
 //!   .removed-…/      files that are being deleted
 //! ```
 //!

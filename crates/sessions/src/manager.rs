@@ -124,9 +124,7 @@ impl SessionManager {
     /// ceiling is reached; `Unavailable` if its sandbox died with its files or the manager
     /// is shut down; and the errors of the engine.
     pub async fn open(&self, request: OpenRequest) -> Result<Session> {
-        if let Some(runtime) = &request.runtime {
-            runtime.validate()?;
-        }
+        request.check()?;
         let shared = self.shared();
         let settings = &shared.settings;
         let request = request

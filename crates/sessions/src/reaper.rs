@@ -129,7 +129,9 @@ impl Shared {
                 Ok(false)
             }
             Err(error) => {
-                slot.set_phase(Phase::Stuck);
+                // Not stuck: another process may use it, so the next pass looks again.
+                slot.set_phase(before);
+                self.failed(&slot.id, &error);
                 Err(error)
             }
         }
@@ -153,27 +155,45 @@ impl Shared {
         let mut ended = 0;
         for record in self.engine.list().await? {
             let exists = record.state != RecordState::Stored;
-            if !exists || own.contains(&record.id) || !is_idle(&record) {
-                continue;
-            }
-            let stopped = self
-                .engine
-                .stop_if_unused_since(&record.id, record.last_activity);
-            match stopped.await {
-                Ok(true) => {
-                    ended += 1;
-                    self.events.send(&record.id, EventKind::Reaped);
-                }
-                Ok(false) => {}
-                Err(error) => self.failed(&record.id, &error),
+            if exists && !own.contains(&record.id) && is_idle(&record) {
+                ended += usize::from(self.end_left(&record).await);
             }
         }
         Ok(ended)
     }
 
+    /// Ends a session that is not open here, unless it was used after its record was read.
+    async fn end_left(&self, record: &Record) -> bool {
+        let slot = self.slot(&record.id);
+        // If it is locked, it is being opened.
+        let Ok(_gate) = slot.gate.try_lock() else {
+            return false;
+        };
+        if slot.phase() != Phase::New {
+            return false;
+        }
+        let since = record.last_activity;
+        let stopped = self.engine.stop_if_unused_since(&record.id, since).await;
+        match &stopped {
+            Ok(true) => self.events.send(&record.id, EventKind::Reaped),
+            Ok(false) => {}
+            Err(error) => self.failed(&record.id, error),
+        }
+        self.forget_new(&slot);
+        matches!(stopped, Ok(true))
+    }
+
     /// Writes the times of use back that are not written yet.
     async fn write_back(&self) {
         let write = |slot: Arc<Slot>| async move {
+            if self.engine.is_shared() {
+                // Other processes do not see them. A sandbox that hangs must not keep the
+                // times of others from being written.
+                let shells = timeout(self.settings.write_back, slot.has_shells());
+                if matches!(shells.await, Ok(true)) {
+                    slot.touch();
+                }
+            }
             let Some(at) = slot.take_unwritten() else {
                 return;
             };
@@ -192,11 +212,8 @@ impl Shared {
         if matches!(slot.phase(), Phase::New | Phase::Ended) {
             return Ok(false);
         }
-        let last_used = slot.last_used();
-        let record = self.engine.record(&slot.id).await?;
-        let is_used = |record: Record| record.last_activity > last_used + TOLERANCE;
-        if record.is_some_and(is_used) {
-            self.ended(&slot, EventKind::Released);
+        if self.engine.is_shared() {
+            self.leave(&slot).await?;
         } else {
             self.end(&slot, Ending::Release, EventKind::Released)
                 .await?;
@@ -204,6 +221,20 @@ impl Shared {
         drop(gate);
         self.tell_released(&slot.id);
         Ok(true)
+    }
+
+    /// Ends a session that other processes may use, unless one did later than this one.
+    async fn leave(&self, slot: &Arc<Slot>) -> Result<()> {
+        let since = slot.last_used() + TOLERANCE;
+        slot.set_phase(Phase::Closing);
+        // Whether it was stopped or is left to its user: it is over here.
+        if let Err(error) = self.stop_unless_used(slot, since).await {
+            slot.set_phase(Phase::Stuck);
+            self.failed(&slot.id, &error);
+            return Err(error);
+        }
+        self.ended(slot, EventKind::Released);
+        Ok(())
     }
 
     /// Ends every session concurrently, within `deadline`.

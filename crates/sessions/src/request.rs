@@ -1,10 +1,11 @@
 //! [`OpenRequest`]: which session to open, and how it is created if there is none.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use backend_core::ContentHash;
+use backend_core::{Command, ContentHash, Result};
 use sandbox_runtime::Runtime;
 
 use crate::id::SessionId;
@@ -40,6 +41,8 @@ pub struct OpenRequest {
     pub idle_timeout: Option<Duration>,
     /// The age at which it is ended, once no call is under way.
     pub max_lifetime: Option<Duration>,
+    /// Variables of the session's commands, on top of those of its runtime.
+    pub env: BTreeMap<String, String>,
     /// Whether the runtime is the manager's default, with which any runtime is fine for a
     /// session that exists.
     has_default_runtime: bool,
@@ -55,6 +58,7 @@ impl OpenRequest {
             runtime: None,
             idle_timeout: None,
             max_lifetime: None,
+            env: BTreeMap::new(),
             has_default_runtime: false,
             report: None,
         }
@@ -89,6 +93,29 @@ impl OpenRequest {
     pub fn max_lifetime(mut self, lifetime: Duration) -> Self {
         self.max_lifetime = Some(lifetime);
         self
+    }
+
+    /// Sets a variable of the session's commands, such as a token of its user.
+    ///
+    /// It is no part of the runtime, so a container that was made ready before fits. The
+    /// variables of a session last as long as its sandbox, for every process; a request
+    /// with others replaces them, and one without any leaves them.
+    #[must_use]
+    pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.env.insert(name.into(), value.into());
+        self
+    }
+
+    /// Checks the runtime and the variables.
+    pub(crate) fn check(&self) -> Result<()> {
+        if let Some(runtime) = &self.runtime {
+            runtime.validate()?;
+        }
+        let mut command = Command::new("true");
+        for (name, value) in &self.env {
+            command = command.env(name, value);
+        }
+        command.check()
     }
 
     /// Returns the [fingerprint] of the runtime.
@@ -132,7 +159,7 @@ impl OpenRequest {
 
 impl fmt::Debug for OpenRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not the runtime itself: its environment may hold secrets.
+        // Not the runtime itself, and not the variables: they may hold secrets.
         f.debug_struct("OpenRequest")
             .field("id", &self.id)
             .field("tenant", &self.tenant)

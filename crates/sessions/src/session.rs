@@ -238,12 +238,12 @@ impl Sandbox for Session {
     }
 
     async fn execute(&self, command: Command) -> Result<ExecuteOutcome> {
-        pass!(self.execute(command))
+        pass!(self.execute(self.slot.with_env(command)))
     }
 
     async fn stream(&self, command: Command) -> Result<EventStream> {
         let call = self.begin().await?;
-        let started = call.stream(command).await;
+        let started = call.stream(self.slot.with_env(command)).await;
         match started {
             Ok(events) => {
                 // The session is in use for as long as the stream is.
@@ -259,7 +259,7 @@ impl Sandbox for Session {
 
     async fn shell_start(&self, command: Command) -> Result<ShellInfo> {
         let call = self.begin().await?;
-        let result = call.shell_start(command).await;
+        let result = call.shell_start(self.slot.with_env(command)).await;
         if result.is_ok() {
             self.slot.note_shell();
         }

@@ -4,12 +4,13 @@
 //! sandbox, so that there is one such step at a time. The state is locked for a few
 //! instructions, also by every call; nothing waits while it is held.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use backend_core::{Error, Sandbox, ShellState};
+use backend_core::{Command, Error, Sandbox, ShellState};
 
 use crate::capacity::Permit;
 use crate::error::{died, expired, released};
@@ -147,6 +148,15 @@ impl Slot {
 
     /// Begins a call, if the session runs.
     pub(crate) fn begin(self: &Arc<Self>) -> Begin {
+        self.begin_unless(State::is_stale)
+    }
+
+    /// Begins a call on a session whose use is written, if it runs.
+    pub(crate) fn begin_written(self: &Arc<Self>) -> Begin {
+        self.begin_unless(|_, _| false)
+    }
+
+    fn begin_unless(self: &Arc<Self>, must_wait: impl Fn(&State, SystemTime) -> bool) -> Begin {
         let now = self.clock.now();
         let mut state = self.state();
         match state.phase {
@@ -158,7 +168,7 @@ impl Slot {
         if state.is_expired(now) {
             return Begin::Refused(expired(&self.id));
         }
-        if state.is_stale(now) {
+        if must_wait(&state, now) {
             return Begin::Wait;
         }
         let Some(sandbox) = state.sandbox.clone() else {
@@ -197,6 +207,27 @@ impl Slot {
 
     pub(crate) fn request(&self) -> Option<OpenRequest> {
         self.state().request.clone()
+    }
+
+    /// Replaces the variables of the session's commands, unless there are no others.
+    pub(crate) fn set_env(&self, env: &BTreeMap<String, String>) {
+        let mut state = self.state();
+        if let Some(request) = state.request.as_mut().filter(|_| !env.is_empty()) {
+            request.env.clone_from(env);
+        }
+    }
+
+    /// Adds the session's variables to those of a command, which count more.
+    pub(crate) fn with_env(&self, mut command: Command) -> Command {
+        let state = self.state();
+        if let Some(request) = &state.request {
+            let own = |name: &str| command.environment.iter().any(|(own, _)| own == name);
+            let added = request.env.iter().filter(|(name, _)| !own(name));
+            let mut all: Vec<_> = added.map(|(n, value)| (n.clone(), value.clone())).collect();
+            all.append(&mut command.environment);
+            command.environment = all;
+        }
+        command
     }
 
     pub(crate) fn calls(&self) -> usize {

@@ -10,6 +10,7 @@ use sandbox_runtime::Runtime;
 
 use super::DockerEngine;
 use super::containers::{Spare, blocking, remove};
+use super::state::Written;
 use crate::engine::Claim;
 use crate::id::SessionId;
 use crate::record::Record;
@@ -33,16 +34,20 @@ impl DockerEngine {
             runtime: Some(fingerprint(&runtime)),
             ..Record::new(request, SystemTime::now())
         };
+        let session = Written {
+            record,
+            env: request.env.clone(),
+        };
         let name = self.0.containers.names.session(&request.id);
         if docker::find(&self.0.daemon, &name).await?.is_some() {
             return Ok(Claim::Taken);
         }
         // Only now: a session that exists can be opened, whatever the quota says.
         let stored = self.check_files(&request.id).await?;
-        if !stored && let Some(claim) = self.claim_spare(&runtime, &record).await? {
+        if !stored && let Some(claim) = self.claim_spare(&runtime, &session).await? {
             return Ok(claim);
         }
-        self.claim_cold(request, &runtime, &record).await
+        self.claim_cold(request, &runtime, &session).await
     }
 
     fn runtime_of(&self, request: &OpenRequest) -> Result<Runtime> {
@@ -70,15 +75,15 @@ impl DockerEngine {
 
     /// Claims the session with a container that is ready. `None` if there is none, or if
     /// it is of no use.
-    async fn claim_spare(&self, runtime: &Runtime, record: &Record) -> Result<Option<Claim>> {
+    async fn claim_spare(&self, runtime: &Runtime, session: &Written) -> Result<Option<Claim>> {
         let Some(pool) = self.0.pools.get(&fingerprint(runtime)) else {
             return Ok(None);
         };
         let Some(spare) = pool.take() else {
             return Ok(None);
         };
-        match self.name(&spare.sandbox, record).await {
-            Ok(Named::Ours) => self.adopt(spare, &record.id).await.map(Some),
+        match self.name(&spare.sandbox, session).await {
+            Ok(Named::Ours) => self.adopt(spare, &session.record.id).await.map(Some),
             Ok(Named::Taken) => {
                 pool.give_back(spare).await;
                 Ok(Some(Claim::Taken))
@@ -112,12 +117,12 @@ impl DockerEngine {
         &self,
         request: &OpenRequest,
         runtime: &Runtime,
-        record: &Record,
+        session: &Written,
     ) -> Result<Claim> {
         let id = &request.id;
         self.0.containers.image(runtime, request).await?;
         let workspace = self.prepare(id).await?;
-        let claimed = self.create_named(runtime, record, workspace.as_deref());
+        let claimed = self.create_named(runtime, session, workspace.as_deref());
         let error = match claimed.await {
             Ok(Some(sandbox)) => return Ok(self.created(id, sandbox)),
             Ok(None) => return Ok(Claim::Taken),
@@ -143,13 +148,13 @@ impl DockerEngine {
     async fn create_named(
         &self,
         runtime: &Runtime,
-        record: &Record,
+        session: &Written,
         workspace: Option<&Path>,
     ) -> Result<Option<DockerSandbox>> {
         let created = self.0.containers.create(runtime, workspace, None);
         let sandbox = created.await?;
-        let named = match self.name(&sandbox, record).await {
-            Ok(Named::Ours) => self.check_kept(&record.id).await.map(|()| true),
+        let named = match self.name(&sandbox, session).await {
+            Ok(Named::Ours) => self.check_kept(&session.record.id).await.map(|()| true),
             Ok(Named::Taken | Named::TooEarly) => Ok(false),
             Err(error) => Err(error),
         };
@@ -168,11 +173,12 @@ impl DockerEngine {
 
     /// Makes a container that of a session: first its record, then its name. So a
     /// container with a session's name is complete, whenever this process is killed.
-    async fn name(&self, sandbox: &DockerSandbox, record: &Record) -> Result<Named> {
+    async fn name(&self, sandbox: &DockerSandbox, session: &Written) -> Result<Named> {
         let container = sandbox.container();
-        let written = self.0.states.write(container, record).await;
+        let written = self.0.states.write(container, session).await;
         written.map_err(lost)?;
-        let name = self.0.containers.names.session(&record.id);
+        let id = &session.record.id;
+        let name = self.0.containers.names.session(id);
         match docker::rename(&self.0.daemon, container, &name).await {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(Named::Taken),
@@ -181,7 +187,7 @@ impl DockerEngine {
         // The session may have a container that is being ended, and does not have its own
         // name for a moment.
         let names = &self.0.containers.names;
-        let ending = names.ending(&record.id);
+        let ending = names.ending(id);
         match docker::find(&self.0.daemon, &ending).await? {
             None => Ok(Named::Ours),
             Some(_) => Ok(Named::TooEarly),

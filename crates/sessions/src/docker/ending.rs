@@ -13,6 +13,7 @@ use backend_docker::ContainerState;
 use backend_docker::containers::{self as docker, Container};
 
 use super::{DockerEngine, is_running};
+use crate::engine::Engine as _;
 use crate::id::SessionId;
 
 /// The pause before a container that is changing is looked at again.
@@ -93,7 +94,9 @@ impl DockerEngine {
         let Some(container) = self.find(id).await? else {
             return Ok(false);
         };
-        if !is_running(&container) || self.is_used(id, &container, since).await? {
+        // One that has ended without files that last is only to be removed.
+        let has_ended = !is_running(&container) && self.keeps_files();
+        if has_ended || self.is_used(id, &container, since).await? {
             return Ok(false);
         }
         if !self.begin_to_end(id, &container).await? {

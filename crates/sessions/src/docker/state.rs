@@ -11,6 +11,7 @@ use backend_core::{Error, ErrorKind, Result};
 use backend_docker::containers::{self, Container};
 use backend_docker::{ContainerState, Daemon};
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 
 use super::names;
 use crate::id::SessionId;
@@ -26,6 +27,16 @@ const ACTIVE: &str = "active-";
 /// The number of files with times. Two processes that share one can lose a few seconds
 /// of use.
 const SLOTS: u8 = 64;
+
+/// A record as it is written. The variables are no part of it elsewhere: records are shown,
+/// and these may be secrets.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Written {
+    #[serde(flatten)]
+    pub(super) record: Record,
+    #[serde(default)]
+    pub(super) env: BTreeMap<String, String>,
+}
 
 /// Reads and writes the files of sessions, for one process.
 #[derive(Debug, Clone)]
@@ -43,8 +54,8 @@ impl States {
 
     /// Writes the record of a new session. Times of earlier uses are no longer those of
     /// this session, but there are none: a container serves one session.
-    pub(super) async fn write(&self, container: &str, record: &Record) -> Result<()> {
-        let json = serde_json::to_vec(record).map_err(|source| {
+    pub(super) async fn write(&self, container: &str, session: &Written) -> Result<()> {
+        let json = serde_json::to_vec(session).map_err(|source| {
             Error::internal("a session's record could not be written").with_source(source)
         })?;
         let path = format!("{DIRECTORY}/{RECORD}");
@@ -66,6 +77,11 @@ impl States {
 
     /// Reads what is known about the session of a container.
     pub(super) async fn read(&self, container: &Container, id: &SessionId) -> Result<Record> {
+        Ok(self.read_all(container, id).await?.record)
+    }
+
+    /// Reads the same with the session's variables.
+    pub(super) async fn read_all(&self, container: &Container, id: &SessionId) -> Result<Written> {
         let files = containers::read_files(&self.daemon, &container.id, DIRECTORY).await?;
         let runtime = container.labels.get(names::RUNTIME);
         Ok(combine(
@@ -86,12 +102,14 @@ fn combine(
     runtime: Option<&String>,
     state: ContainerState,
     files: &BTreeMap<String, Bytes>,
-) -> Record {
+) -> Written {
     let written = files.get(RECORD);
-    let written = written.and_then(|json| serde_json::from_slice::<Record>(json).ok());
-    let mut record = written.unwrap_or_else(|| {
+    let written = written.and_then(|json| serde_json::from_slice::<Written>(json).ok());
+    let Written { mut record, env } = written.unwrap_or_else(|| {
         let request = OpenRequest::new(id.clone());
-        Record::new(&request, created)
+        let record = Record::new(&request, created);
+        let env = BTreeMap::new();
+        Written { record, env }
     });
     record.id = id.clone();
     if let Some(runtime) = runtime {
@@ -106,7 +124,7 @@ fn combine(
     if let Some(latest) = latest {
         record.last_activity = record.last_activity.max(latest);
     }
-    record
+    Written { record, env }
 }
 
 fn parse_time(text: &[u8]) -> Option<SystemTime> {
@@ -140,7 +158,8 @@ mod tests {
         ];
         let runtime = "py@1".to_owned();
         let state = ContainerState::Stopped;
-        let record = combine(&id, at(1), Some(&runtime), state, &files.into());
+        let found = combine(&id, at(1), Some(&runtime), state, &files.into());
+        let record = found.record;
         assert_eq!(record.tenant.as_deref(), Some("acme"));
         assert_eq!(record.runtime.as_deref(), Some("py@1"));
         assert_eq!(record.created, at(10));
@@ -153,7 +172,7 @@ mod tests {
         let id = SessionId::new("alice").unwrap();
         for files in [vec![], vec![file(RECORD, "{")]] {
             let files = files.into_iter().collect();
-            let record = combine(&id, at(5), None, ContainerState::Running, &files);
+            let record = combine(&id, at(5), None, ContainerState::Running, &files).record;
             assert_eq!((record.id.as_str(), record.tenant), ("alice", None));
             assert_eq!((record.created, record.last_activity), (at(5), at(5)));
             assert_eq!(record.state, RecordState::Running);
@@ -165,7 +184,21 @@ mod tests {
         let (id, other) = (SessionId::new("a").unwrap(), SessionId::new("b").unwrap());
         let json = serde_json::to_vec(&Record::new(&OpenRequest::new(other), at(1))).unwrap();
         let files = [file(RECORD, json)].into();
-        let record = combine(&id, at(1), None, ContainerState::Running, &files);
+        let record = combine(&id, at(1), None, ContainerState::Running, &files).record;
         assert_eq!(record.id, id);
+    }
+
+    #[test]
+    fn variables_are_kept_with_the_record() {
+        let id = SessionId::new("alice").unwrap();
+        let request = OpenRequest::new(id.clone()).env("TOKEN", "abc");
+        let session = Written {
+            record: Record::new(&request, at(1)),
+            env: request.env.clone(),
+        };
+        let files = [file(RECORD, serde_json::to_vec(&session).unwrap())].into();
+        let found = combine(&id, at(1), None, ContainerState::Running, &files);
+        assert_eq!(found.record, session.record);
+        assert_eq!(found.env, request.env);
     }
 }

@@ -1,6 +1,6 @@
 //! [`LocalEngine`]: sessions in directories of this machine.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
@@ -150,13 +150,14 @@ impl Inner {
         let Some(record) = place.record()? else {
             return Ok(None);
         };
+        let env = place.env()?;
         if let Some(sandbox) = self.known(id).filter(|known| known.is_current()) {
             let record = if sandbox.is_in_use() {
                 record
             } else {
                 record.with_state(RecordState::Stopped)
             };
-            return Ok(Some(Attached::new(sandbox, record)));
+            return Ok(Some(Attached::new(sandbox, record).with_env(env)));
         }
         if record.state != RecordState::Running {
             return Ok(None);
@@ -165,7 +166,7 @@ impl Inner {
             return Ok(None);
         };
         let sandbox = self.open_sandbox(place, in_use)?;
-        Ok(Some(Attached::new(sandbox, record)))
+        Ok(Some(Attached::new(sandbox, record).with_env(env)))
     }
 }
 
@@ -217,6 +218,11 @@ impl Engine for LocalEngine {
     async fn touch(&self, id: &SessionId, at: SystemTime) -> Result<()> {
         let place = self.inner.root.place(id);
         blocking(move || place.touch(at)).await
+    }
+
+    async fn set_env(&self, id: &SessionId, env: &BTreeMap<String, String>) -> Result<()> {
+        let (place, env) = (self.inner.root.place(id), env.clone());
+        blocking(move || place.set_env(&env)).await
     }
 
     async fn stop(&self, id: &SessionId) -> Result<bool> {

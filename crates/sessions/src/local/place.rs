@@ -1,5 +1,6 @@
 //! [`Place`]: the directory of one session, with its files, its record and its locks.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::AsRawFd as _;
@@ -24,8 +25,17 @@ const RECORD: &str = "session.json";
 /// The name of a record until it is complete.
 const NEW_RECORD: &str = "session.json.new";
 
+/// The file with the variables of commands, if there are any.
+const ENV: &str = "env.json";
+
+/// The name of that file until it is complete.
+const NEW_ENV: &str = "env.json.new";
+
 /// The largest record that is read. Ours are far smaller.
 const RECORD_BYTES: u64 = 64 * 1024;
+
+/// The largest file of variables that is read.
+const ENV_BYTES: u64 = 4 * 1024 * 1024;
 
 /// The mode of directories: only the owner may enter.
 const PRIVATE: u32 = 0o700;
@@ -86,6 +96,7 @@ impl Place {
             }
         }
         create_directory(&self.path.join(WORKSPACE)).map_err(from_io)?;
+        self.write_env(&request.env)?;
         let used = self.write_record(&record);
         drop(held);
         used.map(Some)
@@ -101,6 +112,25 @@ impl Place {
             return Ok(None);
         };
         share(record).map(Some)
+    }
+
+    /// Returns the variables of the session's commands.
+    pub(super) fn env(&self) -> Result<BTreeMap<String, String>> {
+        let Some(file) = self.open_own(ENV)? else {
+            return Ok(BTreeMap::new());
+        };
+        let mut json = Vec::new();
+        let read = file.take(ENV_BYTES).read_to_end(&mut json);
+        read.map_err(from_io)?;
+        Ok(serde_json::from_slice(&json).unwrap_or_default())
+    }
+
+    /// Replaces the variables of a session's commands.
+    pub(super) fn set_env(&self, env: &BTreeMap<String, String>) -> Result<()> {
+        match self.hold()? {
+            Some(_held) => self.write_env(env),
+            None => Ok(()),
+        }
     }
 
     /// Whether the session was opened by an engine of this kind.
@@ -222,12 +252,18 @@ impl Place {
     }
 
     fn open_record(&self) -> Result<Option<File>> {
+        self.open_own(RECORD)
+    }
+
+    /// Opens a file beside the workspace. A link in its place is refused, and a FIFO is not
+    /// waited for.
+    fn open_own(&self, name: &str) -> Result<Option<File>> {
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let opened = OpenOptions::new()
             .read(true)
             .write(true)
             .custom_flags(flags.bits() as i32)
-            .open(self.path.join(RECORD));
+            .open(self.path.join(name));
         match opened {
             Ok(file) => Ok(Some(file)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -272,22 +308,44 @@ impl Place {
         let json = serde_json::to_vec(record)
             .map_err(|error| Error::internal("the record cannot be written").with_source(error))?;
         let path = self.path.join(NEW_RECORD);
-        let write = || {
-            // A process that was killed here left its own.
-            match fs::remove_file(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
-            let mut options = OpenOptions::new();
-            let options = options.read(true).write(true).create_new(true).mode(0o600);
-            let mut file = options.open(&path)?;
-            file.write_all(&json)?;
-            file.set_modified(record.last_activity)?;
-            Ok(file)
-        };
-        let used = share(write().map_err(from_io)?)?;
+        let file = write_private(&path, &json).map_err(from_io)?;
+        let dated = file.set_modified(record.last_activity);
+        dated.map_err(from_io)?;
+        let used = share(file)?;
         fs::rename(&path, self.path.join(RECORD)).map_err(from_io)?;
         Ok(used)
+    }
+
+    /// Writes the variables of commands, or removes those of an earlier life.
+    fn write_env(&self, env: &BTreeMap<String, String>) -> Result<()> {
+        let path = self.path.join(ENV);
+        if env.is_empty() {
+            return remove_file(&path).map_err(from_io);
+        }
+        let json = serde_json::to_vec(env).map_err(|error| {
+            Error::internal("the variables cannot be written").with_source(error)
+        })?;
+        let new = self.path.join(NEW_ENV);
+        drop(write_private(&new, &json).map_err(from_io)?);
+        fs::rename(&new, &path).map_err(from_io)
+    }
+}
+
+/// Writes a file that only its owner may read, and replaces what a killed process left.
+fn write_private(path: &Path, content: &[u8]) -> io::Result<File> {
+    remove_file(path)?;
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true).mode(0o600);
+    let mut file = options.open(path)?;
+    file.write_all(content)?;
+    Ok(file)
+}
+
+/// Removes a file; a missing one is a success.
+fn remove_file(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        done => done,
     }
 }
 

@@ -170,6 +170,43 @@ async fn a_ready_container_becomes_that_of_a_session() {
 
 #[tokio::test]
 #[ignore = "needs a Docker daemon; run by cargo xtask test-all"]
+async fn a_ready_container_is_given_the_variables_of_its_session() {
+    let (space, root) = (new_space(), tempfile::tempdir().unwrap());
+    let _cleanup = Cleanup(space.clone());
+    let pooled = engine(&space, root.path()).pool(runtime(), 1);
+    let pooled = pooled.build().unwrap();
+    pooled.warm().await.unwrap();
+    let spare = docker(&[
+        "inspect",
+        "-f",
+        "{{.Config.Hostname}}",
+        &containers(&space, &[])[0],
+    ]);
+    let first = manager(&pooled);
+    let with = |value: &str| OpenRequest::new(id("alice")).env("TOKEN", value);
+    let alice = first.open(with("secret")).await.unwrap();
+    assert_eq!(container_of(&alice).await, spare);
+    assert_eq!(run(&alice, "echo $TOKEN").await, "secret");
+    let name = format!("agentbox-s-{space}-alice");
+    assert!(!docker(&["inspect", &name]).contains("secret"));
+    let second = manager(&engine(&space, root.path()).build().unwrap());
+    let again = second.get_or_create("alice").await.unwrap();
+    assert_eq!(run(&again, "echo $TOKEN").await, "secret");
+    // They are kept while it sleeps, and replaced by those of a later request.
+    second.release("alice").await.unwrap();
+    let woken = second.get_or_create("alice").await.unwrap();
+    assert_eq!(run(&woken, "echo $TOKEN").await, "secret");
+    second.open(with("newer")).await.unwrap();
+    assert_eq!(run(&woken, "echo $TOKEN").await, "newer");
+    let third = manager(&engine(&space, root.path()).build().unwrap());
+    let last = third.get_or_create("alice").await.unwrap();
+    assert_eq!(run(&last, "echo $TOKEN").await, "newer");
+    third.purge("alice").await.unwrap();
+    pooled.close().await.unwrap();
+}
+
+#[tokio::test]
+#[ignore = "needs a Docker daemon; run by cargo xtask test-all"]
 async fn a_killed_container_is_woken_by_the_next_call() {
     let (space, root) = (new_space(), tempfile::tempdir().unwrap());
     let _cleanup = Cleanup(space.clone());

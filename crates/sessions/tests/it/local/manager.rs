@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use backend_core::ops::{Command, ShellState};
 use backend_core::{BackendExt as _, ErrorKind, Sandbox as _};
-use sessions::{CapacityError, Engine, RecordState, SessionManager, SessionManagerBuilder};
+use sessions::{
+    CapacityError, Engine, RecordState, Session, SessionManager, SessionManagerBuilder,
+};
 
-use super::engine;
+use super::{engine, request};
 
 const SOON: Duration = Duration::from_secs(60);
 
@@ -92,6 +94,48 @@ async fn an_idle_session_ends_and_its_files_stay() {
     assert_eq!(again.read_to_string("file").await.unwrap(), "kept");
     assert!(manager.purge("alice").await.unwrap());
     assert!(manager.list().await.unwrap().is_empty());
+}
+
+/// Returns what a command prints.
+async fn printed(session: &Session, command: Command) -> String {
+    let outcome = session.execute(command).await.unwrap();
+    assert!(outcome.status.success(), "{}", outcome.stderr.text());
+    outcome.stdout.text().trim_end().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn variables_reach_commands_of_every_process_and_end_with_the_sandbox() {
+    let root = tempfile::tempdir().unwrap();
+    let one = manager(root.path()).build().unwrap();
+    let other = manager(root.path()).build().unwrap();
+    let with = |value: &str| request("alice").env("TOKEN", value);
+    let ask = || Command::new("echo $TOKEN");
+    let mine = one.open(with("secret")).await.unwrap();
+    assert_eq!(printed(&mine, ask()).await, "secret");
+    assert_eq!(printed(&mine, ask().env("TOKEN", "own")).await, "own");
+    let theirs = other.get_or_create("alice").await.unwrap();
+    assert_eq!(printed(&theirs, ask()).await, "secret");
+    let shell = mine.shell_start(Command::new("echo $TOKEN > shell; sleep 600"));
+    let shell = shell.await.unwrap();
+    while theirs.read_to_string("shell").await.unwrap_or_default() != "secret\n" {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    mine.shell_kill(&shell.id).await.unwrap();
+
+    one.open(with("newer")).await.unwrap();
+    assert_eq!(printed(&mine, ask()).await, "newer");
+    other.release("alice").await.unwrap();
+    let theirs = other.get_or_create("alice").await.unwrap();
+    assert_eq!(printed(&theirs, ask()).await, "newer");
+
+    other.release("alice").await.unwrap();
+    one.release("alice").await.unwrap();
+    let anew = one.get_or_create("alice").await.unwrap();
+    assert_eq!(printed(&anew, ask()).await, "");
+    let shown = format!("{:?}", with("secret"));
+    assert!(!shown.contains("secret"), "{shown}");
+    let wrong = one.open(request("alice").env("A=B", "")).await;
+    assert_eq!(wrong.unwrap_err().kind(), ErrorKind::InvalidInput);
 }
 
 #[tokio::test(flavor = "multi_thread")]
