@@ -16,7 +16,6 @@ pub use builder::PolicyBuilder;
 pub use command::CommandJudgement;
 pub(crate) use command::refusal;
 pub use path_layer::PathLayer;
-use path_layer::is;
 use protected::Protected;
 
 use crate::rules::Rules;
@@ -37,10 +36,10 @@ use crate::{Action, Kind, Layer, Op, Verdict, Vote};
 /// assert_eq!(verdict.action(), Action::Deny);
 /// # Ok::<(), backend_core::PathError>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Policy(Arc<Layers>);
 
-#[derive(Debug)]
+#[derive(Debug, Clone, Default)]
 struct Layers {
     rules: Option<Rules>,
     paths: Vec<Arc<dyn PathLayer>>,
@@ -58,28 +57,11 @@ impl Policy {
 
     /// Creates a policy without any layer.
     pub fn allow_all() -> Self {
-        Self::builder().build()
+        Self::default()
     }
 
-    fn new(
-        rules: Option<Rules>,
-        paths: Vec<Arc<dyn PathLayer>>,
-        tools: ToolSettings,
-        protected: Protected,
-    ) -> Self {
-        let exclude = |op| {
-            let by_rules = rules.as_ref().map(|rules| rules.exclude(op));
-            let by_path = paths.iter().map(|layer| layer.exclude(op));
-            by_path.fold(by_rules.unwrap_or_default(), |all, more| all.and(&more))
-        };
-        let excludes = [Op::Ls, Op::Glob, Op::Grep].map(exclude);
-        Self(Arc::new(Layers {
-            rules,
-            paths,
-            tools,
-            protected,
-            excludes,
-        }))
+    fn to_builder(&self) -> PolicyBuilder {
+        PolicyBuilder(Layers::clone(&self.0))
     }
 
     /// Returns the rules, if any.
@@ -106,28 +88,13 @@ impl Policy {
     /// Returns the same policy with another layer of this type.
     #[must_use]
     pub fn with_layer<L: PathLayer>(&self, layer: L) -> Self {
-        let layers = &self.0;
-        let others = layers.paths.iter();
-        let mut paths: Vec<_> = others.filter(|other| !is::<L>(other)).cloned().collect();
-        paths.push(Arc::new(layer));
-        Self::new(
-            layers.rules.clone(),
-            paths,
-            layers.tools.clone(),
-            layers.protected.clone(),
-        )
+        self.to_builder().layer(layer).build()
     }
 
     /// Returns the same policy with other tool settings.
     #[must_use]
     pub fn with_tools(&self, tools: ToolSettings) -> Self {
-        let layers = &self.0;
-        Self::new(
-            layers.rules.clone(),
-            layers.paths.clone(),
-            tools,
-            layers.protected.clone(),
-        )
+        self.to_builder().tools(tools).build()
     }
 
     /// Returns the same policy with `paths` protected. These files, such as the rules,
@@ -137,15 +104,9 @@ impl Policy {
     /// that commands use for the same file.
     #[must_use]
     pub fn protecting(&self, paths: impl IntoIterator<Item = VPath>) -> Self {
-        let layers = &self.0;
-        let mut protected = layers.protected.clone();
-        protected.add(paths);
-        Self::new(
-            layers.rules.clone(),
-            layers.paths.clone(),
-            layers.tools.clone(),
-            protected,
-        )
+        let mut builder = self.to_builder();
+        builder.0.protected.add(paths);
+        builder.build()
     }
 
     /// Returns whether any files are protected.
@@ -233,12 +194,8 @@ impl Policy {
             Op::Execute => rules.commands().most_lenient(),
             op => rules.most_lenient(op),
         });
-        let by_path = self
-            .0
-            .paths
-            .iter()
-            .map(|layer| layer.most_lenient(op))
-            .max();
+        let layers = self.0.paths.iter();
+        let by_path = layers.map(|layer| layer.most_lenient(op)).max();
         by_rules.max(by_path).unwrap_or(Action::Allow)
     }
 
@@ -276,26 +233,15 @@ impl Policy {
 
     /// Returns an id for the policy. Equal layers have equal ids, in every process.
     pub fn id(&self) -> String {
-        let rules = self.0.rules.as_ref().map(|rules| rules.id().to_string());
+        let rules = self.rules().map(Rules::id).unwrap_or_default();
         let paths: Vec<String> = self.0.paths.iter().map(|layer| layer.id()).collect();
         let tools = serde_json::to_string(&self.0.tools).unwrap_or_default();
-        let mut text = format!(
-            "{}\n{}\n{tools}",
-            rules.unwrap_or_default(),
-            paths.join("\n")
-        );
+        let mut text = format!("{rules}\n{}\n{tools}", paths.join("\n"));
         if !self.0.protected.is_empty() {
             text.push('\n');
             text.push_str(&self.0.protected.names());
         }
         ContentHash::of(text.as_bytes()).to_string()
-    }
-}
-
-impl Default for Policy {
-    /// Creates a policy without any layer.
-    fn default() -> Self {
-        Self::allow_all()
     }
 }
 

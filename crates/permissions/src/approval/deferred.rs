@@ -1,9 +1,10 @@
 //! [`Deferred`]: answers given before the question is asked again.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use backend_core::sync::lock;
 
 use super::{Answer, Approver, ApproverError, Fingerprint, Question};
 
@@ -42,16 +43,12 @@ impl Deferred {
     /// Stores the decision about a question. Replaces and returns an earlier decision
     /// that has not been used yet.
     pub fn decide(&self, question: Fingerprint, answer: Answer) -> Option<Answer> {
-        self.lock().insert(question, answer)
+        lock(&self.0).insert(question, answer)
     }
 
     /// Removes and returns a decision that has not been used yet.
     pub fn revoke(&self, question: Fingerprint) -> Option<Answer> {
-        self.lock().remove(&question)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Fingerprint, Answer>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0).remove(&question)
     }
 }
 

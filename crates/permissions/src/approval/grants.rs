@@ -1,7 +1,7 @@
 //! [`Grants`]: the answers that are still valid.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::SystemTime;
 
 use super::limits::{GRANTS, LINE_BYTES, NOTE_BYTES};
@@ -296,7 +296,7 @@ impl Grants {
     }
 
     fn lock(&self) -> MutexGuard<'_, Store> {
-        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+        backend_core::sync::lock(&self.store)
     }
 }
 

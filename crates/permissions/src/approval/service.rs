@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use futures_util::future::{BoxFuture, FutureExt as _, Shared, WeakShared};
@@ -345,7 +345,7 @@ struct InFlightQuestion {
 
 impl InFlight {
     fn lock(&self) -> MutexGuard<'_, HashMap<Key, InFlightQuestion>> {
-        self.by_key.lock().unwrap_or_else(PoisonError::into_inner)
+        backend_core::sync::lock(&self.by_key)
     }
 
     fn number(&self) -> u64 {

@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
+use backend_core::sync::lock;
 use serde::{Deserialize, Serialize};
 
 use super::{Audit, AuditEvent, DecidedBy, Outcome};
@@ -104,7 +105,7 @@ impl AuditLog {
 
     /// Adds a record. Drops the oldest one if the log is full.
     pub fn push(&self, record: AuditRecord) {
-        let mut ring = self.lock();
+        let mut ring = lock(&self.ring);
         while ring.records.len() >= self.capacity {
             ring.records.pop_front();
             ring.dropped += 1;
@@ -114,27 +115,23 @@ impl AuditLog {
 
     /// Returns the records, the oldest first.
     pub fn records(&self) -> Vec<AuditRecord> {
-        self.lock().records.iter().cloned().collect()
+        lock(&self.ring).records.iter().cloned().collect()
     }
 
     /// Returns how many records were dropped because the log was full.
     pub fn dropped(&self) -> u64 {
-        self.lock().dropped
+        lock(&self.ring).dropped
     }
 
     /// Removes all records and resets the count of dropped ones.
     pub fn clear(&self) {
-        *self.lock() = Ring::default();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Ring> {
-        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.ring) = Ring::default();
     }
 }
 
 impl fmt::Debug for AuditLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ring = self.lock();
+        let ring = lock(&self.ring);
         f.debug_struct("AuditLog")
             .field("records", &ring.records.len())
             .field("dropped", &ring.dropped)

@@ -7,8 +7,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
+use backend_core::sync::lock;
 use backend_core::{Backend, CommandPaths, Error, Result, TracedPath, VPath};
 use command_line::{CommandContext, NamedPath, PathUse, StepBudget};
 use futures_channel::oneshot;
@@ -104,11 +105,7 @@ fn start() -> std::io::Result<Sender<Job>> {
 
 fn work(waiting: &Mutex<Receiver<Job>>) {
     loop {
-        let next = waiting
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .recv();
-        let Ok(job) = next else {
+        let Ok(job) = lock(waiting).recv() else {
             return;
         };
         // If the job panics, its sender is dropped, which tells the caller.

@@ -1,6 +1,6 @@
 //! [`Guarded`] as a sandbox: commands, live output, background shells.
 
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
@@ -24,8 +24,7 @@ use crate::{Access, Action, Layer, Op, Reason, Target, Verdict, Vote};
 
 impl<B> Guarded<B> {
     pub(super) fn shells(&self) -> MutexGuard<'_, Shells> {
-        let shells = self.shared.shells.lock();
-        shells.unwrap_or_else(PoisonError::into_inner)
+        backend_core::sync::lock(&self.shared.shells)
     }
 }
 

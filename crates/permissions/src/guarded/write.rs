@@ -1,6 +1,6 @@
 //! Operations that change one file: `write`, `edit`, `create_dir`.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use backend_core::derived::edit_bytes;
 use backend_core::limits::{EDIT_ATTEMPTS, EDIT_BYTES};
@@ -8,6 +8,7 @@ use backend_core::ops::{
     Content, ContentHash, CreateDirOptions, EditOptions, EditOutcome, Links, ReadOptions,
     WriteMode, WriteOptions, WriteOutcome,
 };
+use backend_core::sync::lock;
 use backend_core::{Backend, Edit, Error, ErrorKind, Operation, Result, VPath};
 use bytes::Bytes;
 use futures_util::stream::{self, BoxStream, StreamExt as _};
@@ -45,10 +46,7 @@ impl ReusableContent {
     fn is_unread(&self) -> bool {
         match self {
             Self::Bytes(_) => true,
-            Self::Stream(slot) => slot
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .is_some(),
+            Self::Stream(slot) => lock(slot).is_some(),
         }
     }
 
@@ -61,7 +59,7 @@ impl ReusableContent {
         let shown = shown.clone();
         let limit = limit.unwrap_or(u64::MAX);
         let first = stream::once(async move {
-            let taken = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let taken = lock(&slot).take();
             taken.unwrap_or_else(|| stream::empty().boxed())
         });
         let mut size = 0;

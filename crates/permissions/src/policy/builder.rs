@@ -5,18 +5,14 @@ use std::sync::Arc;
 use backend_core::VPath;
 
 use super::path_layer::{PathLayer, is};
-use super::{Policy, Protected};
-use crate::Ruleset;
+use super::{Layers, Policy};
 use crate::rules::Rules;
 use crate::tool::ToolSettings;
+use crate::{Op, Ruleset};
 
 /// Builder for a [`Policy`].
 #[derive(Debug, Clone, Default)]
-pub struct PolicyBuilder {
-    rules: Option<Rules>,
-    paths: Vec<Arc<dyn PathLayer>>,
-    tools: ToolSettings,
-}
+pub struct PolicyBuilder(pub(super) Layers);
 
 impl PolicyBuilder {
     /// Sets the rules. Their relative patterns start at `working_dir`, which must be the
@@ -29,7 +25,7 @@ impl PolicyBuilder {
     /// Sets rules that are already compiled.
     #[must_use]
     pub fn rules(mut self, rules: Rules) -> Self {
-        self.rules = Some(rules);
+        self.0.rules = Some(rules);
         self
     }
 
@@ -38,20 +34,26 @@ impl PolicyBuilder {
     #[must_use]
     pub fn layer<L: PathLayer>(mut self, layer: L) -> Self {
         // Deriving narrows the only layer of a type. A second one would be lost then.
-        self.paths.retain(|other| !is::<L>(other));
-        self.paths.push(Arc::new(layer));
+        self.0.paths.retain(|other| !is::<L>(other));
+        self.0.paths.push(Arc::new(layer));
         self
     }
 
     /// Sets the settings of individual tools.
     #[must_use]
     pub fn tools(mut self, tools: ToolSettings) -> Self {
-        self.tools = tools;
+        self.0.tools = tools;
         self
     }
 
     /// Builds the policy.
-    pub fn build(self) -> Policy {
-        Policy::new(self.rules, self.paths, self.tools, Protected::default())
+    pub fn build(mut self) -> Policy {
+        let exclude = |op| {
+            let by_rules = self.0.rules.as_ref().map(|rules| rules.exclude(op));
+            let by_path = self.0.paths.iter().map(|layer| layer.exclude(op));
+            by_path.fold(by_rules.unwrap_or_default(), |all, more| all.and(&more))
+        };
+        self.0.excludes = [Op::Ls, Op::Glob, Op::Grep].map(exclude);
+        Policy(Arc::new(self.0))
     }
 }
