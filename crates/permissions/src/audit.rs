@@ -87,8 +87,9 @@ impl fmt::Display for DecidedBy {
 /// let access = Access::file(Op::Write, VPath::parse("/etc/hosts")?);
 /// let verdict = Verdict::from(Vote::new(Layer::Rules, Action::Deny, Reason::Default(Op::Write)));
 /// let log = AuditLog::new(100);
-/// let event = AuditEvent::new("session-1", &access, &verdict, Outcome::Refused);
-/// log.audit().record(&event.tool("write_file"));
+/// let mut event = AuditEvent::new("session-1", &access, &verdict, Outcome::Refused);
+/// event.tool = Some("write_file");
+/// log.audit().record(&event);
 /// assert_eq!(log.records()[0].target, "/etc/hosts");
 /// # Ok::<(), backend_core::PathError>(())
 /// ```
@@ -136,20 +137,6 @@ impl<'a> AuditEvent<'a> {
         }
     }
 
-    /// Sets the tool that was called.
-    #[must_use]
-    pub fn tool(mut self, tool: &'a str) -> Self {
-        self.tool = Some(tool);
-        self
-    }
-
-    /// Sets the party that decided.
-    #[must_use]
-    pub fn by(mut self, by: DecidedBy) -> Self {
-        self.by = by;
-        self
-    }
-
     /// Records `permit` as the reason, with its note and the time it took.
     #[must_use]
     pub fn permit(mut self, permit: &'a Permit) -> Self {
@@ -159,20 +146,6 @@ impl<'a> AuditEvent<'a> {
         };
         self.note = permit.note();
         self.waited = permit.waited();
-        self
-    }
-
-    /// Sets the note that came with the answer.
-    #[must_use]
-    pub fn note(mut self, note: &'a str) -> Self {
-        self.note = Some(note);
-        self
-    }
-
-    /// Sets the time the answer took.
-    #[must_use]
-    pub fn waited(mut self, time: Duration) -> Self {
-        self.waited = Some(time);
         self
     }
 }
@@ -197,11 +170,6 @@ impl Audit {
     pub fn and(self, sink: impl Fn(&AuditEvent<'_>) + Send + Sync + 'static) -> Self {
         let sink: Sink = Arc::new(sink);
         Self(self.0.iter().cloned().chain([sink]).collect())
-    }
-
-    /// Returns whether any receiver listens to anything.
-    pub fn listens(&self) -> bool {
-        self.listens_to(Outcome::Refused)
     }
 
     /// Returns whether any receiver listens to decisions with this outcome, so that an

@@ -169,99 +169,44 @@ fn suffixes(allowed: &[String]) -> String {
     list(&allowed.iter().map(spoken).collect::<Vec<_>>())
 }
 
-/// Constructors, one per kind of refusal.
-impl Refusal {
+/// Defines a constructor for each kind of refusal.
+macro_rules! constructors {
+    ($($(#[$doc:meta])+ $name:ident = $variant:ident($($field:ident: $type:ty),+);)+) => {
+        impl Refusal {
+            $(
+                $(#[$doc])+
+                pub fn $name($($field: $type),+) -> Self {
+                    Self::$variant { $($field: $field.into()),+ }
+                }
+            )+
+        }
+    };
+}
+
+constructors! {
     /// Creates a refusal by a rule, or by a default, which has no description.
-    pub fn rule(op: Op, target: impl Into<String>, description: impl Into<String>) -> Self {
-        Self::Rule {
-            op,
-            target: target.into(),
-            description: description.into(),
-        }
-    }
-
+    rule = Rule(op: Op, target: impl Into<String>, description: impl Into<String>);
     /// Creates a refusal of a command that names a path for which `op` is denied.
-    pub fn command_path(op: Op, path: impl Into<String>, description: impl Into<String>) -> Self {
-        Self::CommandPath {
-            op,
-            path: path.into(),
-            description: description.into(),
-        }
-    }
-
+    command_path = CommandPath(op: Op, path: impl Into<String>, description: impl Into<String>);
     /// Creates a refusal of text that is not a valid path.
-    pub fn invalid_path(
-        path: impl Into<String>,
-        problem: PathError,
-        readable: Vec<String>,
-    ) -> Self {
-        Self::InvalidPath {
-            path: path.into(),
-            problem,
-            readable,
-        }
-    }
-
+    invalid_path =
+        InvalidPath(path: impl Into<String>, problem: PathError, readable: Vec<String>);
     /// Creates a refusal of a path outside everything that can be read.
-    pub fn outside(path: impl Into<String>, readable: Vec<String>) -> Self {
-        Self::Outside {
-            path: path.into(),
-            readable,
-        }
-    }
-
+    outside = Outside(path: impl Into<String>, readable: Vec<String>);
     /// Creates a refusal to write a read-only path.
-    pub fn read_only(path: impl Into<String>, writable: Vec<String>) -> Self {
-        Self::ReadOnly {
-            path: path.into(),
-            writable,
-        }
-    }
-
+    read_only = ReadOnly(path: impl Into<String>, writable: Vec<String>);
     /// Creates a refusal to delete or move a path with a mount at it or beneath it.
-    pub fn mount_root(path: impl Into<String>) -> Self {
-        Self::MountRoot { path: path.into() }
-    }
-
+    mount_root = MountRoot(path: impl Into<String>);
     /// Creates a refusal of a suffix that the mount does not accept. The suffix is in
     /// lower case.
-    pub fn suffix(
-        path: impl Into<String>,
-        suffix: impl Into<String>,
-        allowed: Vec<String>,
-    ) -> Self {
-        Self::Suffix {
-            path: path.into(),
-            suffix: suffix.into(),
-            allowed,
-        }
-    }
-
+    suffix = Suffix(path: impl Into<String>, suffix: impl Into<String>, allowed: Vec<String>);
     /// Creates a refusal of a file that is larger than allowed.
-    pub fn too_large(path: impl Into<String>, size: u64, limit: u64) -> Self {
-        Self::TooLarge {
-            path: path.into(),
-            size,
-            limit,
-        }
-    }
-
+    too_large = TooLarge(path: impl Into<String>, size: u64, limit: u64);
     /// Creates a refusal because the approver declined `what`.
-    pub fn declined(what: impl Into<String>, note: impl Into<String>) -> Self {
-        Self::Declined {
-            what: what.into(),
-            note: note.into(),
-        }
-    }
-
+    declined = Declined(what: impl Into<String>, note: impl Into<String>);
     /// Creates a refusal because no approver could be asked about `what`. `why` follows
     /// "and".
-    pub fn approval_required(what: impl Into<String>, why: impl Into<String>) -> Self {
-        Self::ApprovalRequired {
-            what: what.into(),
-            why: why.into(),
-        }
-    }
+    approval_required = ApprovalRequired(what: impl Into<String>, why: impl Into<String>);
 }
 
 impl Refusal {
@@ -282,8 +227,8 @@ impl Refusal {
     }
 }
 
-/// The messages for models, and those of the two Python libraries that this crate can
-/// replace. Refusals that such a library does not know keep their own message.
+/// The messages in the wordings of the two Python libraries that this crate can replace.
+/// Refusals that such a library does not know keep their own message.
 impl Refusal {
     /// Returns the message in the wording of pydantic-ai-filesystem-sandbox, mostly two
     /// lines.

@@ -30,40 +30,24 @@ pub enum PermitSource {
 /// let permit = permissions::Permit { yes: Default::default() };
 /// ```
 #[derive(Debug, Clone)]
-pub struct Permit(Arc<Inner>);
+pub struct Permit(Arc<Issued>);
 
+/// The contents of a permit.
 #[derive(Debug)]
-struct Inner {
-    id: u64,
-    fingerprint: Fingerprint,
-    asked: Vec<Asked>,
-    bound: Vec<(VPath, ContentHash)>,
-    source: PermitSource,
-    grants: Vec<GrantId>,
-    note: Option<String>,
-    waited: Option<Duration>,
+pub(super) struct Issued {
+    pub(super) id: u64,
+    pub(super) fingerprint: Fingerprint,
+    pub(super) asked: Vec<Asked>,
+    pub(super) bound: Vec<(VPath, ContentHash)>,
+    pub(super) source: PermitSource,
+    pub(super) grants: Vec<GrantId>,
+    pub(super) note: Option<String>,
+    pub(super) waited: Option<Duration>,
 }
 
 impl Permit {
-    /// Creates a permit for all of `question`, based on an answer.
-    pub(super) fn answered(
-        id: u64,
-        question: &Question,
-        grants: Vec<GrantId>,
-        note: Option<String>,
-        waited: Duration,
-    ) -> Self {
-        Self(Arc::new(Inner {
-            note,
-            waited: Some(waited),
-            ..Inner::new(id, question, PermitSource::Answer, grants)
-        }))
-    }
-
-    /// Creates a permit for all of `question`, based on grants.
-    pub(super) fn granted(id: u64, question: &Question, first: GrantId, all: Vec<GrantId>) -> Self {
-        let source = PermitSource::Grant(first);
-        Self(Arc::new(Inner::new(id, question, source, all)))
+    pub(super) fn new(issued: Issued) -> Self {
+        Self(Arc::new(issued))
     }
 
     /// Returns whether it covers `op` on `target`.
@@ -114,20 +98,5 @@ impl Permit {
     /// Returns the time the answer took, if the approver was asked.
     pub fn waited(&self) -> Option<Duration> {
         self.0.waited
-    }
-}
-
-impl Inner {
-    fn new(id: u64, question: &Question, source: PermitSource, grants: Vec<GrantId>) -> Self {
-        Self {
-            id,
-            fingerprint: question.fingerprint(),
-            asked: question.asked.clone(),
-            bound: question.bound().to_vec(),
-            source,
-            grants,
-            note: None,
-            waited: None,
-        }
     }
 }

@@ -12,7 +12,11 @@ use futures_util::future::{BoxFuture, FutureExt as _, Shared, WeakShared};
 
 use super::grants::{self, GrantCoverage};
 use super::limits::{LINE_BYTES, NOTE_BYTES};
-use super::{Answer, Approver, ApproverError, Fingerprint, Grant, Grants, Permit, Question, text};
+use super::permit::Issued;
+use super::{
+    Answer, Approver, ApproverError, Fingerprint, Grant, GrantId, Grants, Permit, PermitSource,
+    Question, text,
+};
 use crate::Refusal;
 
 /// Handles questions and issues permits.
@@ -127,29 +131,18 @@ impl ApprovalService {
         loop {
             let coverage = self.grants.coverage(&question);
             if let Some(denial) = self.remembered_denial(&coverage) {
-                return Err(Refusal::Declined {
-                    what: question.what(),
-                    note: denial.note.clone().unwrap_or_default(),
-                });
+                let note = denial.note.clone();
+                return Err(Refusal::declined(question.what(), note.unwrap_or_default()));
             }
-            if let Some(first) = coverage
-                .grants
-                .first()
-                .filter(|_| coverage.uncovered.is_empty())
+            if let [first, ..] = coverage.grants[..]
+                && coverage.uncovered.is_empty()
             {
-                let id = self.in_flight.number();
-                return Ok(Permit::granted(
-                    id,
-                    &question,
-                    *first,
-                    coverage.grants.clone(),
-                ));
+                let source = PermitSource::Grant(first);
+                return Ok(self.permit(&question, source, coverage.grants, None));
             }
             if let Some(unseen) = question.effect.unseen().filter(|_| self.refuse_truncated) {
-                return Err(Refusal::Declined {
-                    what: question.what(),
-                    note: format!("it is too long to show in full, {unseen}; do it in parts"),
-                });
+                let note = format!("it is too long to show in full, {unseen}; do it in parts");
+                return Err(Refusal::declined(question.what(), note));
             }
             let Some(flight) = self.join(&question, &coverage) else {
                 continue;
@@ -160,24 +153,40 @@ impl ApprovalService {
                     if !self.still_granted(&question, &coverage) {
                         continue;
                     }
-                    Ok(Permit::answered(
-                        self.in_flight.number(),
-                        &question,
-                        coverage.grants,
-                        result.note.clone(),
-                        result.waited,
-                    ))
+                    let source = PermitSource::Answer;
+                    Ok(self.permit(&question, source, coverage.grants, Some(&result)))
                 }
-                Ok(_) => Err(Refusal::Declined {
-                    what: question.what(),
-                    note: result.note.clone().unwrap_or_default(),
-                }),
-                Err(error) => Err(Refusal::ApprovalRequired {
-                    what: question.what(),
-                    why: text::cut(&error.to_string(), NOTE_BYTES).into_owned(),
-                }),
+                Ok(_) => {
+                    let note = result.note.clone().unwrap_or_default();
+                    Err(Refusal::declined(question.what(), note))
+                }
+                Err(error) => {
+                    let why = error.to_string();
+                    let why = text::cut(&why, NOTE_BYTES);
+                    Err(Refusal::approval_required(question.what(), why))
+                }
             };
         }
+    }
+
+    /// Creates a permit for all of `question`. `result` is that of asking, if it was asked.
+    fn permit(
+        &self,
+        question: &Question,
+        source: PermitSource,
+        grants: Vec<GrantId>,
+        result: Option<&QuestionResult>,
+    ) -> Permit {
+        Permit::new(Issued {
+            id: self.in_flight.number(),
+            fingerprint: question.fingerprint(),
+            asked: question.asked.clone(),
+            bound: question.bound().to_vec(),
+            source,
+            grants,
+            note: result.and_then(|result| result.note.clone()),
+            waited: result.map(|result| result.waited),
+        })
     }
 
     /// Returns whether the accesses that were not asked about are still granted. A grant

@@ -360,11 +360,10 @@ impl<'g, B: Backend> Gate<'g, B> {
     async fn submit(&mut self, asks: &[(Access, Verdict)], question: Question) -> Result<Permit> {
         let answer = match &self.guard.shared.service {
             Some(service) => service.authorize(question).await,
-            None => Err(Refusal::ApprovalRequired {
-                what: Quoted::new(&question.description).to_string(),
-                why: "no approver is configured; allow it in the rules or do something else"
-                    .to_owned(),
-            }),
+            None => Err(Refusal::approval_required(
+                Quoted::new(&question.description).to_string(),
+                "no approver is configured; allow it in the rules or do something else",
+            )),
         };
         let (outcome, permit) = match &answer {
             Ok(permit) => (Outcome::Permitted, Some(permit)),
@@ -444,10 +443,6 @@ impl<'g, B: Backend> Gate<'g, B> {
 
     /// Returns the refusal of a path that a listing would hide.
     pub(super) fn hidden(&self, op: Op, shown: &VPath) -> Error {
-        self.refused(Refusal::Rule {
-            op,
-            target: shown.to_string(),
-            description: String::new(),
-        })
+        self.refused(Refusal::rule(op, shown.as_str(), ""))
     }
 }

@@ -67,8 +67,7 @@ impl ReusableContent {
             let piece = piece?;
             size += piece.len() as u64;
             if size > limit {
-                let path = shown.to_string();
-                return Err(Refusal::TooLarge { path, size, limit }.into());
+                return Err(Refusal::too_large(shown.as_str(), size, limit).into());
             }
             Ok(piece)
         });

@@ -41,14 +41,11 @@ impl Policy {
         let budget = StepBudget::new(command.stop);
         let access = Access::command(command.line);
         let (line, here) = (command.line, command.directory);
-        let report = match (self.rules(), self.has_path_layer()) {
-            (Some(rules), _) => rules.commands().judge_within(command, &budget),
+        let report = match self.rules() {
+            Some(rules) => rules.commands().judge_within(command, &budget),
             // Mounts do not object to commands, only to the paths they name.
-            (None, true) => CommandPolicy::open().judge_within(command, &budget),
-            (None, false) if self.protects() => {
-                CommandPolicy::open().judge_within(command, &budget)
-            }
-            (None, false) => {
+            None if self.judges_paths() => CommandPolicy::open().judge_within(command, &budget),
+            None => {
                 let verdict = Verdict::from(Vote::abstain(Layer::Command));
                 return CommandJudgement {
                     verdict: verdict.clone(),
@@ -181,11 +178,7 @@ fn judged_as(usage: PathUse) -> &'static [Op] {
 
 /// Rewords a denial for the command, with the path as spelt there.
 fn denied(op: Op, named: &NamedPath, verdict: &Verdict) -> Verdict {
-    let refusal = Refusal::CommandPath {
-        op,
-        path: named.text.clone(),
-        description: description(verdict),
-    };
+    let refusal = Refusal::command_path(op, &named.text, description(verdict));
     let why = Reason::Refused(Arc::new(refusal));
     let vote = Vote::new(verdict.decisive().layer, Action::Deny, why);
     Verdict::from(vote).and_all(verdict.clone())
@@ -210,11 +203,7 @@ pub(crate) fn refusal(op: Op, shown: &Target, verdict: &Verdict, same: bool) -> 
             retargeted(refusal, op, shown)
         };
     }
-    Refusal::Rule {
-        op,
-        target: shown.to_string(),
-        description: description(verdict),
-    }
+    Refusal::rule(op, shown.to_string(), description(verdict))
 }
 
 /// Rewrites the refusal with the name that the caller used, so that it does not reveal
@@ -228,11 +217,8 @@ fn retargeted(refusal: &Refusal, op: Op, shown: &Target) -> Refusal {
         | Refusal::Suffix { path, .. }
         | Refusal::TooLarge { path, .. } => *path = shown.to_string(),
         _ => {
-            return Refusal::Rule {
-                op,
-                target: shown.to_string(),
-                description: "it leads to a path where this is not allowed".to_owned(),
-            };
+            let why = "it leads to a path where this is not allowed";
+            return Refusal::rule(op, shown.to_string(), why);
         }
     }
     refusal

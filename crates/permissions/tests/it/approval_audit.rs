@@ -75,7 +75,8 @@ fn each_outcome_has_its_level_and_fields() {
             (Action::Deny, Outcome::Refused, DecidedBy::Policy),
         ] {
             let verdict = verdict(action);
-            let event = AuditEvent::new("s", &access, &verdict, outcome).by(by);
+            let mut event = AuditEvent::new("s", &access, &verdict, outcome);
+            event.by = by;
             Audit::default().record(&event);
         }
     });
@@ -94,10 +95,9 @@ fn hostile_text_reaches_a_log_quoted_and_cut() {
     let access = Access::command(format!("ls \u{1b}[2J{}", "x".repeat(100_000)));
     let verdict = verdict(Action::Deny);
     let lines = traced(Level::DEBUG, || {
-        let event = AuditEvent::new("s\n", &access, &verdict, Outcome::Refused)
-            .tool("t\n")
-            .note("n\n")
-            .waited(Duration::from_millis(5));
+        let mut event = AuditEvent::new("s\n", &access, &verdict, Outcome::Refused);
+        (event.tool, event.note) = (Some("t\n"), Some("n\n"));
+        event.waited = Some(Duration::from_millis(5));
         Audit::default().record(&event);
     });
     assert!(
@@ -116,7 +116,6 @@ fn it_listens_to_what_somebody_wants_to_hear() {
     let heard = |audit: &Audit| outcomes.map(|outcome| audit.listens_to(outcome));
     let audit = Audit::default();
     assert_eq!(heard(&audit), [false; 3]);
-    assert!(!audit.listens());
     for (level, expected) in [
         (Level::ERROR, [false, false, false]),
         (Level::WARN, [false, false, true]),
@@ -125,7 +124,6 @@ fn it_listens_to_what_somebody_wants_to_hear() {
     ] {
         traced(level, || {
             assert_eq!(heard(&audit), expected, "{level}");
-            assert_eq!(audit.listens(), expected[2]);
         });
     }
     assert_eq!(
@@ -161,7 +159,8 @@ async fn an_event_says_what_the_permit_says() {
     let event = || AuditEvent::new("s", &access, &verdict, Outcome::Permitted);
 
     let permit = service.authorize(question()).await.unwrap();
-    let answered = event().permit(&permit).waited(Duration::from_secs(2));
+    let mut answered = event().permit(&permit);
+    answered.waited = Some(Duration::from_secs(2));
     assert_eq!(answered.by, DecidedBy::Answer);
     assert_eq!(AuditRecord::from(&answered).waited, Some(2_000));
 
@@ -176,10 +175,9 @@ async fn an_event_says_what_the_permit_says() {
 #[test]
 fn a_record_is_a_line_of_json_and_comes_back() {
     let (access, verdict) = (access(), verdict(Action::Ask));
-    let mut event = AuditEvent::new("s", &access, &verdict, Outcome::Permitted)
-        .tool("write_file")
-        .by(DecidedBy::Answer)
-        .note("fine\n");
+    let mut event = AuditEvent::new("s", &access, &verdict, Outcome::Permitted);
+    event.by = DecidedBy::Answer;
+    (event.tool, event.note) = (Some("write_file"), Some("fine\n"));
     event.time = std::time::UNIX_EPOCH + Duration::from_millis(1_500);
     let record = AuditRecord::from(&event);
     let line = serde_json::to_string(&record).unwrap();
