@@ -46,21 +46,11 @@ pub struct CommandReport {
     pub paths: Vec<NamedPath>,
     /// The simple commands it would run, where known.
     pub commands: Vec<String>,
-    understood: bool,
-    steps: usize,
-}
-
-impl CommandReport {
-    /// Returns whether the whole line was understood. If not, it is never allowed.
-    pub fn is_understood(&self) -> bool {
-        self.understood
-    }
-
-    /// Returns the number of steps the analysis took, at most [`MAX_STEPS`]. The same
-    /// line takes the same number everywhere.
-    pub fn steps(&self) -> usize {
-        self.steps
-    }
+    /// Whether the whole line was understood. If not, it is never allowed.
+    pub understood: bool,
+    /// The number of steps the analysis took, at most [`MAX_STEPS`]. The same line takes
+    /// the same number everywhere.
+    pub steps: usize,
 }
 
 /// Compiled command rules.

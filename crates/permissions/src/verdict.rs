@@ -53,25 +53,6 @@ pub struct MatchedRule {
     pub description: String,
 }
 
-impl MatchedRule {
-    /// Creates the description of a rule.
-    pub fn new(
-        op: Op,
-        index: usize,
-        pattern: impl Into<String>,
-        action: Action,
-        description: impl Into<String>,
-    ) -> Self {
-        Self {
-            op,
-            index,
-            pattern: pattern.into(),
-            action,
-            description: description.into(),
-        }
-    }
-}
-
 /// The reason for a vote. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]

@@ -1,7 +1,7 @@
 //! Applies the rules to the findings about a line.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use command_line::{Findings, NoteKind, Role, SimpleCommand, StepBudget, Word};
@@ -66,20 +66,14 @@ pub(crate) fn report(
     budget: &StepBudget<'_>,
 ) -> CommandReport {
     let rules = &policy.rules;
-    let mut votes = Votes::default();
-    let mut matched = vec![false; rules.rules.len()];
+    let mut votes = Vec::new();
+    let mut matched = BTreeSet::new();
     let mut by_default = findings.commands.is_empty();
     let mut opaque: Vec<&str> = Vec::new();
     for command in &findings.commands {
         let rule = first_match(policy, command, budget);
-        match rule {
-            Some((index, _)) => {
-                if let Some(slot) = matched.get_mut(index) {
-                    *slot = true;
-                }
-            }
-            None => by_default |= command.role == Role::Plain,
-        }
+        matched.extend(rule.map(|(index, _)| index));
+        by_default |= rule.is_none() && command.role == Role::Plain;
         let named = rule.is_some_and(|(_, rule)| names_program(rule, command));
         if let Some(text) = command.opaque.as_deref().filter(|_| !named)
             && opaque.len() < MAX_OPAQUE
@@ -88,37 +82,38 @@ pub(crate) fn report(
             opaque.push(text);
         }
     }
-    for (index, rule) in rules.rules.iter().enumerate() {
-        if matched.get(index) == Some(&true) {
-            let rule = MatchedRule::new(
-                Op::Execute,
+    for index in matched {
+        if let Some(rule) = rules.rules.get(index) {
+            let matched = MatchedRule {
+                op: Op::Execute,
                 index,
-                rule.pattern.as_str(),
-                rule.action,
-                &*rule.description,
-            );
-            votes.add(Vote::new(
-                Layer::Rules,
-                rule.action,
-                Reason::Rule(Arc::new(rule)),
-            ));
+                pattern: rule.pattern.to_string(),
+                action: rule.action,
+                description: rule.description.clone(),
+            };
+            let why = Reason::Rule(Arc::new(matched));
+            votes.push(Vote::new(Layer::Rules, rule.action, why));
         }
     }
+    let default = Vote::new(Layer::Rules, rules.default, Reason::Default(Op::Execute));
     if by_default {
-        let why = Reason::Default(Op::Execute);
-        votes.add(Vote::new(Layer::Rules, rules.default, why));
+        votes.push(default.clone());
     }
-    for note in &findings.notes {
-        votes.add(because(rules, note.kind, &note.text));
-    }
-    for text in opaque {
-        votes.add(because(rules, NoteKind::Opaque, text));
-    }
+    let notes = findings.notes.iter().map(|note| (note.kind, &*note.text));
+    let opaque = opaque.into_iter().map(|text| (NoteKind::Opaque, text));
+    votes.extend(
+        notes
+            .chain(opaque)
+            .map(|(kind, text)| because(rules, kind, text)),
+    );
     if budget.is_spent() {
-        votes.add(too_complicated());
+        votes.push(too_complicated());
     }
+    let verdicts = votes.into_iter().map(Verdict::from);
     CommandReport {
-        verdict: votes.verdict(rules.default),
+        verdict: verdicts
+            .reduce(Verdict::and_all)
+            .unwrap_or_else(|| default.into()),
         steps: budget.steps(),
         understood: !budget.is_spent() && findings.is_understood(),
         commands: findings.commands.iter().map(ToString::to_string).collect(),
@@ -179,22 +174,4 @@ fn names_program(rule: &CommandRule, command: &SimpleCommand) -> bool {
     rule.action == Action::Allow
         && program.is_some()
         && rule.pattern.compiled().program() == program
-}
-
-#[derive(Default)]
-struct Votes(Option<Verdict>);
-
-impl Votes {
-    fn add(&mut self, vote: Vote) {
-        self.0 = Some(match self.0.take() {
-            None => vote.into(),
-            Some(verdict) => verdict.and(vote),
-        });
-    }
-
-    fn verdict(self, default: Action) -> Verdict {
-        self.0.unwrap_or_else(|| {
-            Vote::new(Layer::Rules, default, Reason::Default(Op::Execute)).into()
-        })
-    }
 }

@@ -81,14 +81,13 @@ impl Section {
             .iter()
             .enumerate()
             .map(|(index, rule)| {
-                let (pattern, description) = (rule.pattern.as_str(), &*rule.description);
-                Arc::new(MatchedRule::new(
+                Arc::new(MatchedRule {
                     op,
                     index,
-                    pattern,
-                    rule.action,
-                    description,
-                ))
+                    pattern: rule.pattern.to_string(),
+                    action: rule.action,
+                    description: rule.description.clone(),
+                })
             })
             .collect();
         let mut globs = Vec::new();

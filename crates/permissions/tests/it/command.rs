@@ -111,7 +111,7 @@ fn what_is_not_understood_never_loosens_a_default() {
             r#"{{"default": "{default}", "rules": [{{"pattern": "*", "action": "allow"}}]}}"#
         ));
         let report = judge(&policy, "echo \"");
-        assert!(!report.is_understood());
+        assert!(!report.understood);
         assert_eq!(report.verdict.action(), expected, "{default}");
     }
 }
@@ -317,11 +317,11 @@ fn hostile_lines_get_an_answer() {
     ] {
         let report = judge(&permissive(), line);
         assert!(
-            report.is_understood() || report.verdict.action() != Action::Allow,
+            report.understood || report.verdict.action() != Action::Allow,
             "{line:?}"
         );
     }
-    assert!(!judge(&git_only(), "$(<<t$$( )e( $(").is_understood());
+    assert!(!judge(&git_only(), "$(<<t$$( )e( $(").understood);
     // The command in the brackets runs.
     for line in [
         "git <<t $(rm x)\nt",
@@ -336,9 +336,9 @@ fn hostile_lines_get_an_answer() {
         "git commit -m \"$(cat <<'EOF'\nFix (all) of it\nEOF\n)\"",
         "cat > a.cpp <<'EOF'\nstd::cout << f(x) << \"\\n\";\nEOF",
     ] {
-        assert!(judge(&permissive(), line).is_understood(), "{line:?}");
+        assert!(judge(&permissive(), line).understood, "{line:?}");
     }
-    assert!(!judge(&permissive(), &"a".repeat(65 * 1024)).is_understood());
+    assert!(!judge(&permissive(), &"a".repeat(65 * 1024)).understood);
 }
 
 /// Wraps a program in something that runs it.
@@ -377,7 +377,7 @@ proptest! {
         let line = hows.iter().fold(format!("{program} x"), |line, how| wrap(&line, *how));
         let report = judge(&git_only(), &line);
         prop_assert!(report.verdict.action() > Action::Allow, "{line}");
-        if report.is_understood() {
+        if report.understood {
             prop_assert_eq!(report.verdict.action(), Action::Deny, "{}", line);
         }
     }
@@ -385,7 +385,7 @@ proptest! {
     #[test]
     fn any_text_gets_an_answer(line in "\\PC{0,60}") {
         let report = judge(&permissive(), &line);
-        prop_assert!(report.is_understood() || report.verdict.action() != Action::Allow);
+        prop_assert!(report.understood || report.verdict.action() != Action::Allow);
     }
 
     #[test]
@@ -400,7 +400,7 @@ proptest! {
         let line: String = pieces.concat();
         for policy in [permissive(), git_only()] {
             let report = judge(&policy, &line);
-            prop_assert!(report.is_understood() || report.verdict.action() != Action::Allow, "{line}");
+            prop_assert!(report.understood || report.verdict.action() != Action::Allow, "{line}");
         }
     }
 }

@@ -9,5 +9,5 @@ fn nothing_is_allowed() {
     let policy = CommandPolicy::new(&Preset::Permissive.ruleset());
     let report = policy.judge(CommandContext::new("true", &VPath::root()));
     assert_eq!(report.verdict.action(), Action::Ask);
-    assert!(!report.is_understood());
+    assert!(!report.understood);
 }
