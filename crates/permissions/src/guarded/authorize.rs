@@ -5,7 +5,7 @@ use backend_core::{Backend, Operation, Result};
 use super::gate::Gate;
 use super::guard::Guarded;
 use super::link_resolution::{LastLink, LinkResolution};
-use crate::approval::Permit;
+use crate::approval::{Effect, Permit};
 use crate::{Access, Op, Question, Target};
 
 /// The accesses that a tool is about to make, judged. None of them is denied.
@@ -118,7 +118,7 @@ impl<B: Backend> PlannedAccesses<'_, B> {
         mut self,
         words: impl FnOnce(Question) -> Question,
     ) -> Result<Option<Permit>> {
-        self.gate.ask_as(words).await
+        self.gate.ask_as(Effect::None, words).await
     }
 }
 

@@ -11,6 +11,7 @@ use backend_core::text::TextWindow;
 use backend_core::{Backend, BackendInfo, Edit, Error, Operation, Result, Sandbox, VPath};
 
 use super::guard::Guarded;
+use super::tree::Transfer;
 
 #[async_trait]
 #[deny(clippy::missing_trait_methods)]
@@ -76,11 +77,13 @@ impl<B: Backend> Backend for Guarded<B> {
 
     async fn rename(&self, from: &VPath, to: &VPath, options: RenameOptions) -> Result<()> {
         self.keep_working_dir(Operation::Rename, from)?;
-        self.rename_judged(from, to, options).await
+        self.transfer_judged(from, to, Transfer::Rename(options))
+            .await
     }
 
     async fn copy(&self, from: &VPath, to: &VPath, options: CopyOptions) -> Result<()> {
-        self.copy_judged(from, to, options).await
+        self.transfer_judged(from, to, Transfer::Copy(options))
+            .await
     }
 
     async fn glob(&self, query: GlobQuery) -> Result<GlobResult> {

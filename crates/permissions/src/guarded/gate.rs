@@ -17,31 +17,6 @@ use crate::{Access, Action, Kind, Op, Reason, Refusal, Target, Verdict, Vote};
 /// Maximum number of reasons listed in one question.
 const MAX_REASONS: usize = 20;
 
-/// Additional details of a question.
-#[derive(Debug, Default)]
-pub(super) struct QuestionDetails {
-    /// Number of directory entries that are affected as well.
-    pub(super) entries: usize,
-    /// Path and hash of the file contents that the answer is bound to.
-    pub(super) bound_file: Option<(VPath, ContentHash)>,
-}
-
-impl QuestionDetails {
-    pub(super) fn entries(entries: usize) -> Self {
-        Self {
-            entries,
-            bound_file: None,
-        }
-    }
-
-    pub(super) fn bound_to(path: &VPath, hash: ContentHash) -> Self {
-        Self {
-            entries: 0,
-            bound_file: Some((path.clone(), hash)),
-        }
-    }
-}
-
 /// Judges all accesses of one call, and asks once for all of them.
 pub(super) struct Gate<'g, B> {
     guard: &'g Guarded<B>,
@@ -316,8 +291,7 @@ impl<'g, B: Backend> Gate<'g, B> {
         if !self.asks() {
             return Ok(());
         }
-        let effect = self.effect_of(route.given());
-        self.ask(effect, QuestionDetails::default()).await
+        self.ask(self.effect_of(route.given())).await
     }
 
     pub(super) fn may_lead_elsewhere(&self, route: &LinkResolution) -> bool {
@@ -334,26 +308,33 @@ impl<'g, B: Backend> Gate<'g, B> {
     }
 
     /// Asks for every access that needs approval, in one question.
-    pub(super) async fn ask(&mut self, effect: Effect, details: QuestionDetails) -> Result<()> {
-        if self.asks.is_empty() {
-            return Ok(());
-        }
-        let asks = std::mem::take(&mut self.asks);
-        let question = self.question(&asks, effect, details);
-        self.submit(&asks, question).await?;
-        Ok(())
+    pub(super) async fn ask(&mut self, effect: Effect) -> Result<()> {
+        self.ask_as(effect, |question| question).await.map(drop)
+    }
+
+    /// Like [`ask`](Self::ask), for a directory with this number of entries.
+    pub(super) async fn ask_for_tree(&mut self, effect: Effect, entries: usize) -> Result<()> {
+        let words = |mut question: Question| {
+            if entries > 0 {
+                let reason = format!("it includes {entries} entries");
+                question.reasons.insert(0, reason);
+            }
+            question
+        };
+        self.ask_as(effect, words).await.map(drop)
     }
 
     /// Like [`ask`](Self::ask), but lets the caller change the question.
     pub(super) async fn ask_as(
         &mut self,
+        effect: Effect,
         words: impl FnOnce(Question) -> Question,
     ) -> Result<Option<Permit>> {
         if self.asks.is_empty() {
             return Ok(None);
         }
         let asks = std::mem::take(&mut self.asks);
-        let question = words(self.question(&asks, Effect::None, QuestionDetails::default()));
+        let question = words(self.question(&asks, effect));
         self.submit(&asks, question).await.map(Some)
     }
 
@@ -377,12 +358,7 @@ impl<'g, B: Backend> Gate<'g, B> {
         Ok(permit)
     }
 
-    fn question(
-        &self,
-        asks: &[(Access, Verdict)],
-        effect: Effect,
-        details: QuestionDetails,
-    ) -> Question {
+    fn question(&self, asks: &[(Access, Verdict)], effect: Effect) -> Question {
         let shared = &self.guard.shared;
         let asked = asks
             .iter()
@@ -402,12 +378,6 @@ impl<'g, B: Backend> Gate<'g, B> {
             question = question.args(Value::clone(args));
         }
         question = question.effect(effect).description(description);
-        if details.entries > 0 {
-            question = question.reason(format!("it includes {} entries", details.entries));
-        }
-        if let Some((path, hash)) = details.bound_file {
-            question = question.bind(path, hash);
-        }
         for (access, verdict) in asks.iter().take(MAX_REASONS) {
             question = question.reason(format!("{access}: {}", verdict.decisive()));
         }

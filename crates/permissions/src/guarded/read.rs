@@ -6,7 +6,7 @@ use backend_core::ops::{
 use backend_core::text::TextWindow;
 use backend_core::{Backend, Operation, Result, VPath};
 
-use super::gate::{Gate, QuestionDetails};
+use super::gate::Gate;
 use super::guard::Guarded;
 use super::link_resolution::{LastLink, LinkResolution};
 use crate::access::Intent;
@@ -92,7 +92,7 @@ impl<B: Backend> Guarded<B> {
         if found != *path {
             // The result reveals the target, so the target must be visible.
             gate.check(Access::directory(Op::Ls, found.clone()), Some(path))?;
-            gate.ask(Effect::None, QuestionDetails::default()).await?;
+            gate.ask(Effect::None).await?;
         }
         if [path, &found].iter().any(|path| self.hides(Op::Ls, path)) {
             return Err(gate.hidden(Op::Ls, path));

@@ -15,7 +15,7 @@ use backend_core::{
 use bytes::Bytes;
 use command_line::{MAX_STEPS, StepBudget};
 
-use super::gate::{Gate, QuestionDetails};
+use super::gate::Gate;
 use super::guard::Guarded;
 use super::shells::{InputKind, ShellInput, Shells};
 use crate::approval::Effect;
@@ -52,8 +52,7 @@ impl<B: Backend> Guarded<B> {
             self.check_command(&mut gate, command, &resolved, &target)
                 .await?;
         }
-        gate.ask(Effect::command(target), QuestionDetails::default())
-            .await
+        gate.ask(Effect::command(target)).await
     }
 
     /// Returns the resolved directory of the command, if links lead it elsewhere.
@@ -93,7 +92,7 @@ impl<B: Backend> Guarded<B> {
         let mut gate = Gate::for_command(self, Operation::Shell);
         let name = self.tool.as_deref().unwrap_or("shell");
         gate.check_verdict(Access::command(name), self.shells_verdict(), None)?;
-        gate.ask(Effect::None, QuestionDetails::default()).await
+        gate.ask(Effect::None).await
     }
 
     /// Judges input for a shell, and asks for approval if needed.
@@ -102,8 +101,7 @@ impl<B: Backend> Guarded<B> {
         let mut gate = Gate::for_command(self, Operation::Shell);
         gate.check_verdict(Access::command(&*text), self.shells_verdict(), None)?;
         if !self.policy.judges_paths() {
-            gate.ask(Effect::command(&*text), QuestionDetails::default())
-                .await?;
+            gate.ask(Effect::command(&*text)).await?;
             return Ok((String::new(), text));
         }
         let Some(earlier) = self.shell_input(id).await? else {
@@ -129,8 +127,7 @@ impl<B: Backend> Guarded<B> {
         if matches!(kind, InputKind::Shell | InputKind::Unknown) {
             self.check_lines(&mut gate, &earlier, input, &text).await?;
         }
-        gate.ask(Effect::command(&*text), QuestionDetails::default())
-            .await?;
+        gate.ask(Effect::command(&*text)).await?;
         Ok((earlier.line, text))
     }
 

@@ -6,12 +6,12 @@
 use backend_core::ops::{CopyOptions, DeleteOptions, Entry, Links, LsOptions, RenameOptions};
 use backend_core::{Backend, Error, Operation, Result, VPath};
 
-use super::gate::{Gate, QuestionDetails};
+use super::gate::Gate;
 use super::guard::Guarded;
 use super::link_resolution::{LastLink, LinkResolution, is_link};
 use crate::access::Intent;
 use crate::approval::Effect;
-use crate::{Action, Kind, Op, Reason};
+use crate::{Access, Action, Kind, Op, Reason};
 
 /// Maximum number of entries that are judged one by one before a directory is deleted,
 /// moved or copied as a whole.
@@ -28,6 +28,16 @@ enum TreeCheck {
     Link,
 }
 
+/// A move or a copy.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Transfer {
+    Rename(RenameOptions),
+    Copy(CopyOptions),
+}
+
+/// Creates the intent of a move or a copy.
+type PairIntent = fn(VPath, VPath) -> Intent;
+
 impl<B: Backend> Guarded<B> {
     pub(super) async fn delete_judged(&self, path: &VPath, options: DeleteOptions) -> Result<()> {
         let operation = Operation::Delete;
@@ -40,7 +50,7 @@ impl<B: Backend> Guarded<B> {
                 .await?;
             let mut now = options.links(Links::Refuse);
             let mut entries = 0;
-            if options.recursive && self.needs_tree_check(&[(Op::Delete, route.at())]) {
+            if options.recursive && self.needs_tree_check([(Op::Delete, route.at())]) {
                 let inside =
                     |entry: &Entry| Some(Intent::delete(entry.path.clone()).kind(kind_of(entry)));
                 match self.check_tree(&mut gate, &route, inside).await? {
@@ -51,8 +61,7 @@ impl<B: Backend> Guarded<B> {
                 }
             }
             if gate.asks() {
-                let effect = gate.effect_of(path);
-                gate.ask(effect, QuestionDetails::entries(entries)).await?;
+                gate.ask_for_tree(gate.effect_of(path), entries).await?;
             }
             match self.backend().delete(route.at(), now).await {
                 Ok(()) => return Ok(()),
@@ -61,81 +70,59 @@ impl<B: Backend> Guarded<B> {
         }
     }
 
-    pub(super) async fn rename_judged(
+    pub(super) async fn transfer_judged(
         &self,
         from: &VPath,
         to: &VPath,
-        options: RenameOptions,
+        transfer: Transfer,
     ) -> Result<()> {
-        let operation = Operation::Rename;
+        let (operation, intent, links, recursive) = match transfer {
+            Transfer::Rename(it) => (
+                Operation::Rename,
+                Intent::rename as PairIntent,
+                it.links,
+                true,
+            ),
+            Transfer::Copy(it) => (
+                Operation::Copy,
+                Intent::copy as PairIntent,
+                it.links,
+                it.recursive,
+            ),
+        };
         let mut gate = Gate::new(self, operation, from);
-        let mut pair = ResolutionPair::new(from, to, options.links);
-        let now = options.links(Links::Refuse);
-        gate.screen(Intent::rename(from.clone(), to.clone()))?;
+        let mut pair = ResolutionPair::new(from, to, links);
+        gate.screen(intent(from.clone(), to.clone()))?;
         loop {
-            self.check_pair(&mut gate, &mut pair, Intent::rename, operation)
+            self.check_pair(&mut gate, &mut pair, intent, operation)
                 .await?;
-            let mut entries = 0;
+            let (mut entries, mut link) = (0, false);
             let (source, target) = (pair.from.at(), pair.to.at());
-            if self.needs_tree_check(&[
-                (Op::Read, source),
-                (Op::Delete, source),
-                (Op::Move, source),
-                (Op::Write, target),
-                (Op::Move, target),
-            ]) {
-                let inside = |entry: &Entry| pair.inside(entry, Intent::rename);
-                if let TreeCheck::Entries(found) =
-                    self.check_tree(&mut gate, &pair.from, inside).await?
-                {
-                    entries = found;
-                }
-            }
-            pair.ask(&mut gate, entries).await?;
-            let (source, target) = (pair.from.at(), pair.to.at());
-            match self.backend().rename(source, target, now).await {
-                Ok(()) => return Ok(()),
-                Err(error) => {
-                    pair.follow_or_fail(self.backend(), operation, error)
-                        .await?;
-                }
-            }
-        }
-    }
-
-    pub(super) async fn copy_judged(
-        &self,
-        from: &VPath,
-        to: &VPath,
-        options: CopyOptions,
-    ) -> Result<()> {
-        let operation = Operation::Copy;
-        let mut gate = Gate::new(self, operation, from);
-        let mut pair = ResolutionPair::new(from, to, options.links);
-        gate.screen(Intent::copy(from.clone(), to.clone()))?;
-        loop {
-            self.check_pair(&mut gate, &mut pair, Intent::copy, operation)
-                .await?;
-            let mut now = options.links(Links::Refuse);
-            let mut entries = 0;
-            let (source, target) = (pair.from.at(), pair.to.at());
-            let parts = [
-                (Op::Read, source),
-                (Op::Copy, source),
-                (Op::Write, target),
-                (Op::Copy, target),
-            ];
-            if options.recursive && self.needs_tree_check(&parts) {
-                let inside = |entry: &Entry| pair.inside(entry, Intent::copy);
+            let accesses: Vec<Access> = intent(source.clone(), target.clone()).accesses().collect();
+            let parts = accesses.iter().filter_map(|it| Some((it.op, it.path()?)));
+            if recursive && self.needs_tree_check(parts) {
+                let inside = |entry: &Entry| pair.inside(entry, intent);
                 match self.check_tree(&mut gate, &pair.from, inside).await? {
                     TreeCheck::Entries(found) => entries = found,
-                    TreeCheck::Link => now.recursive = false,
+                    TreeCheck::Link => link = true,
                     TreeCheck::Single => {}
                 }
             }
             pair.ask(&mut gate, entries).await?;
             let (source, target) = (pair.from.at(), pair.to.at());
-            match self.backend().copy(source, target, now).await {
+            let done = match transfer {
+                Transfer::Rename(options) => {
+                    let now = options.links(Links::Refuse);
+                    self.backend().rename(source, target, now).await
+                }
+                Transfer::Copy(options) => {
+                    let mut now = options.links(Links::Refuse);
+                    // A directory that replaces the link has not been checked.
+                    now.recursive &= !link;
+                    self.backend().copy(source, target, now).await
+                }
+            };
+            match done {
                 Ok(()) => return Ok(()),
                 Err(error) => {
                     pair.follow_or_fail(self.backend(), operation, error)
@@ -150,7 +137,7 @@ impl<B: Backend> Guarded<B> {
         &self,
         gate: &mut Gate<'_, B>,
         pair: &mut ResolutionPair,
-        intent: fn(VPath, VPath) -> Intent,
+        intent: PairIntent,
         operation: Operation,
     ) -> Result<()> {
         let (kind, bytes) = gate.stat_kind(pair.from.at()).await;
@@ -177,10 +164,9 @@ impl<B: Backend> Guarded<B> {
     }
 
     /// Returns whether an entry inside could get an action other than allow.
-    fn needs_tree_check(&self, parts: &[(Op, &VPath)]) -> bool {
-        let guarded =
-            |(op, path): &(Op, &VPath)| self.policy.strongest_beneath(*op, path) > Action::Allow;
-        parts.iter().any(guarded)
+    fn needs_tree_check<'p>(&self, parts: impl IntoIterator<Item = (Op, &'p VPath)>) -> bool {
+        let mut parts = parts.into_iter();
+        parts.any(|(op, path)| self.policy.strongest_beneath(op, path) > Action::Allow)
     }
 
     /// Judges everything in the directory that `route` leads to.
@@ -280,7 +266,7 @@ impl ResolutionPair {
 
     /// Returns the same call for an entry inside the source, or `None` if the entry would
     /// have no valid path at the destination. The call itself fails then.
-    fn inside(&self, entry: &Entry, intent: fn(VPath, VPath) -> Intent) -> Option<Intent> {
+    fn inside(&self, entry: &Entry, intent: PairIntent) -> Option<Intent> {
         let to = entry.path.rebase(self.from.at(), self.to.at()).ok()?;
         let intent = intent(entry.path.clone(), to);
         Some(intent.kind(kind_of(entry)).bytes(entry.size))
@@ -295,7 +281,7 @@ impl ResolutionPair {
             Operation::Copy => Effect::copy(from, to),
             _ => Effect::rename(from, to),
         };
-        gate.ask(effect, QuestionDetails::entries(entries)).await
+        gate.ask_for_tree(effect, entries).await
     }
 
     async fn follow_or_fail<B: Backend>(

@@ -13,13 +13,13 @@ use backend_core::{Backend, Edit, Error, ErrorKind, Operation, Result, VPath};
 use bytes::Bytes;
 use futures_util::stream::{self, BoxStream, StreamExt as _};
 
-use super::gate::{Gate, QuestionDetails};
+use super::gate::Gate;
 use super::guard::Guarded;
 use super::link_resolution::{LastLink, LinkResolution};
 use super::preview::{changed_meanwhile, is_small};
 use crate::access::Intent;
 use crate::approval::Effect;
-use crate::{Op, Refusal};
+use crate::{Op, Question, Refusal};
 
 /// Content that can be handed out again until a consumer starts to read it.
 enum ReusableContent {
@@ -134,7 +134,7 @@ impl<B: Backend> Guarded<B> {
     ) -> Result<WriteMode> {
         if !self.backend().info().capabilities.writable {
             // There is nothing to show, because the write will fail.
-            gate.ask(Effect::None, QuestionDetails::default()).await?;
+            gate.ask(Effect::None).await?;
             return Ok(options.mode);
         }
         let before = match self.file_state(route.at()).await {
@@ -152,15 +152,11 @@ impl<B: Backend> Guarded<B> {
             ReusableContent::Bytes(new) => before.write_effect(given, new),
             ReusableContent::Stream(_) => Effect::None,
         };
-        let bound_file = before.hash().map(|hash| (route.at().clone(), hash));
-        gate.ask(
-            effect,
-            QuestionDetails {
-                bound_file,
-                entries: 0,
-            },
-        )
-        .await?;
+        let bind = |question: Question| match before.hash() {
+            Some(hash) => question.bind(route.at().clone(), hash),
+            None => question,
+        };
+        gate.ask_as(effect, bind).await?;
         Ok(before.bind_mode(options.mode))
     }
 
@@ -183,7 +179,7 @@ impl<B: Backend> Guarded<B> {
             let asked = gate.asks();
             if !self.backend().info().capabilities.writable {
                 // There is nothing to show, because the edit will fail.
-                gate.ask(Effect::None, QuestionDetails::default()).await?;
+                gate.ask(Effect::None).await?;
             } else if asked || self.policy.max_file_bytes(route.at()).is_some() {
                 match self.try_edit(&mut gate, &route, edits, now).await {
                     Ok(hash) => now = now.expected(hash),
@@ -236,7 +232,7 @@ impl<B: Backend> Guarded<B> {
             Err(error) => {
                 // The error reveals the file's contents, so it needs approval first.
                 if gate.asks_to(Op::Read) {
-                    gate.ask(Effect::None, QuestionDetails::default()).await?;
+                    gate.ask(Effect::None).await?;
                 }
                 return Err(gate.failed(error.as_part_of(Operation::Edit, given)));
             }
@@ -248,8 +244,8 @@ impl<B: Backend> Guarded<B> {
         } else {
             Effect::None
         };
-        gate.ask(effect, QuestionDetails::bound_to(route.at(), hash))
-            .await?;
+        let bind = |question: Question| question.bind(route.at().clone(), hash);
+        gate.ask_as(effect, bind).await?;
         Ok(hash)
     }
 
