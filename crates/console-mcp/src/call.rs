@@ -8,7 +8,7 @@ use console_tools::{Block, Definition, FailureClass, Reply};
 use rmcp::model::{
     CallToolResult, ContentBlock, MetaObject, ResourceContents, Tool, ToolAnnotations,
 };
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::settings::Settings;
 use crate::{structured, uri};
@@ -25,10 +25,11 @@ pub(crate) fn tool(definition: &Definition, settings: &Settings) -> Tool {
         .destructive(hints.destructive)
         .idempotent(hints.idempotent)
         .open_world(hints.open_world);
+    let schema = definition.input_schema.as_object();
     let mut tool = Tool::new(
         definition.name.clone(),
         definition.description.clone(),
-        Arc::new(object(&definition.input_schema)),
+        Arc::new(schema.cloned().unwrap_or_default()),
     );
     tool.title = Some(title);
     tool.annotations = Some(annotations);
@@ -45,10 +46,6 @@ fn meta(key: &str, value: impl Into<Value>) -> MetaObject {
     let mut meta = MetaObject::default();
     meta.0.insert(key.to_owned(), value.into());
     meta
-}
-
-fn object(schema: &Value) -> Map<String, Value> {
-    schema.as_object().cloned().unwrap_or_default()
 }
 
 /// Turns a tool name into a title: `read_file` becomes "Read file".
@@ -72,12 +69,8 @@ pub(crate) fn result(
     let wanted = settings.structured && (promised || reply.blocks.is_empty());
     let structured = wanted.then(|| structured::of(&mut reply));
     let mut content = vec![ContentBlock::text(reply.text)];
-    content.extend(
-        reply
-            .blocks
-            .into_iter()
-            .filter_map(|block| block_of(block, path)),
-    );
+    let blocks = reply.blocks.into_iter();
+    content.extend(blocks.filter_map(|block| block_of(block, path)));
     let mut result = match reply.failure {
         Some(class) if is_marked(class, settings) => CallToolResult::error(content),
         _ => CallToolResult::success(content),

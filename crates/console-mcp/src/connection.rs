@@ -6,7 +6,7 @@
 //! dropped.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use backend_core::sync::lock;
@@ -19,7 +19,7 @@ use rmcp::model::{
     RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::Transport;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
@@ -67,7 +67,7 @@ impl Connection {
 
     /// Returns `true` if a request is unanswered.
     pub(crate) fn is_busy(&self) -> bool {
-        !self.open().requests.is_empty()
+        !lock(&self.open).requests.is_empty()
     }
 
     /// Keeps a conversation, to be closed when the client is gone.
@@ -86,14 +86,10 @@ impl Connection {
         }
     }
 
-    fn open(&self) -> MutexGuard<'_, OpenRequests> {
-        lock(&self.open)
-    }
-
     /// Accepts a request, unless there are too many.
     fn admit(&self, id: &RequestId, request: &ClientRequest) -> Result<(), ErrorData> {
         let bytes = argument_bytes(request);
-        let mut open = self.open();
+        let mut open = lock(&self.open);
         if open.requests.contains_key(id) {
             let text = "a request with this id is still being answered; use each id once";
             return Err(ErrorData::invalid_request(text, None));
@@ -117,7 +113,7 @@ impl Connection {
 
     /// Removes a request that was answered or cancelled.
     fn forget(&self, id: &RequestId) {
-        let mut open = self.open();
+        let mut open = lock(&self.open);
         if let Some(entry) = open.requests.remove(id) {
             open.bytes = open.bytes.saturating_sub(entry.bytes);
         }
@@ -125,7 +121,7 @@ impl Connection {
 
     /// Keeps the slot of a request until it is answered.
     pub(crate) fn hold_slot(&self, id: &RequestId, slot: Option<OwnedSemaphorePermit>) {
-        if let Some(entry) = self.open().requests.get_mut(id) {
+        if let Some(entry) = lock(&self.open).requests.get_mut(id) {
             entry.slot = slot;
         }
     }
@@ -137,19 +133,16 @@ fn argument_bytes(request: &ClientRequest) -> usize {
         match value {
             Value::String(text) => text.len(),
             Value::Array(values) => values.iter().map(of).sum::<usize>() + values.len() * 32,
-            Value::Object(map) => map
-                .iter()
-                .map(|(key, value)| key.len() + 64 + of(value))
-                .sum(),
+            Value::Object(fields) => of_fields(fields),
             _ => 8,
         }
     }
+    fn of_fields(fields: &Map<String, Value>) -> usize {
+        let each = |(key, value): (&String, &Value)| key.len() + 64 + of(value);
+        fields.iter().map(each).sum()
+    }
     match request {
-        ClientRequest::CallToolRequest(call) => {
-            let each = |(key, value): (&String, &Value)| key.len() + 64 + of(value);
-            let arguments = call.params.arguments.iter().flatten();
-            arguments.map(each).sum()
-        }
+        ClientRequest::CallToolRequest(call) => call.params.arguments.as_ref().map_or(0, of_fields),
         ClientRequest::CustomRequest(custom) => custom.params.as_ref().map_or(0, of),
         _ => 0,
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use rmcp::RoleServer;
-use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ErrorData, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::{Value, json};
 use tokio::io::{
@@ -93,29 +93,10 @@ where
             }
         }
     }
-
-    /// Sends an error before anything else is read.
-    fn send_error(&mut self, error: LineError) {
-        let LineError { code, text, id } = error;
-        let message = ServerJsonRpcMessage::error(ErrorData::new(code, text, None), id);
-        let sent = write(Arc::clone(&self.output), message).map(|_| ());
-        self.reply = Some(sent.boxed());
-    }
-
-    fn clear(&mut self) {
-        if self.line.capacity() > KEPT_BYTES {
-            self.line = Vec::new();
-        }
-        self.line.clear();
-    }
 }
 
 /// The error for a line, and the id of the request if it could be read.
-struct LineError {
-    code: ErrorCode,
-    text: String,
-    id: Option<RequestId>,
-}
+type LineError = (ErrorData, Option<RequestId>);
 
 /// Parses a line. Returns `None` for a line that needs no response.
 fn parse(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, LineError> {
@@ -132,11 +113,7 @@ fn parse(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, LineError> {
             Ok(value) => invalid_message(&value),
             Err(_) => {
                 let text = format!("this is not valid JSON: {error}; send one message per line");
-                Err(LineError {
-                    code: ErrorCode::PARSE_ERROR,
-                    text,
-                    id: None,
-                })
+                Err((ErrorData::parse_error(text, None), None))
             }
         },
     }
@@ -160,11 +137,7 @@ fn invalid_message(value: &Value) -> Result<Option<ClientJsonRpcMessage>, LineEr
             "this is not a valid JSON-RPC 2.0 message; it needs jsonrpc, method and, for a request, an id"
         }
     };
-    Err(LineError {
-        code: ErrorCode::INVALID_REQUEST,
-        text: text.to_owned(),
-        id,
-    })
+    Err((ErrorData::invalid_request(text, None), id))
 }
 
 async fn write<W>(output: Arc<Mutex<Option<W>>>, message: ServerJsonRpcMessage) -> io::Result<()>
@@ -208,28 +181,28 @@ where
                 reply.await;
                 self.reply = None;
             }
-            match self.read_line().await {
+            let parsed = match self.read_line().await {
                 LineRead::End => return None,
                 LineRead::TooLong => {
-                    self.clear();
-                    let text = format!(
-                        "this message has more than {} bytes; send less at a time",
-                        self.limit
-                    );
-                    self.send_error(LineError {
-                        code: ErrorCode::INVALID_REQUEST,
-                        text,
-                        id: None,
-                    });
+                    let limit = self.limit;
+                    let text =
+                        format!("this message has more than {limit} bytes; send less at a time");
+                    Err((ErrorData::invalid_request(text, None), None))
                 }
-                LineRead::Whole => {
-                    let parsed = parse(&self.line);
-                    self.clear();
-                    match parsed {
-                        Ok(Some(message)) => return Some(message),
-                        Ok(None) => {}
-                        Err(error) => self.send_error(error),
-                    }
+                LineRead::Whole => parse(&self.line),
+            };
+            if self.line.capacity() > KEPT_BYTES {
+                self.line = Vec::new();
+            }
+            self.line.clear();
+            match parsed {
+                Ok(Some(message)) => return Some(message),
+                Ok(None) => {}
+                // Sent before anything else is read.
+                Err((error, id)) => {
+                    let message = ServerJsonRpcMessage::error(error, id);
+                    let sent = write(Arc::clone(&self.output), message).map(|_| ());
+                    self.reply = Some(sent.boxed());
                 }
             }
         }

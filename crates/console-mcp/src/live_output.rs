@@ -47,7 +47,8 @@ pub(crate) struct LiveOutput {
     /// Whether output is sent as log messages.
     logs: bool,
     tool: String,
-    buffer: Arc<OutputBuffer>,
+    /// The observer to attach to the call.
+    pub(crate) buffer: Arc<OutputBuffer>,
 }
 
 /// Output that was not sent yet.
@@ -77,26 +78,17 @@ impl Pending {
 
     /// Returns the text to show, rendered as a terminal would.
     fn render(self, renderer: &mut Renderer) -> String {
-        let half = PENDING_BYTES / 2;
-        let (head, tail) = match self.dropped {
-            0 => (self.bytes.as_slice(), &[][..]),
-            _ => self
-                .bytes
-                .split_at_checked(half)
-                .unwrap_or((&self.bytes, &[])),
+        let cut = match self.dropped {
+            0 => self.bytes.len(),
+            _ => self.bytes.len().min(PENDING_BYTES / 2),
         };
+        let (head, tail) = self.bytes.split_at(cut);
         renderer.push(head);
         if self.dropped > 0 {
             renderer.push(format!("\n[... {} bytes are not shown ...]\n", self.dropped).as_bytes());
             renderer.push(tail);
         }
         renderer.drain()
-    }
-}
-
-impl OutputBuffer {
-    fn take(&self) -> Pending {
-        std::mem::take(&mut *lock(&self.pending))
     }
 }
 
@@ -125,11 +117,6 @@ impl LiveOutput {
             tool: tool.to_owned(),
             buffer: Arc::default(),
         })
-    }
-
-    /// Returns the observer to attach to the call.
-    pub(crate) fn observer(&self) -> Arc<OutputBuffer> {
-        Arc::clone(&self.buffer)
     }
 
     /// Runs `call` and forwards its output until it is done.
@@ -162,7 +149,8 @@ impl LiveOutput {
         sleep(MESSAGE_INTERVAL).await;
         loop {
             let _ = timeout(KEEPALIVE_INTERVAL, self.buffer.more.notified()).await;
-            let text = self.buffer.take().render(&mut renderer);
+            let pending = std::mem::take(&mut *lock(&self.buffer.pending));
+            let text = pending.render(&mut renderer);
             busy.send_replace(true);
             let sent = self.send(begun.elapsed(), text).await;
             busy.send_replace(false);
@@ -194,11 +182,8 @@ impl LiveOutput {
 
 /// Returns the last line that is not blank, cut to [`LINE_CHARS`].
 fn last_line(text: &str) -> Option<String> {
-    let line = text
-        .lines()
-        .rev()
-        .map(str::trim)
-        .find(|line| !line.is_empty())?;
+    let mut lines = text.lines().rev().map(str::trim);
+    let line = lines.find(|line| !line.is_empty())?;
     Some(line.chars().take(LINE_CHARS).collect())
 }
 

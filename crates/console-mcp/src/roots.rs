@@ -67,11 +67,8 @@ pub(crate) fn root_access(roots: &[String], host_root: &Path, top: &VPath) -> Ro
         if host_root.starts_with(&path) {
             return RootAccess::All;
         }
-        match path
-            .strip_prefix(&host_root)
-            .ok()
-            .and_then(|below| within(top, below))
-        {
+        let below = path.strip_prefix(&host_root).ok();
+        match below.and_then(|below| within(top, below)) {
             Some(path) => inside.push(path),
             None => tracing::warn!(
                 root,
@@ -120,11 +117,8 @@ fn normalized(path: &Path) -> PathBuf {
 }
 
 fn within(top: &VPath, below: &Path) -> Option<VPath> {
-    let mut path = top.clone();
-    for part in below.components() {
-        path = path.child(part.as_os_str().to_str()?).ok()?;
-    }
-    Some(path)
+    let mut names = below.components().map(|part| part.as_os_str().to_str());
+    names.try_fold(top.clone(), |path, name| path.child(name?).ok())
 }
 
 /// Returns the policy narrowed to `roots`, without commands.

@@ -122,20 +122,18 @@ impl Server {
             return Ok(self.failed(text, FailureClass::Refused));
         }
         let arguments = Value::Object(request.arguments.unwrap_or_default());
-        let path = arguments
-            .get("path")
-            .and_then(Value::as_str)
-            .map(str::to_owned);
+        let path = arguments.get("path").and_then(Value::as_str);
+        let path = path.map(str::to_owned);
         let output = LiveOutput::new(
             context.peer.clone(),
             context.meta.get_progress_token(),
-            self.logs(LoggingLevel::Info),
+            LoggingLevel::Info as u8 >= self.level.load(Ordering::Relaxed),
             &name,
         );
         let reply: Reply = match &output {
             None => workspace.chat.call(&name, arguments).await,
             Some(output) => {
-                let observer = output.observer();
+                let observer = Arc::clone(&output.buffer);
                 let call = workspace.chat.call_observed(&name, arguments, observer);
                 output.run(call).await
             }
@@ -167,19 +165,12 @@ impl Server {
         })
         .await
     }
-
-    fn logs(&self, level: LoggingLevel) -> bool {
-        level as u8 >= self.level.load(Ordering::Relaxed)
-    }
 }
 
 /// Returns the connection a request came from.
 fn connection_of(context: &RequestContext<RoleServer>) -> Arc<Connection> {
-    context
-        .extensions
-        .get::<Arc<Connection>>()
-        .cloned()
-        .unwrap_or_default()
+    let connection = context.extensions.get::<Arc<Connection>>();
+    connection.cloned().unwrap_or_default()
 }
 
 /// Runs `work` until the client cancels it or disconnects.

@@ -94,13 +94,10 @@ impl Session {
         let access = self.root_access().await?;
         let last = lock(&self.last).clone();
         let top = self.top().await?;
-        let roots = match &access {
-            RootAccess::Part(roots) => roots.clone(),
-            RootAccess::All | RootAccess::Nothing(_) => vec![top],
-        };
-        let denied = match &access {
-            RootAccess::Nothing(why) => Some(why.clone()),
-            _ => None,
+        let (roots, denied) = match &access {
+            RootAccess::All => (vec![top], None),
+            RootAccess::Part(roots) => (roots.clone(), None),
+            RootAccess::Nothing(why) => (vec![top], Some(why.clone())),
         };
         // If the workspace is unchanged, the conversation keeps its memory.
         if let Some(last) = &last

@@ -40,10 +40,7 @@ pub(crate) fn schema_of(definition: &Definition) -> Option<Map<String, Value>> {
         "required": ["text"],
         "additionalProperties": false,
     });
-    match schema {
-        Value::Object(schema) => Some(schema),
-        _ => None,
-    }
+    schema.as_object().cloned()
 }
 
 #[cfg(test)]
