@@ -25,11 +25,9 @@ impl BackendInfo {
         }
     }
 
-    /// Sets the mechanism that keeps commands from outliving the backend.
-    #[must_use]
-    pub fn containment(mut self, containment: Containment) -> Self {
-        self.containment = containment;
-        self
+    crate::setters! {
+        /// Sets the mechanism that keeps commands from outliving the backend.
+        containment: Containment,
     }
 }
 

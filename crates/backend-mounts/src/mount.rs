@@ -92,38 +92,21 @@ impl Mount {
         }
     }
 
-    /// Sets the access mode.
-    #[must_use]
-    pub fn mode(mut self, mode: Mode) -> Self {
-        self.mode = mode;
-        self
+    backend_core::setters! {
+        /// Sets the access mode.
+        mode: Mode,
+        /// Sets the maximum size of a file that is read or written.
+        max_file_bytes: u64,
+        /// Sets whether changes need approval.
+        write_approval: bool,
+        /// Sets whether reading and listing need approval.
+        read_approval: bool,
     }
 
     /// Sets the suffixes of the files that may be used.
     #[must_use]
     pub fn suffixes(mut self, suffixes: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.suffixes = Some(suffixes.into_iter().map(Into::into).collect());
-        self
-    }
-
-    /// Sets the maximum size of a file that is read or written.
-    #[must_use]
-    pub fn max_file_bytes(mut self, bytes: u64) -> Self {
-        self.max_file_bytes = Some(bytes);
-        self
-    }
-
-    /// Sets whether changes need approval.
-    #[must_use]
-    pub fn write_approval(mut self, asks: bool) -> Self {
-        self.write_approval = asks;
-        self
-    }
-
-    /// Sets whether reading and listing need approval.
-    #[must_use]
-    pub fn read_approval(mut self, asks: bool) -> Self {
-        self.read_approval = asks;
         self
     }
 

@@ -69,13 +69,6 @@ impl Command {
         }
     }
 
-    /// Sets the directory in which it runs.
-    #[must_use]
-    pub fn directory(mut self, directory: VPath) -> Self {
-        self.directory = Some(directory);
-        self
-    }
-
     /// Sets a variable on top of the sandbox's environment.
     #[must_use]
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
@@ -83,14 +76,11 @@ impl Command {
         self
     }
 
-    /// Sets the maximum running time.
-    #[must_use]
-    pub fn timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
-        self.timeout = timeout.into();
-        self
-    }
-
     setters! {
+        /// Sets the directory in which it runs.
+        directory: VPath,
+        /// Sets the maximum running time.
+        timeout: impl Into<Option<Duration>>,
         /// Sets how the output is collected.
         streams: Streams,
         /// Sets how many bytes of each stream are kept.

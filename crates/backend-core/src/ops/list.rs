@@ -133,11 +133,9 @@ pub struct StatOptions {
 }
 
 impl StatOptions {
-    /// Sets how to treat symbolic links.
-    #[must_use]
-    pub fn links(mut self, links: Links) -> Self {
-        self.links = links;
-        self
+    setters! {
+        /// Sets how to treat symbolic links.
+        links: Links,
     }
 }
 

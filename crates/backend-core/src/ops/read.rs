@@ -90,25 +90,13 @@ impl Default for ReadOptions {
 }
 
 impl ReadOptions {
-    /// Sets how to treat symbolic links.
-    #[must_use]
-    pub fn links(mut self, links: Links) -> Self {
-        self.links = links;
-        self
-    }
-
-    /// Sets the bytes to read: `0..100` or `100..`.
-    #[must_use]
-    pub fn range(mut self, range: impl Into<ByteRange>) -> Self {
-        self.range = range.into();
-        self
-    }
-
-    /// Sets the most bytes to return.
-    #[must_use]
-    pub fn max_bytes(mut self, max_bytes: u64) -> Self {
-        self.max_bytes = max_bytes;
-        self
+    setters! {
+        /// Sets how to treat symbolic links.
+        links: Links,
+        /// Sets the bytes to read: `0..100` or `100..`.
+        range: impl Into<ByteRange>,
+        /// Sets the most bytes to return.
+        max_bytes: u64,
     }
 
     /// Returns the offsets to read from a file of `size` bytes.

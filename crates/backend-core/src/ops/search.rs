@@ -192,24 +192,6 @@ impl GrepQuery {
         literal: bool,
         /// Sets whether a match may span lines.
         multi_line: bool,
-    }
-
-    /// Sets the lines of context before and after each match.
-    #[must_use]
-    pub fn context(mut self, before: usize, after: usize) -> Self {
-        self.before = before;
-        self.after = after;
-        self
-    }
-
-    /// Sets a glob that a file must match to be searched.
-    #[must_use]
-    pub fn files(mut self, files: impl Into<String>) -> Self {
-        self.files = Some(files.into());
-        self
-    }
-
-    setters! {
         /// Sets the most matching lines to return.
         max_matches: usize,
         /// Sets the most bytes of lines to return.
@@ -226,5 +208,20 @@ impl GrepQuery {
         links: Links,
         /// Sets the entries to leave out.
         exclude: Exclude,
+    }
+
+    /// Sets the lines of context before and after each match.
+    #[must_use]
+    pub fn context(mut self, before: usize, after: usize) -> Self {
+        self.before = before;
+        self.after = after;
+        self
+    }
+
+    /// Sets a glob that a file must match to be searched.
+    #[must_use]
+    pub fn files(mut self, files: impl Into<String>) -> Self {
+        self.files = Some(files.into());
+        self
     }
 }

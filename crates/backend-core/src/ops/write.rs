@@ -288,18 +288,11 @@ pub struct EditOptions {
 }
 
 impl EditOptions {
-    /// Sets how to treat symbolic links.
-    #[must_use]
-    pub fn links(mut self, links: Links) -> Self {
-        self.links = links;
-        self
-    }
-
-    /// Sets the hash that the file must have for the edit to go ahead.
-    #[must_use]
-    pub fn expected(mut self, expected: ContentHash) -> Self {
-        self.expected = Some(expected);
-        self
+    setters! {
+        /// Sets how to treat symbolic links.
+        links: Links,
+        /// Sets the hash that the file must have for the edit to go ahead.
+        expected: ContentHash,
     }
 }
 
@@ -340,11 +333,9 @@ pub struct CreateDirOptions {
 }
 
 impl CreateDirOptions {
-    /// Sets how to treat symbolic links.
-    #[must_use]
-    pub fn links(mut self, links: Links) -> Self {
-        self.links = links;
-        self
+    setters! {
+        /// Sets how to treat symbolic links.
+        links: Links,
     }
 }
 

@@ -39,11 +39,14 @@ impl StateBuilder {
         }
     }
 
-    /// Sets the initial content of the store.
-    #[must_use]
-    pub fn snapshot(mut self, snapshot: Snapshot) -> Self {
-        self.snapshot = snapshot;
-        self
+    backend_core::setters! {
+        /// Sets the initial content of the store.
+        snapshot: Snapshot,
+        /// Sets the size limit of one file, in bytes.
+        max_file_bytes: u64,
+        /// Sets the size limit of all files together, in bytes. Each file and directory
+        /// counts 256 bytes in addition to its content.
+        max_total_bytes: u64,
     }
 
     /// Sets the initial content of the store from a document, in the format of
@@ -60,21 +63,6 @@ impl StateBuilder {
         };
         let tree = document::read(document, limits).map_err(invalid_document)?;
         Ok(self.snapshot(Snapshot { tree }))
-    }
-
-    /// Sets the size limit of one file, in bytes.
-    #[must_use]
-    pub fn max_file_bytes(mut self, max_file_bytes: u64) -> Self {
-        self.max_file_bytes = max_file_bytes;
-        self
-    }
-
-    /// Sets the size limit of all files together, in bytes. Each file and directory
-    /// counts 256 bytes in addition to its content.
-    #[must_use]
-    pub fn max_total_bytes(mut self, max_total_bytes: u64) -> Self {
-        self.max_total_bytes = max_total_bytes;
-        self
     }
 
     /// Sets the clock for the times of files; the system's clock by default.

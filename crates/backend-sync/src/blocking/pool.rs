@@ -40,18 +40,11 @@ impl Default for PoolSize {
 }
 
 impl PoolSize {
-    /// Sets the maximum number of threads for files; at least one.
-    #[must_use]
-    pub fn files(mut self, threads: usize) -> Self {
-        self.files = threads;
-        self
-    }
-
-    /// Sets the maximum number of threads for commands; at least one.
-    #[must_use]
-    pub fn commands(mut self, threads: usize) -> Self {
-        self.commands = threads;
-        self
+    backend_core::setters! {
+        /// Sets the maximum number of threads for files; at least one.
+        files: usize,
+        /// Sets the maximum number of threads for commands; at least one.
+        commands: usize,
     }
 }
 

@@ -37,13 +37,8 @@ impl WalkOptions {
         generated: bool,
         /// Sets the entries to leave out.
         exclude: Exclude,
-    }
-
-    /// Sets a glob that a file must match to be found.
-    #[must_use]
-    pub fn pattern(mut self, pattern: Glob) -> Self {
-        self.pattern = Some(pattern);
-        self
+        /// Sets a glob that a file must match to be found.
+        pattern: Glob,
     }
 }
 
