@@ -48,27 +48,19 @@ pub trait BackendExt: Backend {
     /// Only errors that say nothing about the path, such as `Unavailable`.
     fn exists(&self, path: impl AsRef<str>) -> impl Future<Output = Result<bool>> + Send {
         let path = self.path(path);
-        async move { Ok(stat_if_visible(self, path).await?.is_some()) }
+        is_visible(self, path, |_| true)
     }
 
     /// Whether `path` is a regular file. Otherwise as [`exists`](Self::exists).
     fn is_file(&self, path: impl AsRef<str>) -> impl Future<Output = Result<bool>> + Send {
         let path = self.path(path);
-        async move {
-            Ok(stat_if_visible(self, path)
-                .await?
-                .is_some_and(|entry| entry.is_file()))
-        }
+        is_visible(self, path, Entry::is_file)
     }
 
     /// Whether `path` is a directory. Otherwise as [`exists`](Self::exists).
     fn is_dir(&self, path: impl AsRef<str>) -> impl Future<Output = Result<bool>> + Send {
         let path = self.path(path);
-        async move {
-            Ok(stat_if_visible(self, path)
-                .await?
-                .is_some_and(|entry| entry.is_dir()))
-        }
+        is_visible(self, path, Entry::is_dir)
     }
 
     /// Describes the entry at `path`. See [`Backend::stat`].
@@ -197,26 +189,26 @@ pub trait BackendExt: Backend {
 
 impl<B: Backend + ?Sized> BackendExt for B {}
 
-/// Returns the entry at a path, or `None` if it is missing, invalid or denied.
-async fn stat_if_visible<B: Backend + ?Sized>(
+/// Whether the entry at a path passes the test; `false` if it is missing, invalid or denied.
+async fn is_visible<B: Backend + ?Sized>(
     backend: &B,
     path: Result<VPath>,
-) -> Result<Option<Entry>> {
+    test: fn(&Entry) -> bool,
+) -> Result<bool> {
     let found = match path {
         Ok(path) => backend.stat(&path, StatOptions::default()).await,
         Err(error) => Err(error),
     };
-    match found {
-        Ok(entry) => Ok(Some(entry)),
-        Err(error) => match error.kind() {
+    found
+        .map(|entry| test(&entry))
+        .or_else(|error| match error.kind() {
             ErrorKind::NotFound
             | ErrorKind::NotADirectory
             | ErrorKind::IsALink
             | ErrorKind::InvalidPath
             | ErrorKind::InvalidInput
             | ErrorKind::PermissionDenied
-            | ErrorKind::ApprovalRequired => Ok(None),
+            | ErrorKind::ApprovalRequired => Ok(false),
             _ => Err(error),
-        },
-    }
+        })
 }

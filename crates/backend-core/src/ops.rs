@@ -21,7 +21,7 @@ pub use exec::{
 pub use links::Links;
 pub use list::{Entry, FileKind, Listing, LsOptions, Skipped, StatOptions};
 pub(crate) use matches::RawLine;
-pub use matches::{FileMatches, GrepLine, GrepResult, LineKind, Lines};
+pub use matches::{FileMatches, GrepLine, GrepResult, LineKind};
 pub use read::{ByteRange, FileBytes, ReadOptions, ResolveOptions, TextOptions};
 pub use search::{Case, GlobOrder, GlobQuery, GlobResult, GrepQuery};
 pub use write::{

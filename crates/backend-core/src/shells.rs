@@ -143,26 +143,15 @@ impl<S: Clone> ShellTable<S> {
 /// The unread output of a shell, and its state.
 ///
 /// The last [`SHELL_LOG_BYTES`] of each stream are kept; lost bytes are counted.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ShellLog(Mutex<LogState>);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct LogState {
     stdout: VecDeque<u8>,
     stderr: VecDeque<u8>,
     dropped: u64,
     state: ShellState,
-}
-
-impl Default for ShellLog {
-    fn default() -> Self {
-        Self(Mutex::new(LogState {
-            stdout: VecDeque::new(),
-            stderr: VecDeque::new(),
-            dropped: 0,
-            state: ShellState::Running,
-        }))
-    }
 }
 
 impl ShellLog {

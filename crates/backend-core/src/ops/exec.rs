@@ -331,11 +331,12 @@ impl fmt::Display for ShellId {
 }
 
 /// The state of a background shell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum ShellState {
     /// It is running.
+    #[default]
     Running,
     /// It ended.
     Ended(CommandStatus),

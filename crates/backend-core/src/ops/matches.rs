@@ -181,12 +181,17 @@ impl FileMatches {
     }
 
     /// Returns the lines in order, matches and context.
-    pub fn lines(&self) -> Lines<'_> {
-        Lines {
-            file: self,
-            next: 0,
-            cuts: self.cuts.iter().peekable(),
-        }
+    pub fn lines(&self) -> impl ExactSizeIterator<Item = GrepLine<'_>> + Clone {
+        let mut cuts = self.cuts.iter().peekable();
+        self.lines.iter().enumerate().map(move |(at, line)| {
+            let cut = cuts.next_if(|(index, _)| *index == at);
+            GrepLine {
+                number: line.number,
+                kind: line.kind,
+                bytes: &self.text[line.start..line.start + line.length as usize],
+                cut_bytes: cut.map_or(0, |(_, bytes)| *bytes),
+            }
+        })
     }
 }
 
@@ -207,37 +212,6 @@ impl fmt::Debug for FileMatches {
             .finish()
     }
 }
-
-/// Iterator over the lines of a [`FileMatches`].
-#[derive(Debug, Clone)]
-pub struct Lines<'a> {
-    file: &'a FileMatches,
-    next: usize,
-    cuts: std::iter::Peekable<std::slice::Iter<'a, (usize, u64)>>,
-}
-
-impl<'a> Iterator for Lines<'a> {
-    type Item = GrepLine<'a>;
-
-    fn next(&mut self) -> Option<GrepLine<'a>> {
-        let line = self.file.lines.get(self.next)?;
-        let cut = self.cuts.next_if(|(index, _)| *index == self.next);
-        self.next += 1;
-        Some(GrepLine {
-            number: line.number,
-            kind: line.kind,
-            bytes: &self.file.text[line.start..line.start + line.length as usize],
-            cut_bytes: cut.map_or(0, |(_, bytes)| *bytes),
-        })
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = self.file.lines.len() - self.next;
-        (left, Some(left))
-    }
-}
-
-impl ExactSizeIterator for Lines<'_> {}
 
 #[cfg(test)]
 mod tests {

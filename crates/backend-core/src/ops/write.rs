@@ -59,39 +59,21 @@ impl fmt::Debug for Content {
     }
 }
 
-impl From<Bytes> for Content {
-    fn from(bytes: Bytes) -> Self {
-        Self::Bytes(bytes)
-    }
+macro_rules! content_from {
+    ($($type:ty),+) => {$(
+        impl From<$type> for Content {
+            fn from(content: $type) -> Self {
+                Self::Bytes(content.into())
+            }
+        }
+    )+};
 }
 
-impl From<Vec<u8>> for Content {
-    fn from(bytes: Vec<u8>) -> Self {
-        Self::Bytes(bytes.into())
-    }
-}
+content_from!(Bytes, Vec<u8>, String);
 
-impl From<String> for Content {
-    fn from(text: String) -> Self {
-        Self::Bytes(text.into())
-    }
-}
-
-impl From<&str> for Content {
-    fn from(text: &str) -> Self {
-        Self::Bytes(Bytes::copy_from_slice(text.as_bytes()))
-    }
-}
-
-impl From<&[u8]> for Content {
-    fn from(bytes: &[u8]) -> Self {
-        Self::Bytes(Bytes::copy_from_slice(bytes))
-    }
-}
-
-impl<const N: usize> From<&[u8; N]> for Content {
-    fn from(bytes: &[u8; N]) -> Self {
-        Self::from(bytes.as_slice())
+impl<T: AsRef<[u8]> + ?Sized> From<&T> for Content {
+    fn from(content: &T) -> Self {
+        Self::Bytes(Bytes::copy_from_slice(content.as_ref()))
     }
 }
 

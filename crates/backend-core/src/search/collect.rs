@@ -1,7 +1,7 @@
 //! Sorts found files and cuts the result at its limit.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::SystemTime;
 
@@ -19,46 +19,17 @@ pub struct GlobCollector {
 #[derive(Debug)]
 enum FoundFiles {
     ByPath(Vec<Entry>),
-    /// The greatest key is the file to drop first: the oldest, and among equally
-    /// old ones the last by path.
-    NewestFirst(BinaryHeap<ByAge>),
+    /// The last is the file to drop first: the oldest, and among equally old ones the
+    /// last by path.
+    NewestFirst(BTreeMap<(Reverse<Option<SystemTime>>, VPath), Entry>),
 }
-
-#[derive(Debug)]
-struct ByAge(Entry);
-
-impl ByAge {
-    fn key(&self) -> (Reverse<Option<SystemTime>>, &VPath) {
-        (Reverse(self.0.modified), &self.0.path)
-    }
-}
-
-impl Ord for ByAge {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.key().cmp(&other.key())
-    }
-}
-
-impl PartialOrd for ByAge {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for ByAge {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-
-impl Eq for ByAge {}
 
 impl GlobCollector {
     /// Creates a collector for `query`.
     pub fn new(query: &GlobQuery) -> Self {
         let found = match query.order {
             GlobOrder::Path => FoundFiles::ByPath(Vec::new()),
-            GlobOrder::NewestFirst => FoundFiles::NewestFirst(BinaryHeap::new()),
+            GlobOrder::NewestFirst => FoundFiles::NewestFirst(BTreeMap::new()),
         };
         Self {
             limit: query.limit,
@@ -78,9 +49,9 @@ impl GlobCollector {
             }
             FoundFiles::ByPath(files) => files.push(entry),
             FoundFiles::NewestFirst(files) => {
-                files.push(ByAge(entry));
+                files.insert((Reverse(entry.modified), entry.path.clone()), entry);
                 if files.len() > self.limit {
-                    files.pop();
+                    files.pop_last();
                     self.truncated = true;
                 }
             }
@@ -92,10 +63,7 @@ impl GlobCollector {
     pub fn finish(self, skipped: Skipped) -> GlobResult {
         let files = match self.found {
             FoundFiles::ByPath(files) => files,
-            FoundFiles::NewestFirst(files) => {
-                let sorted = files.into_sorted_vec();
-                sorted.into_iter().map(|aged| aged.0).collect()
-            }
+            FoundFiles::NewestFirst(files) => files.into_values().collect(),
         };
         GlobResult {
             files,

@@ -111,24 +111,18 @@ impl Exclude {
     /// # Errors
     ///
     /// [`GlobError`] if a pattern is not a [`Glob`].
-    pub fn from_layers(mut layers: Vec<Vec<ExcludeRule>>) -> Result<Self, GlobError> {
-        layers.retain(|layer| !layer.is_empty());
-        if layers.is_empty() {
-            return Ok(Self::none());
-        }
-        let sets = layers
+    pub fn from_layers(layers: Vec<Vec<ExcludeRule>>) -> Result<Self, GlobError> {
+        let compiled =
+            |rule: &ExcludeRule| Glob::new(&rule.pattern).map(|glob| (glob, rule.action));
+        let layers = layers
             .iter()
-            .map(|layer| layer.iter().map(|rule| Glob::new(&rule.pattern)).collect())
-            .collect::<Result<_, _>>()?;
-        Ok(Self(Some(Arc::new(Rules { layers, sets }))))
+            .map(|layer| layer.iter().map(compiled).collect());
+        layers.collect::<Result<_, _>>().map(Self::from_globs)
     }
 
     /// As [`from_layers`](Self::from_layers), for patterns that are already compiled.
-    pub fn from_globs(layers: Vec<Vec<(Glob, ExcludeAction)>>) -> Self {
-        let layers: Vec<_> = layers
-            .into_iter()
-            .filter(|rules| !rules.is_empty())
-            .collect();
+    pub fn from_globs(mut layers: Vec<Vec<(Glob, ExcludeAction)>>) -> Self {
+        layers.retain(|rules| !rules.is_empty());
         if layers.is_empty() {
             return Self::none();
         }

@@ -201,12 +201,7 @@ impl Glob {
     pub fn matches_relative(&self, relative: &str) -> bool {
         let slash = memchr::memrchr(b'/', relative.as_bytes());
         let name = slash.map_or(relative, |slash| &relative[slash + 1..]);
-        !name.is_empty()
-            && self
-                .0
-                .alternatives
-                .iter()
-                .any(|alternative| alternative.matches(relative, name))
+        !name.is_empty() && self.any(|alternative| alternative.matches(relative, name))
     }
 
     /// Whether anything beneath `directory` can match in a search that starts at
@@ -229,10 +224,7 @@ impl Glob {
             None if start.starts_with(directory) => "",
             None => return false,
         };
-        self.0
-            .alternatives
-            .iter()
-            .any(|alternative| alternative.may_match_beneath(relative))
+        self.any(|alternative| alternative.may_match_beneath(relative))
     }
 
     /// Whether everything beneath `directory` matches in a search that starts at
@@ -250,10 +242,8 @@ impl Glob {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn matches_all_beneath(&self, start: &VPath, directory: &VPath) -> bool {
-        let mut alternatives = self.0.alternatives.iter();
-        self.relative(start, directory).is_some_and(|relative| {
-            alternatives.any(|alternative| alternative.matches_all_beneath(relative))
-        })
+        self.relative(start, directory)
+            .is_some_and(|relative| self.any(|it| it.matches_all_beneath(relative)))
     }
 
     /// Checks that the pattern can match in a search that starts at `start`.
@@ -282,10 +272,7 @@ impl Glob {
     /// # Ok::<(), backend_core::search::GlobError>(())
     /// ```
     pub fn names_hidden(&self, name: &str) -> bool {
-        self.0
-            .alternatives
-            .iter()
-            .any(|alternative| alternative.names_hidden(name))
+        self.any(|alternative| alternative.names_hidden(name))
     }
 
     /// Whether the pattern explicitly names a directory `name`: a component other
@@ -299,10 +286,11 @@ impl Glob {
     /// # Ok::<(), backend_core::search::GlobError>(())
     /// ```
     pub fn names_directory(&self, name: &str) -> bool {
-        self.0
-            .alternatives
-            .iter()
-            .any(|alternative| alternative.names_directory(name))
+        self.any(|alternative| alternative.names_directory(name))
+    }
+
+    fn any(&self, test: impl Fn(&Alternative) -> bool) -> bool {
+        self.0.alternatives.iter().any(test)
     }
 
     /// Returns the alternatives after brace expansion.

@@ -39,26 +39,17 @@ impl IgnoreFile {
     }
 }
 
-/// The rules of a directory and its parents.
+/// The rules of a directory and its parents, in the order in which they were read.
 #[derive(Debug, Default)]
-pub(super) struct IgnoreRules {
-    git: Vec<Layer>,
-    plain: Vec<Layer>,
-}
+pub(super) struct IgnoreRules(Vec<Layer>);
 
 /// The rules of one file.
 #[derive(Debug)]
 struct Layer {
+    file: IgnoreFile,
     /// Bytes to cut from a path to make it relative to the file's directory.
     offset: usize,
     rules: Rules,
-}
-
-/// A state of an [`IgnoreRules`] to which it can be reset.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Mark {
-    git: usize,
-    plain: usize,
 }
 
 /// The error for an ignore file that is too large to be honoured.
@@ -78,43 +69,38 @@ impl IgnoreRules {
             return Ok(());
         }
         let offset = directory.as_str().len() + usize::from(!directory.is_root());
-        let layer = Layer { offset, rules };
-        match file {
-            IgnoreFile::Git => self.git.push(layer),
-            IgnoreFile::Plain => self.plain.push(layer),
-        }
+        self.0.push(Layer {
+            file,
+            offset,
+            rules,
+        });
         Ok(())
     }
 
     /// Returns a mark for [`reset`](Self::reset).
-    pub(super) fn mark(&self) -> Mark {
-        Mark {
-            git: self.git.len(),
-            plain: self.plain.len(),
-        }
+    pub(super) fn mark(&self) -> usize {
+        self.0.len()
     }
 
     /// Removes the files added since `mark`.
-    pub(super) fn reset(&mut self, mark: Mark) {
-        self.git.truncate(mark.git);
-        self.plain.truncate(mark.plain);
+    pub(super) fn reset(&mut self, mark: usize) {
+        self.0.truncate(mark);
     }
 
     /// Whether there are no rules.
     pub(super) fn is_empty(&self) -> bool {
-        self.git.is_empty() && self.plain.is_empty()
+        self.0.is_empty()
     }
 
     /// Whether `path`, which lies beneath every directory added, is ignored.
     pub(super) fn is_ignored(&self, path: &VPath, is_directory: bool) -> bool {
-        let deepest_first = self.plain.iter().rev().chain(self.git.iter().rev());
-        for layer in deepest_first {
+        let of = |file: IgnoreFile| self.0.iter().rev().filter(move |layer| layer.file == file);
+        let deepest_first = of(IgnoreFile::Plain).chain(of(IgnoreFile::Git));
+        let mut decisions = deepest_first.filter_map(|layer| {
             let relative = path.as_str().get(layer.offset..).unwrap_or_default();
-            if let Some(is_ignored) = layer.rules.decide(relative, is_directory) {
-                return is_ignored;
-            }
-        }
-        false
+            layer.rules.decide(relative, is_directory)
+        });
+        decisions.next().unwrap_or(false)
     }
 }
 

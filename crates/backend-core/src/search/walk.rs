@@ -45,7 +45,7 @@ use crate::limits::TEMPORARY_PREFIX;
 use crate::ops::{FileKind, Skipped};
 use crate::path::VPath;
 use crate::search::exclude::ExcludeState;
-use crate::search::ignore_rules::{IgnoreFile, Mark};
+use crate::search::ignore_rules::IgnoreFile;
 
 mod rules;
 
@@ -193,7 +193,7 @@ struct Frame<D, E> {
     path: VPath,
     exclude: ExcludeState,
     /// The ignore rules in force before those of this directory.
-    mark: Mark,
+    mark: usize,
     children: std::vec::IntoIter<Child<E>>,
 }
 

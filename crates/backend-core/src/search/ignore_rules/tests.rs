@@ -85,7 +85,7 @@ fn passes_over_what_it_cannot_read() {
 fn keeps_only_files_that_hold_rules() {
     for text in [&b""[..], b"\n\r\n  \n# only a comment\n"] {
         let rules = git(text);
-        assert!(rules.git.is_empty() && !ignores(&rules, "/a"));
+        assert!(rules.is_empty() && !ignores(&rules, "/a"));
     }
 }
 
