@@ -2,8 +2,6 @@
 
     peer_docker.py IMAGE
 
-Reads one JSON request per line, makes the call, and answers one JSON line with
-the nanoseconds that it took and the size of its result, as peer_local.py does.
 The container is made before the first answer and removed at the end of the input.
 
 Workloads, which the benchmark repeats on our side, in a container of its own of
@@ -20,7 +18,7 @@ the same image:
   ended; the removal that follows is not timed. Both sides have the same limits.
 """
 
-import json
+import functools
 import sys
 
 import timing
@@ -49,14 +47,8 @@ OPERATIONS = {"read": read, "write": write}
 def main():
     # No network, as ours: that is also faster to start.
     sandbox = DockerSandbox(image=sys.argv[1], network_mode="none")
-    operations = {}
     try:
-        for line in sys.stdin:
-            request = json.loads(line)
-            name = request["op"]
-            if name not in operations:
-                operations[name] = OPERATIONS[name](sandbox)
-            timing.answer(*operations[name], request["calls"])
+        timing.serve(functools.cache(lambda op: OPERATIONS[op](sandbox)))
     finally:
         sandbox.stop()
 

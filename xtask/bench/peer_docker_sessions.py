@@ -2,9 +2,6 @@
 
     peer_docker_sessions.py IMAGE
 
-Reads one JSON request per line, makes the call, and answers one JSON line with the
-nanoseconds that it took and the size of its result, as peer_local.py does.
-
 Workloads, which the benchmark does on our side with the same image:
 
 - `open` opens a session that did not exist, and ends when its first command, `true`,

@@ -1,8 +1,5 @@
 """Times the line hashes of pydantic-ai-backend for `cargo xtask bench`.
 
-Prints one JSON object that maps the id of a row to a median in nanoseconds.
-Arguments are the ids to measure; without any, all are.
-
 Workloads, which crates/hashline/benches/hashline.rs repeats:
 
 - `hashline_render` renders every `crates/*/src/**/*.rs` of this workspace, in the
@@ -40,7 +37,6 @@ def edit():
 
 
 WORKLOADS = {"hashline_render": render, "hashline_edit": edit}
-
 
 if __name__ == "__main__":
     timing.main(WORKLOADS)

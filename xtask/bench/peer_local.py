@@ -1,11 +1,5 @@
 """The local backend of pydantic-ai-backend, called by crates/backend-local/benches/local.rs.
 
-Reads one JSON request per line, makes the call, and answers one JSON line with
-the nanoseconds that it took and the size of its result. The process stays for
-the whole run, so neither its start nor the pipe is timed, and the benchmark can
-call us and the peer in turns. A short call is made a few times in each turn, and
-the last one counts: neither side is timed while its caches are cold.
-
 Workloads, which the benchmark repeats on our side:
 
 - The tree holds sources of crates from cargo's registry, copied once into the
@@ -25,10 +19,9 @@ Workloads, which the benchmark repeats on our side:
   `write` overwrites a file with 1 KiB.
 """
 
+import functools
 import itertools
-import json
 import shutil
-import sys
 
 import timing
 from pydantic_ai_backends import LocalBackend
@@ -80,18 +73,15 @@ def size_of_write(result):
     return 1
 
 
-def main():
-    assert shutil.which("rg"), "rg is not on the PATH: the peer would search without it"
-    backends = {}
-    for line in sys.stdin:
-        request = json.loads(line)
-        root = request.pop("root")
-        if root not in backends:
-            backends[root] = LocalBackend(root_dir=root)
-        n_calls = request.pop("calls")
-        prepare = OPERATIONS[request.pop("op")]
-        timing.answer(*prepare(backends[root], **request), n_calls)
+@functools.cache
+def backend_at(root):
+    return LocalBackend(root_dir=root)
+
+
+def prepare(op, root, **arguments):
+    return OPERATIONS[op](backend_at(root), **arguments)
 
 
 if __name__ == "__main__":
-    main()
+    assert shutil.which("rg"), "rg is not on the PATH: the peer would search without it"
+    timing.serve(prepare)

@@ -1,8 +1,5 @@
 """Times the permission checks of pydantic-ai-backend for `cargo xtask bench`.
 
-Prints one JSON object that maps the id of a row to a median in nanoseconds.
-Arguments are the ids to measure; without any, all are.
-
 Workloads, which crates/permissions/benches/permissions.rs repeats:
 
 - Rule number i, counted from 0, denies by i modulo 5: `/data/d{i}/**`,
@@ -65,7 +62,6 @@ WORKLOADS = {
     "permissions_rules_200": lambda: rules(200),
     "permissions_command": command,
 }
-
 
 if __name__ == "__main__":
     timing.main(WORKLOADS)

@@ -1,8 +1,5 @@
 """Times the in-memory backend of pydantic-ai-backend for `cargo xtask bench`.
 
-Prints one JSON object that maps the id of a row to a median in nanoseconds.
-Arguments are the ids to measure; without any, all are.
-
 Workloads, which crates/backend-state/benches/state.rs repeats:
 
 - The 20k store has 100 directories `/d0000` .. `/d0099` with 200 files each,
@@ -18,8 +15,6 @@ Workloads, which crates/backend-state/benches/state.rs repeats:
   LocalBackend that reads.
 """
 
-import json
-import sys
 import tempfile
 
 import timing
@@ -29,9 +24,6 @@ FILES_PER_DIR = 200
 LINES_PER_FILE = 20
 BIG_FILE_LINES = 2_000_000
 NOW = "2026-01-01T00:00:00+00:00"
-
-# The number of samples: some of these calls take a large part of a second.
-SAMPLES = {"least": 5, "most": 100, "seconds": 2.0}
 
 
 def stored(lines):
@@ -75,16 +67,11 @@ class OnDisk:
     def __init__(self):
         self.directory = tempfile.TemporaryDirectory()
         self.backend = LocalBackend(root_dir=self.directory.name)
+        with open(f"{self.directory.name}/big.txt", "w") as file:
+            file.write("\n".join([*big_lines(), ""]))
 
     def read(self, path, offset, limit):
         return self.backend.read(path.lstrip("/"), offset=offset, limit=limit)
-
-
-def big_file_on_disk():
-    disk = OnDisk()
-    with open(f"{disk.directory.name}/big.txt", "w") as file:
-        file.write("\n".join([*big_lines(), ""]))
-    return disk
 
 
 def write(backend):
@@ -124,35 +111,33 @@ def expecting(n_results, operation):
     return operation
 
 
-# Each store is built once and dropped before the next one is built.
-ROWS = [
-    (
-        small_store,
-        {
-            "state_write": write,
-            "state_ls_20k": listing,
-            "state_glob_20k": glob,
-            "state_grep_20k": grep,
-        },
-    ),
-    (large_store, {"state_ls_1m": listing, "state_snapshot_1m": snapshot}),
-    (big_file, {"state_window_100mb": window}),
-    (big_file_on_disk, {"text_window_100mb": window}),
-]
+STORE = {}
 
 
-def main():
-    wanted = sys.argv[1:] or [row for _, rows in ROWS for row in rows]
-    medians = {}
-    for build, rows in ROWS:
-        selected = [row for row in rows if row in wanted]
-        if selected:
-            backend = build()
-            # `state_write` changes a file that the search counts, so it comes last.
-            for row in sorted(selected, key=lambda row: row == "state_write"):
-                medians[row] = timing.measure(rows[row](backend), **SAMPLES)
-    json.dump(medians, sys.stdout)
+def on(build, workload):
+    """A workload on a store, which is built once and dropped before the next is built."""
 
+    def prepare():
+        if build not in STORE:
+            STORE.clear()
+            STORE[build] = build()
+        return workload(STORE[build])
+
+    return prepare
+
+
+WORKLOADS = {
+    "state_ls_20k": on(small_store, listing),
+    "state_glob_20k": on(small_store, glob),
+    "state_grep_20k": on(small_store, grep),
+    # It changes a file that the search counts.
+    "state_write": on(small_store, write),
+    "state_ls_1m": on(large_store, listing),
+    "state_snapshot_1m": on(large_store, snapshot),
+    "state_window_100mb": on(big_file, window),
+    "text_window_100mb": on(OnDisk, window),
+}
 
 if __name__ == "__main__":
-    main()
+    # Some of these calls take a large part of a second.
+    timing.main(WORKLOADS, least=5, most=100, seconds=2.0)

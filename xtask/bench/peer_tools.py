@@ -1,8 +1,5 @@
 """Times the console tools of pydantic-ai-backend for `cargo xtask bench`.
 
-Prints one JSON object that maps the id of a row to a median in nanoseconds.
-Arguments are the ids to measure; without any, all are.
-
 A call is what an agent of pydantic-ai makes of one that its model asked for: the
 arguments are validated from JSON, and the toolset is called. No model takes part.
 

@@ -1,5 +1,14 @@
 """Timing of calls, shared by the scripts in this directory.
 
+A script with `main` prints one JSON object that maps the id of a row to a median in
+nanoseconds. Arguments are the ids to measure; without any, all are.
+
+A script with `serve` reads one JSON request per line, makes the call, and answers one
+JSON line with the nanoseconds that it took and the size of its result. The process
+stays for the whole run, so neither its start nor the pipe is timed, and the benchmark
+can call us and the peer in turns. A short call is made a few times in each turn, and
+the last one counts: neither side is timed while its caches are cold.
+
 The garbage collector is off while the clock runs, as it is in `timeit`: the
 peer is shown at its best.
 """
@@ -16,12 +25,19 @@ SAMPLES = 50
 SAMPLE_NANOS = 1_000_000
 
 
-def main(workloads):
-    """Prints the medians of the ids on the command line, or of all, as JSON.
+def main(workloads, **samples):
+    """Measures the workloads, functions that prepare and return a call, in their order."""
+    wanted = sys.argv[1:] or workloads
+    chosen = {name: prepare for name, prepare in workloads.items() if name in wanted}
+    print(json.dumps({name: measure(chosen[name](), **samples) for name in chosen}))
 
-    A workload is a function that prepares and returns the call to time.
-    """
-    print(json.dumps({name: measure(workloads[name]()) for name in sys.argv[1:] or workloads}))
+
+def serve(prepare):
+    """Answers requests. `prepare` returns the call and a function for its result's size."""
+    for line in sys.stdin:
+        request = json.loads(line)
+        n_calls = request.pop("calls")
+        answer(*prepare(**request), n_calls)
 
 
 @contextlib.contextmanager

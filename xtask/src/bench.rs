@@ -14,7 +14,7 @@ use std::fs;
 
 use anyhow::{Context as _, Result};
 
-use crate::bench::report::{Comparison, Machine, Run};
+use crate::bench::report::{Comparison, Run};
 use crate::bench::suite::{Row, Suite, suites};
 use crate::flags;
 use crate::workspace::Workspace;
@@ -81,7 +81,8 @@ fn write_report(
     let path = workspace.root().join(REPORT_PATH);
     // The file does not exist before the first run.
     let old = fs::read_to_string(&path).unwrap_or_default();
-    let section = report::section(suite, &Machine::detect(workspace)?, run);
+    let (machine, python) = (report::machine(workspace)?, peers::interpreter(workspace)?);
+    let section = report::section(suite, &machine, &python, run);
     fs::write(&path, report::page(&old, suites, suite, &section))
         .with_context(|| format!("cannot write {}", path.display()))?;
     println!("wrote {REPORT_PATH}");
@@ -90,12 +91,9 @@ fn write_report(
 
 /// Prints the rows that miss their target. Returns `true` if there are none.
 fn report_missed(comparisons: &[Comparison<'_>]) -> bool {
-    let missed = comparisons
-        .iter()
-        .filter(|comparison| comparison.is_met() == Some(false));
-    let missed: Vec<_> = missed
-        .map(|comparison| comparison.row.id.as_str())
-        .collect();
+    let all = comparisons.iter();
+    let missed = all.filter(|comparison| comparison.is_met() == Some(false));
+    let missed: Vec<_> = missed.map(|missed| missed.row.id.as_str()).collect();
     if !missed.is_empty() {
         eprintln!("error: target missed: {}", missed.join(", "));
     }
@@ -105,8 +103,8 @@ fn report_missed(comparisons: &[Comparison<'_>]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::report::{Figure, PeerFigure};
-    use crate::bench::suite::{Peer, Target};
+    use crate::bench::report::Figure;
+    use crate::bench::suite::Target;
 
     #[test]
     fn suites_and_rows_are_selected_by_name() {
@@ -146,7 +144,7 @@ mod tests {
         let row = Row {
             id: "a".to_owned(),
             what: "b".to_owned(),
-            peer: Some(Peer::Python),
+            peer: Some("python".to_owned()),
             target: Some(Target::Faster(20.0)),
         };
         let verdict = |peer| {
@@ -157,8 +155,8 @@ mod tests {
                 rounds: None,
             }])
         };
-        assert!(verdict(PeerFigure::Is(Figure::exact(20.0))));
-        assert!(!verdict(PeerFigure::Is(Figure::exact(19.0))));
-        assert!(verdict(PeerFigure::NotAsked));
+        assert!(verdict(Ok(Figure::exact(20.0))));
+        assert!(!verdict(Ok(Figure::exact(19.0))));
+        assert!(verdict(Err("")));
     }
 }

@@ -1,11 +1,10 @@
-//! The files that are searched: created once and kept in the cache.
+//! The files that are searched: most of them created once and kept in the cache.
 
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use serde::{Deserialize, Serialize};
 
 use crate::scratch;
 
@@ -21,102 +20,70 @@ const RARE_LITERAL: &str = "agentbox_rare_literal";
 /// The search pattern for memory measurements.
 const NEEDLE: &str = "needle";
 
-/// The size of a corpus.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Creates a tree from the sources of crates that cargo has unpacked in `registry`.
+/// Returns its size for the report.
+pub(super) fn tree(path: &Path, registry: &Path) -> Result<String> {
+    kept(path, || fill_tree(path, registry, MIN_TREE_SOURCES))
+}
+
+/// Creates 200k small files, of which every hundredth contains a needle.
+pub(super) fn many(path: &Path) -> Result<String> {
+    kept(path, || fill_many(path, 1_000, 200))
+}
+
+/// Creates 2 GB of lines of 100 bytes, with 200 needles.
+pub(super) fn big(directory: &Path) -> Result<PathBuf> {
+    fill_big(directory, 200, 100_000)
+        .with_context(|| format!("cannot write 2 GB into {}", directory.display()))
+}
+
+/// Fills the directory `path`, unless an earlier run completed it and wrote its
+/// description next to it.
+fn kept(path: &Path, fill: impl FnOnce() -> Result<String>) -> Result<String> {
+    let note = path.with_extension("txt");
+    if let Ok(description) = fs::read_to_string(&note) {
+        return Ok(description);
+    }
+    println!("filling {}", path.display());
+    scratch::empty(path)?;
+    let description = fill().with_context(|| format!("cannot fill {}", path.display()))?;
+    fs::write(&note, &description)?;
+    Ok(description)
+}
+
+/// Creates a file in which every block has a needle in its first line.
+fn fill_big(directory: &Path, n_blocks: usize, lines_per_block: usize) -> Result<PathBuf> {
+    let path = directory.join("lines.txt");
+    println!("writing {}", path.display());
+    let line = |number| {
+        let word = if number == 0 { NEEDLE } else { "straw" };
+        format!("{:<99}\n", format!("{number:08} {word} and other words"))
+    };
+    let block: String = (0..lines_per_block).map(line).collect();
+    let mut file = File::create(&path)?;
+    for _ in 0..n_blocks {
+        file.write_all(block.as_bytes())?;
+    }
+    Ok(path)
+}
+
+/// The size of a tree.
+#[derive(Default)]
 struct Extent {
     files: u64,
     sources: u64,
     bytes: u64,
 }
 
-/// A directory that is complete if the JSON file next to it exists.
-#[derive(Debug)]
-pub(super) struct Corpus {
-    pub(super) path: PathBuf,
-    extent: Extent,
-}
-
-impl Corpus {
-    /// Creates a tree from the sources of crates that cargo has unpacked in `registry`.
-    pub(super) fn tree(path: PathBuf, registry: &Path) -> Result<Self> {
-        Self::kept(path, |path| fill_tree(path, registry, MIN_TREE_SOURCES))
-    }
-
-    /// Creates 200k small files, of which every hundredth contains a needle.
-    pub(super) fn many(path: PathBuf) -> Result<Self> {
-        Self::kept(path, |path| fill_many(path, 1_000, 200))
-    }
-
-    /// Returns its size for the report.
-    pub(super) fn describe(&self) -> String {
-        let Extent {
-            files,
-            sources,
-            bytes,
-        } = self.extent;
-        let megabytes = bytes / 1_000_000;
-        format!(
-            "Tree: {files} files of crates from cargo's registry, {sources} of them Rust, {megabytes} MB"
-        )
-    }
-
-    /// Fills the directory `path`, unless an earlier run completed it.
-    fn kept(path: PathBuf, fill: impl FnOnce(&Path) -> Result<Extent>) -> Result<Self> {
-        let note = path.with_extension("json");
-        if let Ok(text) = fs::read_to_string(&note)
-            && let Ok(extent) = serde_json::from_str(&text)
-        {
-            return Ok(Self { path, extent });
-        }
-        println!("filling {}", path.display());
-        scratch::empty(&path)?;
-        let extent = fill(&path).with_context(|| format!("cannot fill {}", path.display()))?;
-        fs::write(&note, serde_json::to_string(&extent)?)?;
-        Ok(Self { path, extent })
+impl Extent {
+    fn add(&mut self, file: &Path, bytes: u64) {
+        self.files += 1;
+        self.sources += u64::from(file.extension().is_some_and(|extension| extension == "rs"));
+        self.bytes += bytes;
     }
 }
 
-/// A large file that is removed on drop.
-#[derive(Debug)]
-pub(super) struct BigFile {
-    pub(super) path: PathBuf,
-}
-
-impl BigFile {
-    /// Creates 2 GB of lines of 100 bytes, with 200 needles.
-    pub(super) fn create(dir: &Path) -> Result<Self> {
-        Self::with_blocks(dir, 200, 100_000)
-            .with_context(|| format!("cannot write 2 GB into {}", dir.display()))
-    }
-
-    /// Creates a file in which every block has a needle in its first line.
-    fn with_blocks(dir: &Path, n_blocks: usize, lines_per_block: usize) -> Result<Self> {
-        fs::create_dir_all(dir)?;
-        let path = dir.join("lines.txt");
-        println!("writing {}", path.display());
-        let line = |number| {
-            let word = if number == 0 { NEEDLE } else { "straw" };
-            format!("{:<99}\n", format!("{number:08} {word} and other words"))
-        };
-        let block: String = (0..lines_per_block).map(line).collect();
-        let file = Self { path };
-        let mut writer = File::create(&file.path)?;
-        for _ in 0..n_blocks {
-            writer.write_all(block.as_bytes())?;
-        }
-        Ok(file)
-    }
-}
-
-impl Drop for BigFile {
-    fn drop(&mut self) {
-        if let Err(error) = fs::remove_file(&self.path) {
-            eprintln!("warning: cannot remove {}: {error}", self.path.display());
-        }
-    }
-}
-
-fn fill_tree(path: &Path, registry: &Path, min_sources: u64) -> Result<Extent> {
+fn fill_tree(path: &Path, registry: &Path, min_sources: u64) -> Result<String> {
     let mut extent = Extent::default();
     for krate in crates_in(registry)? {
         if extent.files >= MAX_TREE_FILES {
@@ -130,12 +97,18 @@ fn fill_tree(path: &Path, registry: &Path, min_sources: u64) -> Result<Extent> {
     while number == 0 || extent.sources < min_sources {
         let dir = generated.join(format!("m{:03}", number / 100));
         fs::create_dir_all(&dir)?;
-        let text = generated_source(number);
-        fs::write(dir.join(format!("f{number:05}.rs")), &text)?;
-        extent.add("rs", text.len() as u64);
+        let (file, text) = (
+            dir.join(format!("f{number:05}.rs")),
+            generated_source(number),
+        );
+        fs::write(&file, &text)?;
+        extent.add(&file, text.len() as u64);
         number += 1;
     }
-    Ok(extent)
+    let (files, sources, megabytes) = (extent.files, extent.sources, extent.bytes / 1_000_000);
+    Ok(format!(
+        "Tree: {files} files of crates from cargo's registry, {sources} of them Rust, {megabytes} MB"
+    ))
 }
 
 /// Returns the directories of the crates under `registry/<index>/`, sorted by name.
@@ -167,19 +140,10 @@ fn copy_dir(from: &Path, to: &Path, extent: &mut Extent) -> Result<()> {
         } else if kind.is_file() {
             let bytes = fs::copy(&path, &target)
                 .with_context(|| format!("cannot copy {}", path.display()))?;
-            let extension = path.extension().unwrap_or_default();
-            extent.add(&extension.to_string_lossy(), bytes);
+            extent.add(&path, bytes);
         }
     }
     Ok(())
-}
-
-impl Extent {
-    fn add(&mut self, extension: &str, bytes: u64) {
-        self.files += 1;
-        self.sources += u64::from(extension == "rs");
-        self.bytes += bytes;
-    }
 }
 
 fn generated_source(number: u64) -> String {
@@ -195,20 +159,17 @@ fn generated_source(number: u64) -> String {
     (0..20).map(item).collect()
 }
 
-fn fill_many(path: &Path, n_dirs: u64, files_per_dir: u64) -> Result<Extent> {
-    let mut extent = Extent::default();
+fn fill_many(path: &Path, n_dirs: u64, files_per_dir: u64) -> Result<String> {
     for dir in 0..n_dirs {
         let dir_path = path.join(format!("d{dir:04}"));
         fs::create_dir(&dir_path)?;
         for file in 0..files_per_dir {
-            let file_path = dir_path.join(format!("f{file:03}.txt"));
             let word = if file % 100 == 0 { NEEDLE } else { "straw" };
             let text = format!("directory {dir}\nfile {file}\n{word}\n");
-            fs::write(&file_path, &text)?;
-            extent.add("txt", text.len() as u64);
+            fs::write(dir_path.join(format!("f{file:03}.txt")), text)?;
         }
     }
-    Ok(extent)
+    Ok(format!("{} files", n_dirs * files_per_dir))
 }
 
 #[cfg(test)]
@@ -222,13 +183,12 @@ mod tests {
         let path = scratch.join("many");
         fs::create_dir(&path).unwrap();
         fs::write(path.join("left over"), "").unwrap();
-        let made = Corpus::kept(path.clone(), |path| fill_many(path, 2, 101)).unwrap();
-        assert_eq!(made.extent.files, 202);
+        let made = kept(&path, || fill_many(&path, 2, 101)).unwrap();
+        assert_eq!(made, "202 files");
         assert!(!path.join("left over").exists());
         let text = fs::read_to_string(path.join("d0001/f100.txt")).unwrap();
         assert!(text.contains(NEEDLE));
-        let kept = Corpus::kept(path, |_| panic!("filled twice")).unwrap();
-        assert_eq!(kept.extent, made.extent);
+        assert_eq!(kept(&path, || panic!("filled twice")).unwrap(), made);
     }
 
     #[test]
@@ -239,22 +199,19 @@ mod tests {
         fs::write(krate.join("src/lib.rs"), "fn main() {}\n").unwrap();
         fs::write(krate.join("Cargo.toml"), "[package]\n").unwrap();
         let tree = scratch.join("tree");
-        let extent = fill_tree(&tree, &scratch.join("registry"), 150).unwrap();
-        assert_eq!((extent.sources, extent.files), (150, 151));
+        let size = fill_tree(&tree, &scratch.join("registry"), 150).unwrap();
+        assert!(size.starts_with("Tree: 151 files "), "{size}");
+        assert!(size.contains(", 150 of them Rust, "), "{size}");
         assert!(tree.join("some-1.0.0/src/lib.rs").is_file());
         let marked = fs::read_to_string(tree.join("zz-generated/m000/f00000.rs")).unwrap();
         assert_eq!(marked.matches(RARE_LITERAL).count(), 3);
     }
 
     #[test]
-    fn a_big_file_has_a_needle_per_block_and_goes_away() {
+    fn a_big_file_has_a_needle_per_block() {
         let scratch = Scratch::temporary("big").unwrap();
-        let file = BigFile::with_blocks(&scratch, 3, 10).unwrap();
-        let text = fs::read_to_string(&file.path).unwrap();
+        let text = fs::read_to_string(fill_big(&scratch, 3, 10).unwrap()).unwrap();
         assert_eq!(text.len(), 3 * 10 * 100);
         assert_eq!(text.matches(NEEDLE).count(), 3);
-        let path = file.path.clone();
-        drop(file);
-        assert!(!path.exists());
     }
 }

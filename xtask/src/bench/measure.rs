@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::process::Command;
 use std::{env, fs};
 
@@ -10,12 +9,12 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::bench::corpus::{BigFile, Corpus};
-use crate::bench::peers;
-use crate::bench::report::{Comparison, Figure, PeerFigure, Run};
-use crate::bench::suite::{Method, Row, Suite};
+use crate::bench::report::{Comparison, Figure, Run};
+use crate::bench::suite::{Row, Suite};
+use crate::bench::{corpus, peers};
+use crate::scratch::{self, Scratch};
 use crate::workspace::{Workspace, cargo_home};
-use crate::{agent, flags, process, scratch};
+use crate::{agent, flags, process};
 
 /// The image of the measured containers: Debian with Python.
 const DOCKER_IMAGE: &str = "agentbox-test/python:1";
@@ -34,35 +33,30 @@ pub(super) fn run<'a>(
     if !suite.features.is_empty() {
         command.args(["--features", &suite.features.join(",")]);
     }
-    command.args(["--bench", &suite.bench, "--"]);
-    let mut measured = match suite.method {
-        Method::Criterion => apart(workspace, suite, rows, flags, command)?,
-        Method::Turns => in_turns(workspace, suite, rows, flags, command)?,
+    command.args(["--bench", suite.bench(), "--"]);
+    let job = Job {
+        workspace,
+        suite,
+        rows,
+        flags,
     };
-    let busy = measured.lines.iter().find_map(|line| line.busy);
-    measured.facts.extend(busy.map(describe_load));
-    let compare = |row: &&'a Row| compare(row, &measured.lines, flags.no_peer);
-    Ok(Run {
-        comparisons: rows.iter().map(compare).collect::<Result<_>>()?,
-        facts: measured.facts,
-        is_peer_missing: measured.is_peer_missing,
-    })
+    let mut run = Run::default();
+    let lines = if suite.turns {
+        job.in_turns(command, &mut run)?
+    } else {
+        job.apart(command, &mut run)?
+    };
+    let busy = lines.iter().find_map(|line| line.busy);
+    run.facts.extend(busy.map(describe_load));
+    let compare = |row: &&'a Row| compare(row, &lines, flags.no_peer);
+    run.comparisons = rows.iter().map(compare).collect::<Result<_>>()?;
+    Ok(run)
 }
 
 /// Whether a Docker daemon answers.
 pub(super) fn daemon_answers(workspace: &Workspace) -> Result<bool> {
     let mut docker = workspace.command("docker")?;
     Ok(process::succeeds(docker.arg("version")))
-}
-
-/// The figures of a suite.
-#[derive(Debug, Default)]
-struct Measured {
-    lines: Vec<Line>,
-    /// Further facts for the reader.
-    facts: Vec<String>,
-    /// Whether a requested peer is not available.
-    is_peer_missing: bool,
 }
 
 /// The figures of one row, as a benchmark with turns prints them.
@@ -81,47 +75,105 @@ struct Line {
     error: Option<String>,
 }
 
-/// Measures our side with criterion, then the peer's with its script.
-fn apart(
-    workspace: &Workspace,
-    suite: &Suite,
-    rows: &[&Row],
-    flags: &flags::Bench,
-    mut command: Command,
-) -> Result<Measured> {
-    let home = workspace.metadata()?.target_directory.join("criterion");
-    for row in rows {
-        // The result of an earlier run must not be mistaken for a new one.
-        let path = home.join(&row.id);
-        if path.exists() {
-            fs::remove_dir_all(&path)
-                .with_context(|| format!("cannot remove {}", path.display()))?;
+/// The rows to measure.
+struct Job<'a> {
+    workspace: &'a Workspace,
+    suite: &'a Suite,
+    rows: &'a [&'a Row],
+    flags: &'a flags::Bench,
+}
+
+impl Job<'_> {
+    /// Measures our side with criterion, then the peer's with its script.
+    fn apart(&self, mut command: Command, run: &mut Run<'_>) -> Result<Vec<Line>> {
+        let home = self
+            .workspace
+            .metadata()?
+            .target_directory
+            .join("criterion");
+        for row in self.rows {
+            // The result of an earlier run must not be mistaken for a new one.
+            scratch::empty(&home.join(&row.id))?;
         }
-    }
-    process::run(command.arg(filter(rows)).env("CRITERION_HOME", &home))?;
-    let mut measured = Measured::default();
-    for Row { id, .. } in rows {
-        let path = home.join(id).join("new/estimates.json");
-        let json =
-            fs::read_to_string(&path).with_context(|| format!("no benchmark `{id}` was run"))?;
-        let median = median(&json).with_context(|| format!("{} has no median", path.display()))?;
-        measured.lines.push(Line {
-            id: id.clone(),
-            ours: Some(Figure::exact(median)),
-            ..Line::default()
+        process::run(command.arg(filter(self.rows)).env("CRITERION_HOME", &home))?;
+        let ours = self.rows.iter().map(|Row { id, .. }| {
+            let path = home.join(id).join("new/estimates.json");
+            let json = fs::read_to_string(&path)
+                .with_context(|| format!("no benchmark `{id}` was run"))?;
+            let median =
+                median(&json).with_context(|| format!("{} has no median", path.display()))?;
+            Ok(Line {
+                id: id.clone(),
+                ours: Some(Figure::exact(median)),
+                ..Line::default()
+            })
         });
-    }
-    if !flags.no_peer {
-        match peers::times(workspace, suite, rows) {
-            Ok(times) => {
-                for line in &mut measured.lines {
-                    line.peer = times.get(&line.id).map(|median| Figure::exact(*median));
-                }
+        let mut lines = ours.collect::<Result<Vec<_>>>()?;
+        if !self.flags.no_peer {
+            let times = run.available(peers::times(self.workspace, self.suite, self.rows));
+            for line in &mut lines {
+                line.peer = times.get(&line.id).map(|median| Figure::exact(*median));
             }
-            Err(error) => measured.miss(&error),
         }
+        Ok(lines)
     }
-    Ok(measured)
+
+    /// Prepares the files and the peers for a target that calls both sides in turns.
+    fn in_turns(&self, mut command: Command, run: &mut Run<'_>) -> Result<Vec<Line>> {
+        let _big = self.pass_files(&mut command, run)?;
+        if self.suite.needs_docker() {
+            command.args(docker(self.workspace)?);
+        }
+        command.args(["--rows", &ids(self.rows).join(",")]);
+        if self.flags.quick {
+            command.arg("--quick");
+        }
+        if !self.flags.no_peer {
+            let used = self.rows.iter().filter_map(|row| row.peer.as_deref());
+            for peer in used.collect::<BTreeSet<_>>() {
+                let args = peers::prepare(self.workspace, self.suite, peer);
+                command.args(run.available(args));
+            }
+            command.arg("--tokio");
+        }
+        let mut lines = Vec::new();
+        let is_success = process::run_observed(&mut command, |line| {
+            if line.starts_with('{') {
+                let parsed = serde_json::from_str(line);
+                lines.push(parsed.context("cannot parse a line of the benchmark"));
+            }
+        })?;
+        ensure!(is_success, "the benchmark failed");
+        lines.into_iter().collect()
+    }
+
+    /// Prepares the files that the rows work on, and passes their paths. Returns the
+    /// directory that is not kept.
+    fn pass_files(&self, command: &mut Command, run: &mut Run<'_>) -> Result<Option<Scratch>> {
+        let wants = |part: &str| self.rows.iter().any(|row| row.id.contains(part));
+        let cache = self.workspace.cache("bench");
+        let scratch = cache.join("scratch");
+        scratch::empty(&scratch)?;
+        command.arg("--scratch").arg(scratch);
+        if wants("_grep_") || wants("_glob_") {
+            let path = cache.join("tree");
+            // Cargo unpacks the sources of crates there.
+            let registry = cargo_home()?.join("registry/src");
+            run.facts.push(corpus::tree(&path, &registry)?);
+            command.arg("--tree").arg(path);
+        }
+        if wants("_memory_many") {
+            let path = cache.join("many");
+            corpus::many(&path)?;
+            command.arg("--many").arg(path);
+        }
+        if !wants("_memory_big") {
+            return Ok(None);
+        }
+        let big = Scratch::at(cache.join("big"))?;
+        command.arg("--big").arg(corpus::big(&big)?);
+        Ok(Some(big))
+    }
 }
 
 /// Returns a regular expression for exactly these ids.
@@ -139,97 +191,6 @@ fn median(json: &str) -> Option<f64> {
     estimates.pointer("/median/point_estimate")?.as_f64()
 }
 
-/// Prepares the files and the peers for a target that calls both sides in turns.
-fn in_turns(
-    workspace: &Workspace,
-    suite: &Suite,
-    rows: &[&Row],
-    flags: &flags::Bench,
-    mut command: Command,
-) -> Result<Measured> {
-    let mut measured = Measured::default();
-    let files = Files::prepare(workspace, rows)?;
-    for (name, path) in files.args() {
-        command.arg(name).arg(path);
-    }
-    measured
-        .facts
-        .extend(files.tree.as_ref().map(Corpus::describe));
-    if suite.needs_docker() {
-        command.args(docker(workspace)?);
-    }
-    command.args(["--rows", &ids(rows).join(",")]);
-    if flags.quick {
-        command.arg("--quick");
-    }
-    if !flags.no_peer {
-        let used: BTreeSet<_> = rows.iter().filter_map(|row| row.peer).collect();
-        for peer in used {
-            match peers::prepare(workspace, suite, peer) {
-                Ok(args) => _ = command.args(args),
-                Err(error) => measured.miss(&error),
-            }
-        }
-        command.arg("--tokio");
-    }
-    let mut lines = Vec::new();
-    let is_success = process::run_observed(&mut command, |line| {
-        if line.starts_with('{') {
-            lines.push(serde_json::from_str(line).context("cannot parse a line of the benchmark"));
-        }
-    })?;
-    ensure!(is_success, "the benchmark failed");
-    measured.lines = lines.into_iter().collect::<Result<_>>()?;
-    Ok(measured)
-}
-
-impl Measured {
-    fn miss(&mut self, error: &anyhow::Error) {
-        eprintln!("error: peer not available: {error:#}");
-        self.is_peer_missing = true;
-    }
-}
-
-/// The files that the selected rows work on.
-#[derive(Debug)]
-struct Files {
-    scratch: PathBuf,
-    tree: Option<Corpus>,
-    many: Option<Corpus>,
-    big: Option<BigFile>,
-}
-
-impl Files {
-    fn prepare(workspace: &Workspace, rows: &[&Row]) -> Result<Self> {
-        let wants = |part: &str| rows.iter().any(|row| row.id.contains(part));
-        let cache = workspace.cache("bench");
-        let scratch = cache.join("scratch");
-        scratch::empty(&scratch)?;
-        // Cargo unpacks the sources of crates there.
-        let tree = (wants("_grep_") || wants("_glob_"))
-            .then(|| Corpus::tree(cache.join("tree"), &cargo_home()?.join("registry/src")));
-        let many = wants("_memory_many").then(|| Corpus::many(cache.join("many")));
-        let big = wants("_memory_big").then(|| BigFile::create(&cache.join("big")));
-        Ok(Self {
-            scratch,
-            tree: tree.transpose()?,
-            many: many.transpose()?,
-            big: big.transpose()?,
-        })
-    }
-
-    fn args(&self) -> impl Iterator<Item = (&str, &PathBuf)> {
-        let all = [
-            ("--scratch", Some(&self.scratch)),
-            ("--tree", self.tree.as_ref().map(|tree| &tree.path)),
-            ("--many", self.many.as_ref().map(|many| &many.path)),
-            ("--big", self.big.as_ref().map(|big| &big.path)),
-        ];
-        all.into_iter()
-            .filter_map(|(name, path)| Some((name, path?)))
-    }
-}
-
 /// Returns the agent, and an image that contains what the peers need.
 fn docker(workspace: &Workspace) -> Result<[OsString; 4]> {
     ensure!(
@@ -245,10 +206,8 @@ fn describe_load(busy: f64) -> String {
     if busy > MAX_BUSY {
         eprintln!("warning: the processors are busy with other work; measure again when not");
     }
-    format!(
-        "Other work: {:.0} % of the processors before the start",
-        busy * 100.0
-    )
+    let percent = busy * 100.0;
+    format!("Other work: {percent:.0} % of the processors before the start")
 }
 
 fn compare<'a>(row: &'a Row, lines: &[Line], no_peer: bool) -> Result<Comparison<'a>> {
@@ -266,11 +225,11 @@ fn compare<'a>(row: &'a Row, lines: &[Line], no_peer: bool) -> Result<Comparison
             bail!("{} was not measured: {error}", row.id)
         }
     };
-    let peer = match line.peer {
-        Some(peer) => PeerFigure::Is(peer),
-        None if no_peer || row.peer.is_none() => PeerFigure::NotAsked,
-        None => PeerFigure::Unavailable,
-    };
+    let peer = line.peer.ok_or(match row.peer {
+        None => "",
+        Some(_) if no_peer => "not measured",
+        Some(_) => "not available",
+    });
     Ok(Comparison {
         row,
         ours,

@@ -6,17 +6,12 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::bench::suite::{NPM_PACKAGE, PYTHON_PACKAGE, Peer, Row, Suite};
+use crate::bench::suite::{Row, Suite, describe};
 use crate::workspace::Workspace;
 use crate::{packages, process, provision};
 
-/// The packages for the Python peer, its console tools and its containers, in the
-/// measured versions.
-const PYTHON_PACKAGES: [(&str, &str); 3] = [
-    PYTHON_PACKAGE,
-    ("docker", "7.1.0"),
-    ("pydantic-ai-slim", "2.66.0"),
-];
+/// Further packages for the Python peer, for its containers and its console tools.
+const PYTHON_PACKAGES: &str = "docker==7.1.0\npydantic-ai-slim==2.66.0\n";
 
 /// The directory of the Python peer in the cache.
 const ENVIRONMENT: &str = "bench-venv";
@@ -33,9 +28,10 @@ pub(super) fn times(
         return Ok(BTreeMap::new());
     }
     install_python(workspace)?;
-    println!("timing {}", Peer::Python.describe());
+    println!("timing {}", describe("python"));
     let mut command = workspace.command(python(workspace))?;
-    let json = process::output(command.arg(script(workspace, suite)).args(&ids))?;
+    command.arg(workspace.root().join(suite.script()));
+    let json = process::output(command.args(&ids))?;
     let times: BTreeMap<String, f64> =
         serde_json::from_str(&json).context("the peer's script printed something unexpected")?;
     for id in ids {
@@ -46,26 +42,23 @@ pub(super) fn times(
 
 /// Installs a peer if it is missing. Returns the arguments that tell a benchmark where
 /// it is.
-pub(super) fn prepare(workspace: &Workspace, suite: &Suite, peer: Peer) -> Result<Vec<OsString>> {
-    let args: Vec<(&str, PathBuf)> = match peer {
-        Peer::Python => {
+pub(super) fn prepare(workspace: &Workspace, suite: &Suite, peer: &str) -> Result<Vec<OsString>> {
+    // The Python peer finds ripgrep on the PATH and is far slower without it.
+    if ["python", "rg"].contains(&peer) {
+        provision::run(workspace, &["rg"])?;
+    }
+    let args = match peer {
+        "python" => {
             install_python(workspace)?;
-            // The peer finds ripgrep on the PATH and is far slower without it.
-            provision::run(workspace, &["rg"])?;
-            let (python, script) = (python(workspace), script(workspace, suite));
-            vec![("--python", python), ("--script", script)]
+            let script = workspace.root().join(suite.script());
+            vec![("--python", python(workspace)), ("--script", script)]
         }
-        Peer::Rg => {
-            provision::run(workspace, &["rg"])?;
-            vec![("--rg", workspace.tools().join("bin/rg"))]
-        }
-        Peer::Npm => vec![("--node", install_npm(workspace)?)],
-        Peer::Tokio | Peer::Exec | Peer::Cli | Peer::Local => Vec::new(),
+        "rg" => vec![("--rg", workspace.tools().join("bin/rg"))],
+        "npm" => vec![("--node", install_npm(workspace)?)],
+        _ => Vec::new(),
     };
-    let args = args.into_iter();
-    Ok(args
-        .flat_map(|(name, path)| [OsString::from(name), path.into()])
-        .collect())
+    let words = |(name, path): (&str, PathBuf)| [OsString::from(name), path.into()];
+    Ok(args.into_iter().flat_map(words).collect())
 }
 
 /// Returns the version of the Python peer's interpreter, as in `Python 3.12.1`.
@@ -78,27 +71,24 @@ fn python(workspace: &Workspace) -> PathBuf {
     workspace.cache(ENVIRONMENT).join("bin/python")
 }
 
-fn script(workspace: &Workspace, suite: &Suite) -> PathBuf {
-    workspace.root().join(&suite.script)
-}
-
 fn install_python(workspace: &Workspace) -> Result<()> {
-    let packages = PYTHON_PACKAGES.map(|(name, version)| format!("{name}=={version}\n"));
-    packages::venv(workspace, ENVIRONMENT, &packages.concat())?;
-    Ok(())
+    let peer = describe("python").replace(' ', "==");
+    let requirements = format!("{peer}\n{PYTHON_PACKAGES}");
+    packages::venv(workspace, ENVIRONMENT, &requirements).map(drop)
 }
 
 /// Returns the server's script, after installing it into the cache if it is missing.
 fn install_npm(workspace: &Workspace) -> Result<PathBuf> {
-    let (package, version) = NPM_PACKAGE;
+    let peer = describe("npm");
     let directory = workspace.cache("bench-npm");
-    let wanted = format!("{package}@{version}");
+    let wanted = peer.replace(' ', "@");
     packages::install_once(&directory, &wanted, || {
         provision::run(workspace, &["node", "npm"])?;
         let mut install = workspace.command("npm")?;
         install.args(["install", "--no-audit", "--no-fund", "--prefix"]);
         process::run(install.arg(&directory).arg(&wanted))
     })?;
+    let package = peer.split(' ').next().unwrap_or_default();
     let modules = directory.join("node_modules");
     Ok(modules.join(package).join("dist/index.js"))
 }

@@ -5,8 +5,7 @@ use std::{fs, thread};
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
-use crate::bench::peers;
-use crate::bench::suite::{Method, Peer, Row, Suite, Target};
+use crate::bench::suite::{Row, Suite, Target, describe};
 use crate::workspace::Workspace;
 use crate::{process, table};
 
@@ -21,7 +20,7 @@ const HEAD: &str = "# Benchmarks\n\n\
 const SECTION: &str = "\n## ";
 
 /// The results of a suite.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Run<'a> {
     pub(super) comparisons: Vec<Comparison<'a>>,
     /// Further facts for the reader.
@@ -30,12 +29,24 @@ pub(super) struct Run<'a> {
     pub(super) is_peer_missing: bool,
 }
 
+impl Run<'_> {
+    /// Notes that a requested peer is not available.
+    pub(super) fn available<T: Default>(&mut self, peer: Result<T>) -> T {
+        peer.unwrap_or_else(|error| {
+            eprintln!("error: peer not available: {error:#}");
+            self.is_peer_missing = true;
+            T::default()
+        })
+    }
+}
+
 /// The figures for one workload.
 #[derive(Debug)]
 pub(super) struct Comparison<'a> {
     pub(super) row: &'a Row,
     pub(super) ours: Figure,
-    pub(super) peer: PeerFigure,
+    /// If there is none, the text of its cell.
+    pub(super) peer: Result<Figure, &'static str>,
     /// Number of calls of each side, if they alternate.
     pub(super) rounds: Option<usize>,
 }
@@ -69,21 +80,10 @@ impl Figure {
     }
 }
 
-/// The peer's time, if there is one.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum PeerFigure {
-    Is(Figure),
-    NotAsked,
-    Unavailable,
-}
-
 impl Comparison<'_> {
     /// Returns the peer's time divided by ours.
     fn ratio(&self) -> Option<f64> {
-        match self.peer {
-            PeerFigure::Is(peer) => Some(peer.median / self.ours.median),
-            PeerFigure::NotAsked | PeerFigure::Unavailable => None,
-        }
+        self.peer.ok().map(|peer| peer.median / self.ours.median)
     }
 
     /// Whether the target is met; `None` without a target or without a peer.
@@ -96,28 +96,12 @@ impl Comparison<'_> {
     }
 
     fn cells(&self) -> [String; 8] {
-        let Row {
-            id,
-            what,
-            peer,
-            target,
-        } = self.row;
-        let is_memory = matches!(target, Some(Target::Below(_) | Target::Lighter(_)));
-        let figure = |figure: Figure| {
-            if is_memory {
-                megabytes(figure.median)
-            } else {
-                figure.time()
-            }
+        let row = self.row;
+        let figure: fn(Figure) -> String = match row.target {
+            Some(Target::Below(_) | Target::Lighter(_)) => |figure| megabytes(figure.median),
+            _ => Figure::time,
         };
-        let ours = figure(self.ours);
-        let theirs = match self.peer {
-            PeerFigure::Is(theirs) => figure(theirs),
-            PeerFigure::NotAsked if peer.is_none() => String::new(),
-            PeerFigure::NotAsked => "not measured".to_owned(),
-            PeerFigure::Unavailable => "not available".to_owned(),
-        };
-        let asked = target.map(|target| match target {
+        let asked = row.target.map(|target| match target {
             Target::Faster(ratio) | Target::Lighter(ratio) => times(ratio),
             Target::Within(limit) => times(1.0 / limit),
             Target::Below(bytes) => format!("under {}", megabytes(bytes)),
@@ -129,11 +113,11 @@ impl Comparison<'_> {
             None => "",
         };
         [
-            id.clone(),
-            what.clone(),
-            peer.map_or("", Peer::short).to_owned(),
-            ours,
-            theirs,
+            row.id.clone(),
+            row.what.clone(),
+            row.peer.clone().unwrap_or_default(),
+            figure(self.ours),
+            self.peer.map_or_else(str::to_owned, figure),
             self.ratio().map(times).unwrap_or_default(),
             asked.unwrap_or_default(),
             is_met.to_owned(),
@@ -142,41 +126,26 @@ impl Comparison<'_> {
 
     /// Returns both sides' results, if they differ.
     fn difference(&self) -> Option<String> {
-        let PeerFigure::Is(theirs) = self.peer else {
-            return None;
-        };
-        let (ours, theirs) = (self.ours.size?, theirs.size?);
-        let (id, peer) = (&self.row.id, self.row.peer.map_or("", Peer::short));
+        let (ours, theirs) = (self.ours.size?, self.peer.ok()?.size?);
+        let (id, peer) = (&self.row.id, self.row.peer.as_ref()?);
         (ours != theirs).then(|| format!("- `{id}`: ours {ours}, {peer} {theirs}"))
     }
 }
 
-/// The machine the times were measured on.
-#[derive(Debug)]
-pub(super) struct Machine {
-    /// Facts about it for the reader.
-    facts: [String; 3],
-    /// The interpreter of the Python peer.
-    interpreter: String,
-}
-
-impl Machine {
-    pub(super) fn detect(workspace: &Workspace) -> Result<Self> {
-        let line = |program: &str, arg: &str| -> Result<String> {
-            let text = process::output(workspace.command(program)?.arg(arg))?;
-            Ok(text.trim().to_owned())
-        };
-        let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let cpu = cpu_model(&cpuinfo).unwrap_or("unknown CPU");
-        let n_cores = thread::available_parallelism().context("cannot count the cores")?;
-        let facts = [
-            format!("Date: {}", line("date", "+%F")?),
-            format!("CPU: {cpu}, {n_cores} cores"),
-            format!("Compiler: {}", line("rustc", "--version")?),
-        ];
-        let interpreter = peers::interpreter(workspace)?;
-        Ok(Self { facts, interpreter })
-    }
+/// Returns facts for the reader about the machine the times were measured on.
+pub(super) fn machine(workspace: &Workspace) -> Result<[String; 3]> {
+    let line = |program: &str, arg: &str| -> Result<String> {
+        let text = process::output(workspace.command(program)?.arg(arg))?;
+        Ok(text.trim().to_owned())
+    };
+    let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let cpu = cpu_model(&cpuinfo).unwrap_or("unknown CPU");
+    let n_cores = thread::available_parallelism().context("cannot count the cores")?;
+    Ok([
+        format!("Date: {}", line("date", "+%F")?),
+        format!("CPU: {cpu}, {n_cores} cores"),
+        format!("Compiler: {}", line("rustc", "--version")?),
+    ])
 }
 
 fn cpu_model(cpuinfo: &str) -> Option<&str> {
@@ -193,36 +162,38 @@ pub(super) fn results(run: &Run<'_>) -> String {
     ];
     let rows: Vec<_> = run.comparisons.iter().map(Comparison::cells).collect();
     let mut text = table::render(header, &rows);
-    let differences: Vec<_> = run
-        .comparisons
-        .iter()
-        .filter_map(Comparison::difference)
-        .collect();
+    let all = run.comparisons.iter();
+    let differences: Vec<_> = all.filter_map(Comparison::difference).collect();
     if !differences.is_empty() {
-        text.push_str("\nThe number of results differs in:\n\n");
-        text.push_str(&differences.join("\n"));
-        text.push('\n');
+        let differences = differences.join("\n");
+        text += &format!("\nThe number of results differs in:\n\n{differences}\n");
     }
     text
 }
 
-/// Renders the section of one suite, including its heading.
-pub(super) fn section(suite: &Suite, machine: &Machine, run: &Run<'_>) -> String {
-    let peers = peers_of(suite, machine);
-    let mut facts = machine.facts.to_vec();
+/// Renders the section of one suite, including its heading. `interpreter` is that of the
+/// Python peer.
+pub(super) fn section(
+    suite: &Suite,
+    machine: &[String],
+    interpreter: &str,
+    run: &Run<'_>,
+) -> String {
+    let peers = peers_of(suite, interpreter);
+    let mut facts = machine.to_vec();
     if !peers.is_empty() {
         facts.push(format!("Peers: {}", peers.join(", ")));
     }
     facts.extend_from_slice(&run.facts);
     let rounds = run.comparisons.iter().filter_map(|all| all.rounds);
-    let how = match (suite.method, rounds.clone().min(), rounds.max()) {
-        (Method::Turns, Some(least), Some(most)) => {
+    let how = match (rounds.clone().min(), rounds.max()) {
+        (Some(least), Some(most)) if suite.turns => {
             format!("We and the peer are called by turns, each row in {least} to {most} rounds.\n")
         }
         _ if peers.is_empty() => String::new(),
         _ => "We are measured first, then the peer.\n".to_owned(),
     };
-    let script = &suite.script;
+    let script = suite.script();
     let name = if script.ends_with(".py") {
         "the peer's script"
     } else {
@@ -238,12 +209,12 @@ pub(super) fn section(suite: &Suite, machine: &Machine, run: &Run<'_>) -> String
 }
 
 /// Returns the peers of a suite, each once.
-fn peers_of(suite: &Suite, machine: &Machine) -> Vec<String> {
+fn peers_of(suite: &Suite, interpreter: &str) -> Vec<String> {
     let mut peers: Vec<String> = Vec::new();
-    for peer in suite.rows.iter().filter_map(|row| row.peer) {
-        let mut name = peer.describe();
-        if peer == Peer::Python {
-            name = format!("{name} on {}", machine.interpreter);
+    for peer in suite.rows.iter().filter_map(|row| row.peer.as_deref()) {
+        let mut name = describe(peer).to_owned();
+        if peer == "python" {
+            name += &format!(" on {interpreter}");
         }
         if !peers.contains(&name) {
             peers.push(name);

@@ -3,14 +3,16 @@
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
-use crate::provision::RIPGREP_VERSION;
-
-/// The Python package used as a peer, and its version on PyPI.
-pub(super) const PYTHON_PACKAGE: (&str, &str) = ("pydantic-ai-backend", "0.2.29");
-
-/// The filesystem server of the MCP authors, and its version on npm.
-pub(super) const NPM_PACKAGE: (&str, &str) =
-    ("@modelcontextprotocol/server-filesystem", "2026.8.31");
+/// The peers: their names in rows and tables, and in the report.
+const PEERS: [(&str, &str); 7] = [
+    ("python", "pydantic-ai-backend 0.2.29"),
+    ("rg", "ripgrep 15.2.0"),
+    ("tokio", "a bare tokio::process"),
+    ("npm", "@modelcontextprotocol/server-filesystem 2026.8.31"),
+    ("exec", "the Docker API by bollard"),
+    ("cli", "the program docker"),
+    ("local", "backend-local on the host"),
+];
 
 /// The beginning of the names of suites that need a Docker daemon.
 const DOCKER: &str = "docker";
@@ -26,23 +28,25 @@ pub(super) fn suites() -> Result<Vec<Suite>> {
     Ok(all.suite)
 }
 
-/// A benchmark target and its peers.
+/// Returns the name of a peer for the report; of a package with its version.
+pub(super) fn describe(peer: &str) -> &'static str {
+    let known = PEERS.iter().find(|(name, _)| *name == peer);
+    known.map_or("an unknown peer", |(_, description)| *description)
+}
+
+/// A benchmark target and its peers. The fields are described in the file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Suite {
-    /// The name on the command line.
     pub(super) name: String,
-    /// The heading of its section in the report.
     pub(super) title: String,
-    pub(super) method: Method,
+    #[serde(default)]
+    pub(super) turns: bool,
     pub(super) package: String,
-    /// The features of the package that the target needs.
     #[serde(default)]
     pub(super) features: Vec<String>,
-    /// The name of the `[[bench]]` target.
-    pub(super) bench: String,
-    /// The script of the Python peer, or a source that describes the workloads.
-    pub(super) script: String,
+    bench: Option<String>,
+    script: Option<String>,
     pub(super) rows: Vec<Row>,
 }
 
@@ -51,16 +55,15 @@ impl Suite {
     pub(super) fn needs_docker(&self) -> bool {
         self.name.starts_with(DOCKER)
     }
-}
 
-/// The way a suite is measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Method {
-    /// Our side by criterion, then the peer by its script.
-    Criterion,
-    /// Our calls and the peer's in turns, by the benchmark target itself.
-    Turns,
+    pub(super) fn bench(&self) -> &str {
+        self.bench.as_ref().unwrap_or(&self.name)
+    }
+
+    pub(super) fn script(&self) -> String {
+        let default = || format!("xtask/bench/peer_{}.py", self.name);
+        self.script.clone().unwrap_or_else(default)
+    }
 }
 
 /// One workload compared with one peer.
@@ -72,70 +75,18 @@ pub(super) struct Row {
     /// The description for a Markdown table.
     pub(super) what: String,
     /// `None` if the row is about our own time or memory.
-    pub(super) peer: Option<Peer>,
+    pub(super) peer: Option<String>,
     pub(super) target: Option<Target>,
-}
-
-/// A peer that does the same work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Peer {
-    Python,
-    Rg,
-    /// A bare `tokio::process`.
-    Tokio,
-    /// A server on Node.
-    Npm,
-    /// One exec through the Docker API per call.
-    Exec,
-    /// The `docker` program.
-    Cli,
-    /// Our backend for a local directory.
-    Local,
-}
-
-impl Peer {
-    /// Returns the peer's name for the report.
-    pub(super) fn describe(self) -> String {
-        let of_package = |(name, version)| format!("{name} {version}");
-        match self {
-            Self::Python => of_package(PYTHON_PACKAGE),
-            Self::Rg => of_package(("ripgrep", RIPGREP_VERSION)),
-            Self::Tokio => "a bare tokio::process".to_owned(),
-            Self::Npm => of_package(NPM_PACKAGE),
-            Self::Exec => "the Docker API by bollard".to_owned(),
-            Self::Cli => "the program docker".to_owned(),
-            Self::Local => "backend-local on the host".to_owned(),
-        }
-    }
-
-    /// Returns the peer's name for a table.
-    pub(super) fn short(self) -> &'static str {
-        match self {
-            Self::Python => "python",
-            Self::Rg => "rg",
-            Self::Tokio => "tokio",
-            Self::Npm => "npm",
-            Self::Exec => "exec",
-            Self::Cli => "cli",
-            Self::Local => "local",
-        }
-    }
 }
 
 /// A performance goal.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Target {
-    /// The peer takes at least this many times as long as we do.
     Faster(f64),
-    /// We take at most this many times as long as the peer.
     Within(f64),
-    /// The peer uses at least this many times as much memory as we do.
     Lighter(f64),
-    /// We take less time than this, in nanoseconds.
     Under(f64),
-    /// We use less memory than this, in bytes.
     Below(f64),
 }
 
@@ -144,6 +95,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::provision::RIPGREP_VERSION;
 
     #[test]
     fn ids_are_unique_and_no_description_ends_its_cell() {
@@ -158,14 +110,25 @@ mod tests {
     }
 
     #[test]
+    fn every_peer_is_known() {
+        let known = PEERS.map(|(name, _)| name);
+        let suites = suites().unwrap();
+        let rows = suites.iter().flat_map(|suite| &suite.rows);
+        for peer in rows.filter_map(|row| row.peer.as_deref()) {
+            assert!(known.contains(&peer), "{peer}");
+        }
+        assert_eq!(describe("rg"), format!("ripgrep {RIPGREP_VERSION}"));
+    }
+
+    #[test]
     fn a_row_in_turns_names_its_suite_and_its_peer() {
-        for suite in suites().unwrap() {
-            for row in suite.rows.iter().filter(|_| suite.method == Method::Turns) {
+        for suite in suites().unwrap().iter().filter(|suite| suite.turns) {
+            for row in &suite.rows {
                 assert!(row.id.starts_with(&suite.name), "{}", row.id);
-                let ending = match row.peer {
-                    None | Some(Peer::Npm) => continue,
-                    Some(Peer::Python) => "py",
-                    Some(peer) => peer.short(),
+                let ending = match row.peer.as_deref() {
+                    None | Some("npm") => continue,
+                    Some("python") => "py",
+                    Some(peer) => peer,
                 };
                 assert!(row.id.ends_with(&format!("_{ending}")), "{}", row.id);
             }

@@ -10,7 +10,7 @@ fn state_and_local() -> &'static [Suite] {
     &all[..2]
 }
 
-fn comparison(target: Option<Target>, peer: PeerFigure) -> Comparison<'static> {
+fn comparison(target: Option<Target>, peer: Result<Figure, &'static str>) -> Comparison<'static> {
     let mut rows = state_and_local().iter().flat_map(|suite| &suite.rows);
     Comparison {
         row: rows.find(|row| row.target == target).unwrap(),
@@ -20,20 +20,17 @@ fn comparison(target: Option<Target>, peer: PeerFigure) -> Comparison<'static> {
     }
 }
 
-fn is(nanos: f64) -> PeerFigure {
-    PeerFigure::Is(Figure::exact(nanos))
+fn is(nanos: f64) -> Result<Figure, &'static str> {
+    Ok(Figure::exact(nanos))
 }
 
-fn machine() -> Machine {
+fn section_of(suite: &Suite, run: &Run<'_>) -> String {
     let facts = [
         "Date: 2026-01-31",
         "CPU: Some CPU, 2 cores",
         "Compiler: rustc 1.95.0",
     ];
-    Machine {
-        facts: facts.map(str::to_owned),
-        interpreter: "Python 3.12.1".to_owned(),
-    }
+    section(suite, &facts.map(str::to_owned), "Python 3.12.1", run)
 }
 
 fn run(comparisons: Vec<Comparison<'_>>) -> Run<'_> {
@@ -61,7 +58,7 @@ fn target_is_met_from_its_ratio_on() {
     let faster = Some(Target::Faster(20.0));
     assert_eq!(is_met(faster, is(30_000.0)), Some(true));
     assert_eq!(is_met(faster, is(29_999.0)), Some(false));
-    assert_eq!(is_met(faster, PeerFigure::Unavailable), None);
+    assert_eq!(is_met(faster, Err("not available")), None);
     let within = Some(Target::Within(1.25));
     assert_eq!(is_met(within, is(1_200.0)), Some(true));
     assert_eq!(is_met(within, is(1_199.0)), Some(false));
@@ -70,7 +67,7 @@ fn target_is_met_from_its_ratio_on() {
 
 #[test]
 fn memory_needs_no_peer() {
-    let mut memory = comparison(Some(Target::Below(64e6)), PeerFigure::NotAsked);
+    let mut memory = comparison(Some(Target::Below(64e6)), Err(""));
     memory.ours = Figure::exact(5.04e6);
     assert_eq!(memory.is_met(), Some(true));
     let [.., ours, theirs, ratio, asked, is_met] = memory.cells();
@@ -90,7 +87,7 @@ fn cells_show_what_is_known() {
         [peer, ours, theirs, ratio, asked, is_met],
         ["python", "1.50 µs", "3.00 µs", "2.00x", "20.0x", "NO"]
     );
-    let [.., theirs, ratio, _, is_met] = comparison(faster, PeerFigure::Unavailable).cells();
+    let [.., theirs, ratio, _, is_met] = comparison(faster, Err("not available")).cells();
     assert_eq!([theirs, ratio, is_met], ["not available", "", ""]);
     let mut within = comparison(Some(Target::Within(1.1)), is(3_000.0));
     within.ours.p90 = Some(2_000.0);
@@ -105,7 +102,7 @@ fn a_difference_in_results_is_told() {
             size: Some(size),
             ..Figure::exact(nanos)
         };
-        let peer = PeerFigure::Is(sized(theirs, 3_000.0));
+        let peer = Ok(sized(theirs, 3_000.0));
         Comparison {
             ours: sized(ours, 1_500.0),
             ..comparison(Some(Target::Within(1.1)), peer)
@@ -123,7 +120,7 @@ fn section_says_how_it_was_made() {
     let [state, local] = state_and_local() else {
         panic!("two suites");
     };
-    let section = section(state, &machine(), &run(vec![apart]));
+    let section = section_of(state, &run(vec![apart]));
     for part in [
         "## Files in memory\n",
         "2026-01-31",
@@ -139,7 +136,7 @@ fn section_says_how_it_was_made() {
     }
     let mut turns = comparison(Some(Target::Within(1.1)), is(30_000.0));
     turns.rounds = Some(9);
-    let section = super::section(local, &machine(), &run(vec![turns]));
+    let section = section_of(local, &run(vec![turns]));
     assert!(section.contains("by turns, each row in 9 to 9 rounds"));
     let peers = "ripgrep 15.2.0, pydantic-ai-backend 0.2.29 on Python 3.12.1, a bare tokio";
     assert!(section.contains(peers));
