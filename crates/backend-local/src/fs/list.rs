@@ -1,6 +1,6 @@
 //! Describing and listing entries.
 
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 use std::ffi::{CStr, OsStr};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
@@ -79,11 +79,7 @@ pub(crate) fn entry(path: VPath, found: &Stat) -> Entry {
     let entry = match kind_of(found) {
         FileType::RegularFile => Entry::file(path, size_of(found)).with_modified(modified(found)),
         FileType::Directory => Entry::directory(path),
-        FileType::Symlink => {
-            return Entry::of_kind(path, FileKind::Link)
-                .with_link(true)
-                .with_mode(mode);
-        }
+        FileType::Symlink => Entry::of_kind(path, FileKind::Link).with_link(true),
         _ => Entry::of_kind(path, FileKind::Other),
     };
     entry.with_mode(mode)
@@ -167,7 +163,10 @@ impl RootedFs {
             }
             Err(error) => return Err(error),
         };
-        let mut head = Head::new(options);
+        let mut total = 0;
+        // The first entries in the order of the listing, up to its limit: whether
+        // it is no directory, its path, and its description if that is known.
+        let mut kept: BTreeMap<(bool, VPath), Option<Entry>> = BTreeMap::new();
         let mut skipped = Skipped::default();
         let mut stale = Vec::new();
         each_name(&directory, |name, kind| {
@@ -194,36 +193,32 @@ impl RootedFs {
             let known = match kind {
                 FileType::Symlink | FileType::Unknown => {
                     match self.child(&directory, path.clone(), name)? {
-                        Some(entry) => Some(entry),
                         None => return Ok(()),
+                        known => known,
                     }
                 }
                 _ => None,
             };
-            head.add(path, kind, known);
+            let is_directory = kind == FileType::Directory;
+            let is_directory = known.as_ref().map_or(is_directory, Entry::is_dir);
+            total += 1;
+            kept.insert((!is_directory, path), known);
+            if kept.len() > options.limit {
+                kept.pop_last();
+            }
             Ok(())
         })?;
         self.remove_stale(&directory, &stale);
         if options.exclude.hides(path) {
             skipped = Skipped::default();
         }
-        self.finish(&directory, head, options, skipped)
-    }
-
-    fn finish(
-        &self,
-        directory: &OwnedFd,
-        head: Head,
-        options: &LsOptions,
-        skipped: Skipped,
-    ) -> Result<Listing> {
-        let (mut total, mut entries) = (head.total, Vec::with_capacity(head.kept.len()));
-        for Kept { path, known, .. } in head.kept {
+        let mut entries = Vec::with_capacity(kept.len());
+        for ((_, path), known) in kept {
             let entry = match known {
                 Some(known) => Some(known),
                 None => {
                     let name = path.file_name().unwrap_or_default().to_owned();
-                    self.child(directory, path, OsStr::new(&name))?
+                    self.child(&directory, path, OsStr::new(&name))?
                 }
             };
             match entry {
@@ -255,60 +250,6 @@ impl RootedFs {
                 let removed = rustix::fs::unlinkat(directory, name, AtFlags::empty());
                 tracing::debug!(?removed, "a temporary file was left behind");
             }
-        }
-    }
-}
-
-/// The first entries of a listing, up to the limit.
-struct Head {
-    limit: usize,
-    total: usize,
-    /// The greatest entry is the first to be dropped.
-    kept: BinaryHeap<Kept>,
-}
-
-/// An entry, ordered as in the listing.
-#[derive(PartialEq, Eq)]
-struct Kept {
-    path: VPath,
-    directory: bool,
-    known: Option<Entry>,
-}
-
-impl Ord for Kept {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (!self.directory, &self.path).cmp(&(!other.directory, &other.path))
-    }
-}
-
-impl PartialOrd for Kept {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Head {
-    fn new(options: &LsOptions) -> Self {
-        Self {
-            limit: options.limit,
-            total: 0,
-            kept: BinaryHeap::new(),
-        }
-    }
-
-    fn add(&mut self, path: VPath, kind: FileType, known: Option<Entry>) {
-        let directory = match &known {
-            Some(known) => known.is_dir(),
-            None => kind == FileType::Directory,
-        };
-        self.total += 1;
-        self.kept.push(Kept {
-            path,
-            directory,
-            known,
-        });
-        if self.kept.len() > self.limit {
-            self.kept.pop();
         }
     }
 }
