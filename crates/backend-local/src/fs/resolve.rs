@@ -11,7 +11,7 @@
 //! and the operation works on exactly that.
 
 use std::ffi::{OsStr, OsString};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::Path;
 
@@ -90,14 +90,27 @@ pub(crate) fn is_directory(found: &Stat) -> bool {
     kind_of(found) == FileType::Directory
 }
 
-/// Repeats `attempt` until no concurrent change disturbs it.
-fn retry<T>(mut attempt: impl FnMut() -> Result<Option<T>>) -> Result<T> {
-    for _ in 0..ATTEMPTS {
-        if let Some(done) = attempt()? {
-            return Ok(done);
-        }
+/// Returns another handle to the same directory.
+pub(crate) fn clone_handle(directory: &OwnedFd) -> Result<OwnedFd> {
+    directory.try_clone().map_err(|source| {
+        Error::unavailable("too many files are open; try again").with_source(source)
+    })
+}
+
+/// Asks the kernel to open a path beneath a directory.
+fn open_beneath(
+    directory: &OwnedFd,
+    relative: &str,
+    flags: OFlags,
+    links: Links,
+    resolve: ResolveFlags,
+) -> rustix::io::Result<OwnedFd> {
+    let mut resolve = resolve | ResolveFlags::NO_MAGICLINKS;
+    if links == Links::Refuse {
+        resolve |= ResolveFlags::NO_SYMLINKS;
     }
-    Err(errno::keeps_changing())
+    let flags = flags | OFlags::CLOEXEC;
+    retry_on_intr(|| rustix::fs::openat2(directory, relative, flags, Mode::empty(), resolve))
 }
 
 impl RootedFs {
@@ -112,29 +125,28 @@ impl RootedFs {
     /// `InvalidPath`, and any error from opening the entry.
     pub(crate) fn open_path(&self, path: &VPath, flags: OFlags, links: Links) -> Result<OwnedFd> {
         let at = self.locate(path, links)?;
-        match self.by_kernel(&at, at.as_str(), flags, links, ResolveFlags::empty())? {
-            Ok(opened) => return Ok(opened),
+        match self.by_kernel(&at, at.as_str(), flags, links, ResolveFlags::empty()) {
             Err(Errno::AGAIN | Errno::XDEV | Errno::LOOP) => {}
-            Err(error) => return Err(errno::error(error)),
+            opened => return opened.map_err(errno::error),
         }
         let last = if flags.contains(OFlags::NOFOLLOW) {
             LastLink::Keep
         } else {
             LastLink::Follow
         };
-        retry(|| {
+        for _ in 0..ATTEMPTS {
             let target = self.walk(&at, links, last)?.into_entry()?;
             if target.found.is_none() {
                 return Err(Error::not_found());
             }
             let name = target.name.as_deref().unwrap_or(OsStr::new("."));
             match open_at(&target.directory, name, flags | OFlags::NOFOLLOW) {
-                Ok(opened) => Ok(Some(opened)),
                 // The entry has changed meanwhile.
-                Err(Errno::LOOP | Errno::NOENT) => Ok(None),
-                Err(error) => Err(errno::error(error)),
+                Err(Errno::LOOP | Errno::NOENT) => {}
+                opened => return opened.map_err(errno::error),
             }
-        })
+        }
+        Err(errno::keeps_changing())
     }
 
     /// Opens an entry only if the kernel has it cached, without ever blocking.
@@ -145,13 +157,12 @@ impl RootedFs {
             return self.open_near(device, rest, flags, links);
         }
         let at = self.locate(path, links).ok()?;
-        if !self.root(at.root).ok()?.is_local {
+        if !at.root.is_local {
             return None;
         }
         // A file system mounted beneath may be one that blocks.
         let cached = ResolveFlags::CACHED | ResolveFlags::NO_XDEV;
-        let opened = self.by_kernel(&at, at.as_str(), flags, links, cached);
-        opened.ok()?.ok()
+        self.by_kernel(&at, at.as_str(), flags, links, cached).ok()
     }
 
     /// [`open_cached`](Self::open_cached) beneath a working directory on which
@@ -168,19 +179,14 @@ impl RootedFs {
         let at = self.locate(&home, links).ok()?;
         let cached = ResolveFlags::CACHED;
         let opened = self.by_kernel(&at, at.as_str(), ABOVE, links, cached);
-        let home = opened.ok()?.ok()?;
+        let home = opened.ok()?;
         if device_of(&home)? != device {
             return None;
         }
         // Links that leave the working directory are left to the slower path.
-        let mut resolve = cached | ResolveFlags::NO_XDEV | ResolveFlags::BENEATH;
-        resolve |= ResolveFlags::NO_MAGICLINKS;
-        if links == Links::Refuse {
-            resolve |= ResolveFlags::NO_SYMLINKS;
-        }
+        let resolve = cached | ResolveFlags::NO_XDEV | ResolveFlags::BENEATH;
         let relative = if relative.is_empty() { "." } else { relative };
-        let flags = flags | OFlags::CLOEXEC;
-        rustix::fs::openat2(&home, relative, flags, Mode::empty(), resolve).ok()
+        open_beneath(&home, relative, flags, links, resolve).ok()
     }
 
     /// Resolves `path` up to the first name that does not exist.
@@ -192,8 +198,7 @@ impl RootedFs {
     ) -> Result<ResolvedEntry> {
         let at = self.locate(path, links)?;
         if let Some((above, name)) = at.split()
-            && let Ok(directory) =
-                self.by_kernel(&at, above, ABOVE, links, ResolveFlags::empty())?
+            && let Ok(directory) = self.by_kernel(&at, above, ABOVE, links, ResolveFlags::empty())
         {
             let name = OsStr::new(name);
             let found = stat_at(&directory, name)?;
@@ -226,22 +231,16 @@ impl RootedFs {
             ENTRY,
             Links::Refuse,
             ResolveFlags::empty(),
-        )?;
+        );
         // The call may open a link in the last component, which must still be
         // followed.
         if let Ok(opened) = plain
             && !rustix::fs::fstat(&opened).is_ok_and(|found| kind_of(&found) == FileType::Symlink)
         {
-            let names: Vec<_> = at
-                .relative
-                .split('/')
-                .filter(|name| !name.is_empty())
-                .collect();
-            return self.path_of(at.root, &names);
+            let names = at.relative.split('/');
+            return at.root.path_of(names.filter(|name| !name.is_empty()));
         }
-        let walked = self.walk(&at, Links::Follow, LastLink::Follow)?;
-        let (root, names) = walked.names();
-        self.path_of(root, &names)
+        self.walk(&at, Links::Follow, LastLink::Follow)?.path()
     }
 
     /// Asks the kernel. `AGAIN` means that the walk must decide.
@@ -252,36 +251,28 @@ impl RootedFs {
         flags: OFlags,
         links: Links,
         more: ResolveFlags,
-    ) -> Result<rustix::io::Result<OwnedFd>> {
+    ) -> rustix::io::Result<OwnedFd> {
         if !self.kernel {
-            return Ok(Err(Errno::AGAIN));
+            return Err(Errno::AGAIN);
         }
-        let root = self.root(at.root)?;
-        let mut resolve = ResolveFlags::NO_MAGICLINKS | more;
-        resolve |= if root.everything {
+        let confined = if at.root.everything {
             ResolveFlags::IN_ROOT
         } else {
             ResolveFlags::BENEATH
         };
-        if links == Links::Refuse {
-            resolve |= ResolveFlags::NO_SYMLINKS;
-        }
-        let flags = flags | OFlags::CLOEXEC;
         let mut opened = Err(Errno::AGAIN);
         for _ in 0..ATTEMPTS {
-            opened = retry_on_intr(|| {
-                rustix::fs::openat2(&root.handle, relative, flags, Mode::empty(), resolve)
-            });
+            opened = open_beneath(&at.root.handle, relative, flags, links, confined | more);
             // A concurrent rename makes the kernel unsure of `..`. Retrying
             // helps, except when only cached entries were asked for.
             if !matches!(opened, Err(Errno::AGAIN)) || more.contains(ResolveFlags::CACHED) {
                 break;
             }
         }
-        Ok(opened)
+        opened
     }
 
-    fn walk(&self, at: &Location<'_>, links: Links, last: LastLink) -> Result<Walk<'_>> {
+    fn walk<'s>(&'s self, at: &Location<'s>, links: Links, last: LastLink) -> Result<Walk<'s>> {
         let mut walk = Walk {
             fs: self,
             root: at.root,
@@ -305,7 +296,7 @@ impl RootedFs {
 /// directory the walk came from, even if that has been moved meanwhile.
 struct Walk<'s> {
     fs: &'s RootedFs,
-    root: usize,
+    root: &'s Root,
     /// The directories entered beneath the root.
     stack: Vec<(OwnedFd, OsString)>,
     /// The rest of the path, in reverse order.
@@ -320,15 +311,9 @@ struct Walk<'s> {
 }
 
 impl Walk<'_> {
-    fn root(&self) -> Result<&Root> {
-        self.fs.root(self.root)
-    }
-
-    fn directory(&self) -> Result<BorrowedFd<'_>> {
-        match self.stack.last() {
-            Some((directory, _)) => Ok(directory.as_fd()),
-            None => Ok(self.root()?.handle.as_fd()),
-        }
+    fn directory(&self) -> &OwnedFd {
+        let entered = self.stack.last();
+        entered.map_or(&self.root.handle, |(directory, _)| directory)
     }
 
     /// Prepends a path to the remaining names.
@@ -368,7 +353,7 @@ impl Walk<'_> {
         if !self.missing.is_empty() {
             return Err(Error::not_found());
         }
-        if self.stack.pop().is_none() && !self.root()?.everything {
+        if self.stack.pop().is_none() && !self.root.everything {
             return Err(errno::link_leads_outside());
         }
         Ok(())
@@ -376,7 +361,7 @@ impl Walk<'_> {
 
     fn enter(&mut self, name: OsString) -> Result<()> {
         let is_last = self.work.is_empty();
-        let entry = match open_at(self.directory()?, &name, ENTRY) {
+        let entry = match open_at(self.directory(), &name, ENTRY) {
             Ok(entry) => entry,
             Err(Errno::NOENT) => {
                 self.missing.push(name);
@@ -436,19 +421,17 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Returns the root and the names beneath it.
-    fn names(self) -> (usize, Vec<OsString>) {
+    /// Returns the path that it led to.
+    fn path(self) -> Result<VPath> {
         let entered = self.stack.into_iter().map(|(_, name)| name);
-        let end = self.end.into_iter().map(|(name, _)| name);
-        (self.root, entered.chain(self.missing).chain(end).collect())
+        let end = self.end.map(|(name, _)| name);
+        self.root.path_of(entered.chain(self.missing).chain(end))
     }
 
     fn into_entry(mut self) -> Result<ResolvedEntry> {
         let directory = match self.stack.pop() {
             Some((directory, _)) => directory,
-            None => self.root()?.handle.try_clone().map_err(|source| {
-                Error::unavailable("too many files are open; try again").with_source(source)
-            })?,
+            None => clone_handle(&self.root.handle)?,
         };
         let (name, found) = match self.end {
             Some((name, found)) => (Some(name), found),

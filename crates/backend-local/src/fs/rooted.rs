@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use backend_core::ops::Links;
 use backend_core::{CommandPaths, Error, ErrorKind, Operation, Result, VPath};
@@ -26,7 +27,7 @@ const HOST_WORKING_DIR: &str = "a working directory can only be chosen with virt
 /// The directories that a backend may touch, and the mapping of paths to them.
 pub(crate) struct RootedFs {
     /// The opened directories. None lies inside another.
-    roots: Vec<Root>,
+    roots: Vec<Arc<Root>>,
     /// The host's names of the directories. The longest match wins.
     anchors: Vec<Anchor>,
     host_names: bool,
@@ -50,7 +51,7 @@ struct Anchor {
     host: PathBuf,
     /// The same as a path for callers, in the host's name space.
     path: Option<VPath>,
-    root: usize,
+    root: Arc<Root>,
     /// The path relative to that root.
     beneath: PathBuf,
     /// Whether it differs from the canonical spelling, and so leads through a
@@ -59,9 +60,8 @@ struct Anchor {
 }
 
 /// A root, and a path relative to it. The path is empty for the root itself.
-#[derive(Debug)]
 pub(crate) struct Location<'p> {
-    pub(crate) root: usize,
+    pub(crate) root: &'p Root,
     pub(crate) relative: Cow<'p, str>,
 }
 
@@ -126,12 +126,11 @@ impl RootedFs {
                 } else {
                     None
                 };
-                let beneath = beneath.clone();
                 anchors.push(Anchor {
                     host,
                     path,
-                    root,
-                    beneath,
+                    root: Arc::clone(root),
+                    beneath: beneath.to_owned(),
                     alias: number > 0,
                 });
             }
@@ -198,8 +197,8 @@ impl RootedFs {
             }
         }
         for anchor in self.anchors.iter().filter(|anchor| anchor.alias) {
-            let shown: Vec<_> = anchor.beneath.iter().collect();
-            let pair = (self.path_of(anchor.root, &shown), host_path(&anchor.host));
+            let directory = anchor.root.path_of(&anchor.beneath);
+            let pair = (directory, host_path(&anchor.host));
             if let (Ok(directory), Ok(host)) = pair {
                 names = names.with_alias(directory, host);
             }
@@ -210,15 +209,14 @@ impl RootedFs {
     /// Returns the host path of a directory of the backend.
     pub(crate) fn host_of(&self, path: &VPath) -> Option<PathBuf> {
         let at = self.locate(path, Links::Follow).ok()?;
-        Some(self.roots.get(at.root)?.host.join(at.relative.as_ref()))
+        Some(at.root.host.join(at.relative.as_ref()))
     }
 
     /// Returns the virtual path of a host path, if it lies in the backend's
     /// directories.
     pub(crate) fn shown(&self, host: &Path) -> Option<Result<VPath>> {
         let (root, beneath) = containing(&self.roots, host)?;
-        let names: Vec<_> = beneath.iter().collect();
-        Some(self.path_of(root, &names))
+        Some(root.path_of(beneath))
     }
 
     /// Whether the working directory lies in another directory of the backend.
@@ -230,23 +228,17 @@ impl RootedFs {
         }
     }
 
-    /// Returns the root with this index.
-    pub(crate) fn root(&self, index: usize) -> Result<&Root> {
-        self.roots
-            .get(index)
-            .ok_or_else(|| Error::internal("a directory of the backend is missing"))
-    }
-
     /// Maps a path to a root and a relative path.
     ///
     /// # Errors
     ///
     /// `PermissionDenied` outside the backend's directories. If links are
     /// refused, `IsALink` for a spelling that leads through a link.
-    pub(crate) fn locate<'p>(&self, path: &'p VPath, links: Links) -> Result<Location<'p>> {
+    pub(crate) fn locate<'p>(&'p self, path: &'p VPath, links: Links) -> Result<Location<'p>> {
         if !self.host_names {
             let relative = Cow::Borrowed(path.as_str().get(1..).unwrap_or_default());
-            return Ok(Location { root: 0, relative });
+            let root = self.roots.first().ok_or_else(errno::outside_roots)?;
+            return Ok(Location { root, relative });
         }
         let fits = |anchor: &'_ Anchor| path.strip_prefix(anchor.path.as_ref()?).map(str::len);
         let found = self
@@ -271,45 +263,21 @@ impl RootedFs {
             None => return Err(errno::outside_roots()),
         };
         Ok(Location {
-            root: anchor.root,
+            root: &anchor.root,
             relative,
         })
     }
 
     /// Maps the target of an absolute link to a root and the path in it.
     /// Returns `None` if it lies outside.
-    pub(crate) fn locate_link(&self, text: &Path) -> Option<(usize, PathBuf)> {
+    pub(crate) fn locate_link(&self, text: &Path) -> Option<(&Root, PathBuf)> {
         let fits = |anchor: &'_ Anchor| text.strip_prefix(&anchor.host).ok().map(Path::to_owned);
         let found = self
             .anchors
             .iter()
             .filter_map(|anchor| Some((fits(anchor)?, anchor)));
         let (rest, anchor) = found.max_by_key(|(_, anchor)| anchor.host.as_os_str().len())?;
-        Some((anchor.root, anchor.beneath.join(rest)))
-    }
-
-    /// Returns the path of an entry beneath a root.
-    ///
-    /// # Errors
-    ///
-    /// `InvalidPath` if the entry has no valid path.
-    pub(crate) fn path_of(
-        &self,
-        root: usize,
-        names: &[impl AsRef<std::ffi::OsStr>],
-    ) -> Result<VPath> {
-        let mut text = self.root(root)?.base.clone();
-        for name in names {
-            let Some(name) = name.as_ref().to_str() else {
-                return Err(Error::new(
-                    ErrorKind::InvalidPath,
-                    "a symbolic link leads to a name that is not UTF-8; rename what it leads to",
-                ));
-            };
-            text.push('/');
-            text.push_str(name);
-        }
-        Ok(VPath::parse(&text)?)
+        Some((&*anchor.root, anchor.beneath.join(rest)))
     }
 
     /// Returns an error if a file of this size is too large to be written.

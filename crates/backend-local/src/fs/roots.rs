@@ -1,7 +1,9 @@
 //! Opening the directories of a backend, by their host paths.
 
+use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use backend_core::{Error, ErrorKind, Quoted, Result, VPath};
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, StatxFlags};
@@ -38,6 +40,28 @@ pub(crate) struct Root {
     /// Whether this is the root of the file system: nothing lies outside it,
     /// and `..` in it leads back to it.
     pub(crate) everything: bool,
+}
+
+impl Root {
+    /// Returns the path of the entry with these names beneath the root.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidPath` if the entry has no valid path.
+    pub(super) fn path_of(&self, names: impl IntoIterator<Item: AsRef<OsStr>>) -> Result<VPath> {
+        let mut text = self.base.clone();
+        for name in names {
+            let Some(name) = name.as_ref().to_str() else {
+                return Err(Error::new(
+                    ErrorKind::InvalidPath,
+                    "a symbolic link leads to a name that is not UTF-8; rename what it leads to",
+                ));
+            };
+            text.push('/');
+            text.push_str(name);
+        }
+        Ok(VPath::parse(&text)?)
+    }
 }
 
 /// Returns the canonical host path of a directory.
@@ -78,8 +102,11 @@ pub(super) fn about_directory(error: Error, given: &Path, shown: bool) -> Error 
 }
 
 /// Opens the directories that do not lie inside another one.
-pub(super) fn open_roots(directories: &[(&Path, PathBuf)], host_names: bool) -> Result<Vec<Root>> {
-    let mut roots: Vec<Root> = Vec::new();
+pub(super) fn open_roots(
+    directories: &[(&Path, PathBuf)],
+    host_names: bool,
+) -> Result<Vec<Arc<Root>>> {
+    let mut roots: Vec<Arc<Root>> = Vec::new();
     for (given, host) in directories {
         let inside = |other: &PathBuf| other != host && host.starts_with(other);
         let known = roots.iter().any(|root| root.host == *host);
@@ -94,15 +121,13 @@ pub(super) fn open_roots(directories: &[(&Path, PathBuf)], host_names: bool) -> 
         } else {
             String::new()
         };
-        let is_local = is_local_filesystem(&handle);
-        let everything = host.parent().is_none();
-        roots.push(Root {
+        roots.push(Arc::new(Root {
+            is_local: is_local_filesystem(&handle),
             handle,
             base,
             host: host.clone(),
-            is_local,
-            everything,
-        });
+            everything: host.parent().is_none(),
+        }));
     }
     Ok(roots)
 }
@@ -121,11 +146,12 @@ pub(super) fn device_of(directory: &OwnedFd) -> Option<Device> {
 }
 
 /// Returns the root that contains a directory, and the path beneath it.
-pub(super) fn containing(roots: &[Root], host: &Path) -> Option<(usize, PathBuf)> {
-    roots.iter().enumerate().find_map(|(index, root)| {
-        let beneath = host.strip_prefix(&root.host).ok()?;
-        Some((index, beneath.to_owned()))
-    })
+pub(super) fn containing<'r, 'h>(
+    roots: &'r [Arc<Root>],
+    host: &'h Path,
+) -> Option<(&'r Arc<Root>, &'h Path)> {
+    let beneath = |root: &'r Arc<Root>| Some((root, host.strip_prefix(&root.host).ok()?));
+    roots.iter().find_map(beneath)
 }
 
 /// Returns the host spellings of a directory: the canonical one, and the one
@@ -158,7 +184,7 @@ pub(super) fn host_path(host: &Path) -> Result<VPath> {
 
 /// Whether `openat2` works here. An old kernel lacks it, and a seccomp filter
 /// may forbid it.
-pub(super) fn kernel_confines(roots: &[Root]) -> bool {
+pub(super) fn kernel_confines(roots: &[Arc<Root>]) -> bool {
     roots.iter().all(|root| {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let confined = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;

@@ -3,13 +3,13 @@
 use std::ffi::{CStr, OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
 
+use backend_core::Result;
 use backend_core::limits::TEMPORARY_PREFIX;
-use backend_core::{Error, Result};
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Stat, Uid};
 use rustix::io::{Errno, retry_on_intr};
 
 use crate::fs::errno;
-use crate::fs::resolve::{ENTRY, open_at};
+use crate::fs::resolve::{ENTRY, clone_handle, open_at};
 use crate::random::random;
 
 /// Permission bits that a file passes on to its replacement. Set-user-ID and
@@ -58,7 +58,7 @@ impl TempFile {
         });
         let flags =
             OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let (directory, name) = (handle_again(directory)?, random_name());
+        let (directory, name) = (clone_handle(directory)?, random_name());
         let file = retry_on_intr(|| rustix::fs::openat(&directory, &name, flags, mode));
         let temporary = Self {
             file: file.map_err(errno::error)?,
@@ -76,7 +76,7 @@ impl TempFile {
 
     /// Creates a symbolic link in `directory`.
     pub(crate) fn link(directory: &OwnedFd, text: &CStr) -> Result<Self> {
-        let (directory, name) = (handle_again(directory)?, random_name());
+        let (directory, name) = (clone_handle(directory)?, random_name());
         rustix::fs::symlinkat(text, &directory, &name).map_err(errno::error)?;
         match open_at(&directory, &name, ENTRY) {
             Ok(file) => Ok(Self {
@@ -103,16 +103,6 @@ impl TempFile {
             }
         }
         set_mode(&self.file, old)
-    }
-
-    /// Appends `content`.
-    pub(crate) fn write(&self, mut content: &[u8]) -> Result<()> {
-        while !content.is_empty() {
-            let written = retry_on_intr(|| rustix::io::write(&self.file, content));
-            let written = written.map_err(errno::error)?;
-            content = content.get(written..).unwrap_or_default();
-        }
-        Ok(())
     }
 
     /// Writes `content` at an offset.
@@ -158,12 +148,6 @@ impl Drop for TempFile {
             let _ = rustix::fs::unlinkat(&self.directory, &self.name, AtFlags::empty());
         }
     }
-}
-
-fn handle_again(directory: &OwnedFd) -> Result<OwnedFd> {
-    directory.try_clone().map_err(|source| {
-        Error::unavailable("too many files are open; try again").with_source(source)
-    })
 }
 
 /// Returns a name for a file that is being written. With 64 random bits it is

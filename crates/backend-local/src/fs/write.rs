@@ -47,10 +47,11 @@ enum Expected<'a> {
 impl PendingWrite {
     /// Appends bytes. May wait for the disk.
     pub(crate) fn append(&mut self, fs: &RootedFs, content: &[u8]) -> Result<()> {
-        self.size = self.size.saturating_add(content.len() as u64);
+        let offset = self.size;
+        self.size = offset.saturating_add(content.len() as u64);
         fs.check_size(self.size)?;
         self.hasher.update(content);
-        self.temporary.write(content)
+        self.temporary.write_at(content, offset)
     }
 }
 
@@ -172,7 +173,7 @@ impl RootedFs {
         let (after, outcome) = edit_bytes(&before, edits, options)?;
         self.check_size(after.len() as u64)?;
         let mut temporary = TempFile::create(&target.directory, Attributes::Replaced(&found))?;
-        temporary.write(&after)?;
+        temporary.write_at(&after, 0)?;
         let expected = Expected::File(&found);
         let replaced = replace(&mut temporary, &target.directory, name, &expected, cancel);
         drop(held);

@@ -30,21 +30,6 @@ pub(super) fn stat_regular(file: impl AsFd) -> rustix::io::Result<Stat> {
     }
 }
 
-/// Fills `buffer` until it is full or the file ends, and returns the number of
-/// bytes.
-pub(super) fn read_full(file: impl AsFd, buffer: &mut [u8]) -> rustix::io::Result<usize> {
-    let mut filled = 0;
-    while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-        match rustix::io::read(&file, rest) {
-            Ok(0) => break,
-            Ok(count) => filled += count,
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(filled)
-}
-
 /// Returns an error that concerns one entry, which is then skipped. If this
 /// process can open no more files, that is not about the entry and ends the
 /// search, which would otherwise silently miss most results.

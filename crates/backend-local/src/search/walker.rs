@@ -1,6 +1,8 @@
 //! Drives the shared walk over directory handles and groups the files it finds
 //! into batches.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -13,7 +15,7 @@ use rustix::fs::{AtFlags, FileType, RawDir, statat};
 use rustix::io::Errno;
 
 use super::ReadAbove;
-use super::handles::{about_entry, failed, open_directory, open_file, read_full, stat_regular};
+use super::handles::{about_entry, failed, open_directory, open_file, stat_regular};
 use crate::cancel::CancelFlag;
 
 /// Bytes of directory entries read at once.
@@ -116,7 +118,7 @@ impl Walker {
                         continue;
                     };
                     let rules = match read_rules(directory, name, &mut self.rules) {
-                        Ok(length) => self.rules.get(..length),
+                        Ok(()) => Some(self.rules.as_slice()),
                         Err(error) => about_entry(error).map(|_| None)?,
                     };
                     self.walk.ignore_file(rules);
@@ -211,9 +213,13 @@ fn file_type(directory: impl AsFd, name: &str) -> FileType {
 }
 
 /// Reads an ignore file into `buffer`, up to one byte more than the size limit.
-fn read_rules(directory: &OwnedFd, name: &str, buffer: &mut Vec<u8>) -> rustix::io::Result<usize> {
+fn read_rules(directory: &OwnedFd, name: &str, buffer: &mut Vec<u8>) -> rustix::io::Result<()> {
     let file = open_file(directory, name)?;
     stat_regular(&file)?;
-    buffer.resize(IGNORE_FILE_BYTES + 1, 0);
-    read_full(&file, buffer)
+    buffer.clear();
+    let mut file = File::from(file).take(IGNORE_FILE_BYTES as u64 + 1);
+    match file.read_to_end(buffer) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Errno::from_io_error(&error).unwrap_or(Errno::IO)),
+    }
 }
