@@ -230,15 +230,3 @@ fn merge_greps(mut answers: Vec<GrepResult>, query: &GrepQuery) -> GrepResult {
     found.truncated |= truncated;
     found
 }
-
-/// Returns a pattern that matches only this path.
-fn escaped(path: &VPath) -> String {
-    let mut pattern = String::with_capacity(path.as_str().len());
-    for c in path.as_str().chars() {
-        if matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | ',' | '\\' | '!') {
-            pattern.push('\\');
-        }
-        pattern.push(c);
-    }
-    pattern
-}

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use backend_core::VPath;
 use backend_core::limits::NAME_BYTES;
-use backend_core::search::{Exclude, ExcludeRule};
+use backend_core::search::{Exclude, ExcludeRule, Glob};
 use permissions::Op;
 
 use crate::area::Area;
@@ -170,7 +170,7 @@ fn any_case(suffix: &str) -> Option<String> {
             let (lower, upper) = (c.to_ascii_lowercase(), c.to_ascii_uppercase());
             pattern.extend(['[', lower, upper, ']']);
         } else {
-            push_escaped(&mut pattern, c);
+            pattern += &Glob::escape(c.encode_utf8(&mut [0; 4]));
         }
     }
     Some(pattern)
@@ -200,18 +200,7 @@ fn by_approval(mounts: &Mounts, granted: impl Fn(&Mount) -> bool) -> Layer {
 
 /// Returns a pattern that matches only `path`.
 fn escaped(path: &VPath) -> String {
-    let mut pattern = String::with_capacity(path.as_str().len());
-    for c in path.as_str().chars() {
-        push_escaped(&mut pattern, c);
-    }
-    pattern
-}
-
-fn push_escaped(pattern: &mut String, c: char) {
-    if matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '\\') {
-        pattern.push('\\');
-    }
-    pattern.push(c);
+    Glob::escape(path.as_str())
 }
 
 #[cfg(test)]

@@ -319,12 +319,12 @@ impl Scope {
 
     /// Returns whether every restriction allows operations of `class` on `path`.
     pub(crate) fn is_open(&self, class: OpClass, path: &VPath) -> bool {
-        let mut areas = self
-            .0
-            .restrictions
-            .iter()
-            .filter_map(|restriction| restriction.area(class));
-        areas.all(|area| area.is_open(path))
+        self.areas(class).all(|area| area.is_open(path))
+    }
+
+    fn areas(&self, class: OpClass) -> impl DoubleEndedIterator<Item = &Area> {
+        let restrictions = self.0.restrictions.iter();
+        restrictions.filter_map(move |restriction| restriction.area(class))
     }
 
     pub(crate) fn outside(&self, path: &VPath) -> Refusal {
@@ -345,12 +345,8 @@ impl Scope {
     }
 
     fn labels(&self, class: OpClass) -> &[VPath] {
-        let mut areas = self
-            .0
-            .restrictions
-            .iter()
-            .filter_map(|restriction| restriction.area(class));
-        areas.next_back().map_or(&[], |area| &area.labels)
+        let last = self.areas(class).next_back();
+        last.map_or(&[], |area| &area.labels)
     }
 }
 

@@ -311,23 +311,13 @@ fn add_file<E: de::Error>(
     let vpath = VPath::parse(path).map_err(|error| at(&error))?;
     let file = file.decode().map_err(|error| at(&error))?;
     if file.content.len() as u64 > limits.file {
-        return Err(at(&TooLarge(limits.file)));
+        return Err(at(&format_args!(
+            "it exceeds the file size limit of {} bytes; allow more, or give a smaller one",
+            limits.file
+        )));
     }
     tree.put_new(&vpath, file).map_err(|error| at(&error))?;
     limits.check(tree)
-}
-
-/// The error for a file with more bytes than this limit.
-struct TooLarge(u64);
-
-impl fmt::Display for TooLarge {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let limit = self.0;
-        write!(
-            f,
-            "it exceeds the file size limit of {limit} bytes; allow more, or give a smaller one"
-        )
-    }
 }
 
 /// A file as stored in a document, ours or pydantic-ai-backend's.

@@ -8,4 +8,4 @@ mod tree;
 mod yield_timer;
 
 pub use backend::{FILE_BYTES, StateBackend, StateBuilder, TOTAL_BYTES};
-pub use snapshot::{Snapshot, SnapshotFile, SnapshotFiles};
+pub use snapshot::{Snapshot, SnapshotFile};

@@ -102,8 +102,16 @@ impl Snapshot {
     }
 
     /// Returns the files in byte order of their paths.
-    pub fn iter(&self) -> SnapshotFiles {
-        SnapshotFiles(Leaves::new(&self.tree))
+    pub fn iter(&self) -> impl Iterator<Item = SnapshotFile> + use<> {
+        Leaves::new(&self.tree).filter_map(|(path, file)| {
+            let file = file?;
+            Some(SnapshotFile {
+                path,
+                content: file.content.clone(),
+                created: file.created,
+                modified: file.modified,
+            })
+        })
     }
 }
 
@@ -122,35 +130,6 @@ impl PartialEq for Snapshot {
 }
 
 impl Eq for Snapshot {}
-
-impl IntoIterator for &Snapshot {
-    type Item = SnapshotFile;
-    type IntoIter = SnapshotFiles;
-
-    fn into_iter(self) -> SnapshotFiles {
-        self.iter()
-    }
-}
-
-/// Iterator over the files of a [`Snapshot`].
-#[derive(Debug)]
-pub struct SnapshotFiles(Leaves);
-
-impl Iterator for SnapshotFiles {
-    type Item = SnapshotFile;
-
-    fn next(&mut self) -> Option<SnapshotFile> {
-        self.0.find_map(|(path, file)| {
-            let file = file?;
-            Some(SnapshotFile {
-                path,
-                content: file.content.clone(),
-                created: file.created,
-                modified: file.modified,
-            })
-        })
-    }
-}
 
 impl serde::Serialize for Snapshot {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

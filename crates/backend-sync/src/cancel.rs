@@ -23,13 +23,13 @@ use tokio::sync::watch;
 /// cancel.cancel();
 /// assert_eq!(files.read_bytes("a").unwrap_err().kind(), ErrorKind::Cancelled);
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Cancel(Arc<watch::Sender<bool>>);
 
 impl Cancel {
     /// Creates a handle that is not cancelled.
     pub fn new() -> Self {
-        Self(Arc::new(watch::Sender::new(false)))
+        Self::default()
     }
 
     /// Ends every waiting call and every later one. This cannot be undone.
@@ -63,12 +63,6 @@ pub(crate) fn cancelled() -> Error {
         ErrorKind::Cancelled,
         "the call was cancelled; if it is still needed, repeat it with another token",
     )
-}
-
-impl Default for Cancel {
-    fn default() -> Self {
-        Self::new()
-    }
 }
 
 impl fmt::Debug for Cancel {

@@ -71,12 +71,7 @@ impl Engine {
                 "an engine without threads runs nothing; ask for at least one",
             ));
         }
-        let runtime = start(threads)?;
-        let handle = runtime.handle().clone();
-        Ok(Self(Kind::Own(Arc::new(OwnRuntime {
-            handle,
-            runtime: Some(runtime),
-        }))))
+        Ok(Self(Kind::Own(Arc::new(OwnRuntime::start(threads)?))))
     }
 
     /// Uses a runtime that is owned elsewhere. Calls made by its own tasks are
@@ -181,6 +176,30 @@ struct OwnRuntime {
     runtime: Option<Runtime>,
 }
 
+impl OwnRuntime {
+    fn start(threads: usize) -> Result<Self> {
+        let build = || {
+            Builder::new_multi_thread()
+                .worker_threads(threads)
+                .thread_name("backend-sync")
+                .enable_all()
+                .build()
+        };
+        let none = || {
+            Error::unavailable(
+                "no thread could be started for blocking calls; raise the process limit",
+            )
+        };
+        // Tokio panics if the system has no more threads.
+        let built = std::panic::catch_unwind(build).map_err(|_| none())?;
+        let runtime = built.map_err(|source| none().with_source(source))?;
+        Ok(Self {
+            handle: runtime.handle().clone(),
+            runtime: Some(runtime),
+        })
+    }
+}
+
 impl Drop for OwnRuntime {
     fn drop(&mut self) {
         // Waiting for its threads would panic inside a runtime.
@@ -196,30 +215,8 @@ fn shared() -> Result<&'static Handle> {
         return Ok(&own.handle);
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let runtime = start(cores.max(FEWEST_THREADS))?;
-    let own = OwnRuntime {
-        handle: runtime.handle().clone(),
-        runtime: Some(runtime),
-    };
+    let own = OwnRuntime::start(cores.max(FEWEST_THREADS))?;
     Ok(&SHARED.get_or_init(|| own).handle)
-}
-
-fn start(threads: usize) -> Result<Runtime> {
-    let build = || {
-        Builder::new_multi_thread()
-            .worker_threads(threads)
-            .thread_name("backend-sync")
-            .enable_all()
-            .build()
-    };
-    let none = || {
-        Error::unavailable("no thread could be started for blocking calls; raise the process limit")
-    };
-    // Tokio panics if the system has no more threads.
-    match std::panic::catch_unwind(build) {
-        Ok(built) => built.map_err(|source| none().with_source(source)),
-        Err(_) => Err(none()),
-    }
 }
 
 type Answer<T> = Receiver<Result<T, Box<dyn Any + Send>>>;

@@ -94,10 +94,8 @@ impl SyncSandbox {
     /// I/O.
     pub fn command_names(&self, directory: &VPath) -> CommandPaths {
         let known = sandbox(self.inner());
-        known.map_or_else(
-            |_| CommandPaths::default(),
-            |sandbox| sandbox.command_names(directory),
-        )
+        let names = known.map(|sandbox| sandbox.command_names(directory));
+        names.unwrap_or_default()
     }
 
     /// Runs a command and returns its output as it is printed. Dropping the iterator

@@ -19,7 +19,6 @@ use backend_core::search::{
 use backend_core::{Backend, Error, ErrorKind, Operation, Result, VPath};
 use bytes::Bytes;
 
-use super::escaped;
 use crate::composite::Composite;
 use crate::failure::is_absent;
 use crate::route::Route;
@@ -142,7 +141,7 @@ fn beneath_base(route: &Route, pattern: &str) -> String {
     if route.base().is_root() {
         pattern.to_owned()
     } else {
-        format!("{}{pattern}", escaped(route.base()))
+        format!("{}{pattern}", Glob::escape(route.base().as_str()))
     }
 }
 
@@ -406,7 +405,7 @@ async fn read_rules<B: Backend + ?Sized>(backend: &B, path: &VPath) -> Result<Op
 fn hidden_by(beneath: &[&Arc<Route>], owner: &Route) -> Result<Exclude> {
     let mut patterns = Vec::with_capacity(beneath.len());
     for route in beneath {
-        patterns.push(escaped(&owner.to_child(route.prefix())?));
+        patterns.push(Glob::escape(owner.to_child(route.prefix())?.as_str()));
     }
     Exclude::hide(patterns).map_err(Error::from)
 }

@@ -95,12 +95,12 @@ impl IgnoreRules {
     /// Whether `path`, which lies beneath every directory added, is ignored.
     pub(super) fn is_ignored(&self, path: &VPath, is_directory: bool) -> bool {
         let of = |file: IgnoreFile| self.0.iter().rev().filter(move |layer| layer.file == file);
-        let deepest_first = of(IgnoreFile::Plain).chain(of(IgnoreFile::Git));
-        let mut decisions = deepest_first.filter_map(|layer| {
+        let mut deepest_first = of(IgnoreFile::Plain).chain(of(IgnoreFile::Git));
+        let decision = deepest_first.find_map(|layer| {
             let relative = path.as_str().get(layer.offset..).unwrap_or_default();
             layer.rules.decide(relative, is_directory)
         });
-        decisions.next().unwrap_or(false)
+        decision.unwrap_or(false)
     }
 }
 

@@ -131,10 +131,8 @@ impl<B: BlockingBackend> Sandbox for BlockingAdapter<B> {
 
     fn command_names(&self, directory: &VPath) -> CommandPaths {
         let known = sandbox(&*self.inner);
-        known.map_or_else(
-            |_| CommandPaths::default(),
-            |sandbox| sandbox.command_names(directory),
-        )
+        let names = known.map(|sandbox| sandbox.command_names(directory));
+        names.unwrap_or_default()
     }
 
     async fn trace(&self, directory: &VPath, paths: &[String]) -> Result<Vec<TracedPath>> {

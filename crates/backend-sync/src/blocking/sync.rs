@@ -100,10 +100,8 @@ impl BlockingSandbox for SyncBackend {
 
     fn command_names(&self, directory: &VPath) -> CommandPaths {
         let known = sandbox(self);
-        known.map_or_else(
-            |_| CommandPaths::default(),
-            |sandbox| sandbox.command_names(directory),
-        )
+        let names = known.map(|sandbox| sandbox.command_names(directory));
+        names.unwrap_or_default()
     }
 
     fn execute(&self, command: Command, cancel: &Cancel) -> Result<ExecuteOutcome> {

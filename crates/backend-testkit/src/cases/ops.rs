@@ -7,7 +7,8 @@ use backend_core::ops::{
 use backend_core::text::Edit;
 use backend_core::{Backend, ErrorKind, Result, VPath};
 
-use crate::failure::{CaseResult, Failure};
+use crate::check;
+use crate::failure::CaseResult;
 
 /// The names of operations and their results.
 pub(crate) type Answers = Vec<(&'static str, Result<()>)>;
@@ -97,20 +98,11 @@ pub(crate) async fn departures(
 #[track_caller]
 pub(crate) fn all_fail(kind: ErrorKind, answers: &Answers) -> CaseResult {
     for (operation, answer) in answers {
-        match answer {
-            Err(error) if error.kind() == kind => {}
-            Err(error) => {
-                let got = error.kind();
-                return Err(Failure::new(format!(
-                    "{operation}: expected {kind:?}, got {got:?}: {error}"
-                )));
-            }
-            Ok(()) => {
-                return Err(Failure::new(format!(
-                    "{operation}: expected {kind:?}, but it succeeded"
-                )));
-            }
-        }
+        let is_expected = answer.as_ref().is_err_and(|error| error.kind() == kind);
+        check!(
+            is_expected,
+            "{operation}: expected {kind:?}, got {answer:?}"
+        )?;
     }
     Ok(())
 }

@@ -56,15 +56,21 @@ struct Used {
     last: SystemTime,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Life {
     is_alive: bool,
     is_killed: bool,
-    fails_to_start: bool,
     fails_to_stop: bool,
     starts: usize,
     stops: usize,
     shells: BTreeMap<ShellId, ShellInfo>,
+}
+
+impl Used {
+    fn since(clock: &PausedClock) -> Arc<Mutex<Self>> {
+        let last = clock.now();
+        Arc::new(Mutex::new(Self { running: 0, last }))
+    }
 }
 
 /// A command under way.
@@ -81,26 +87,13 @@ impl Drop for Running<'_> {
 impl<B> FakeSandbox<B> {
     /// Creates a sandbox that is not started.
     pub fn new(id: impl Into<Arc<str>>, files: B, clock: PausedClock) -> Self {
-        let life = Life {
-            is_alive: false,
-            is_killed: false,
-            fails_to_start: false,
-            fails_to_stop: false,
-            starts: 0,
-            stops: 0,
-            shells: BTreeMap::new(),
-        };
-        let used = Used {
-            running: 0,
-            last: clock.now(),
-        };
         Self {
             id: id.into(),
             files,
+            life: Arc::default(),
+            used: Used::since(&clock),
+            held: Arc::default(),
             clock,
-            life: Arc::new(Mutex::new(life)),
-            used: Arc::new(Mutex::new(used)),
-            held: Arc::new(watch::Sender::new(0)),
         }
     }
 
@@ -110,12 +103,8 @@ impl<B> FakeSandbox<B> {
     where
         B: Clone,
     {
-        let used = Used {
-            running: 0,
-            last: self.clock.now(),
-        };
         Self {
-            used: Arc::new(Mutex::new(used)),
+            used: Used::since(&self.clock),
             ..self.clone()
         }
     }
@@ -133,11 +122,6 @@ impl<B> FakeSandbox<B> {
     /// Lets all held commands finish.
     pub fn finish(&self) {
         self.held.send_modify(|round| *round += 1);
-    }
-
-    /// Sets whether it fails to start.
-    pub fn fail_to_start(&self, fails: bool) {
-        lock(&self.life).fails_to_start = fails;
     }
 
     /// Sets whether it fails to stop.
@@ -167,9 +151,6 @@ impl<B> FakeSandbox<B> {
             return Err(Error::unavailable("the sandbox was killed"));
         }
         if !life.is_alive {
-            if life.fails_to_start {
-                return Err(Error::unavailable("the sandbox does not start"));
-            }
             life.is_alive = true;
             life.starts += 1;
         }

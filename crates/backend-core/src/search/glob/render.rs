@@ -17,6 +17,14 @@ impl Glob {
         Self::from_components(vec![vec![Component::AnyDepth, Component::ANY_NAME]], true)
     }
 
+    /// Escapes `text` so that it matches only itself.
+    #[must_use]
+    pub fn escape(text: &str) -> String {
+        let mut pattern = String::with_capacity(text.len());
+        push_escaped(&mut pattern, text);
+        pattern
+    }
+
     /// Returns the alternatives of the pattern, each written from the root. A
     /// relative one starts at `base`, unless it begins with `**` or matches at any
     /// depth and so applies to the whole tree.
