@@ -75,7 +75,8 @@ impl Mask {
 
     /// Masks a text.
     pub fn text(&mut self, text: &str) -> String {
-        let mut text = self.ports(&pids(text));
+        let text = replace_number(text, PID, ")", |_| "<pid>".to_owned());
+        let mut text = self.ports(&text);
         for directory in &self.directories {
             text = replace(&text, directory, is_path, |rest| {
                 // The slash that follows already stands for the root.
@@ -137,11 +138,9 @@ impl Mask {
         for kind in ["shell", "port"] {
             let begin = format!("<{kind} ");
             for left in text.split(&begin).skip(1) {
-                match digits(left) {
-                    (number, rest) if !number.is_empty() && rest.starts_with('>') => {
-                        return Err(format!("{begin}{number}>"));
-                    }
-                    _ => {}
+                let (number, rest) = digits(left);
+                if !number.is_empty() && rest.starts_with('>') {
+                    return Err(format!("{begin}{number}>"));
                 }
             }
         }
@@ -149,35 +148,31 @@ impl Mask {
     }
 
     fn ports(&mut self, text: &str) -> String {
-        let mut out = String::new();
-        let mut pieces = text.split(LOOPBACK);
-        out.push_str(pieces.next().unwrap_or_default());
-        for piece in pieces {
-            out.push_str(LOOPBACK);
-            let (port, rest) = digits(piece);
-            if !port.is_empty() {
-                let known = self.ports.iter().position(|known| known == port);
-                let index = known.unwrap_or_else(|| {
-                    self.ports.push(port.to_owned());
-                    self.ports.len() - 1
-                });
-                out.push_str(&format!("<port {}>", index + 1));
-            }
-            out.push_str(rest);
-        }
-        out
+        replace_number(text, LOOPBACK, "", |port| {
+            let known = self.ports.iter().position(|known| known == port);
+            let index = known.unwrap_or_else(|| {
+                self.ports.push(port.to_owned());
+                self.ports.len() - 1
+            });
+            format!("<port {}>", index + 1)
+        })
     }
 }
 
-fn pids(text: &str) -> String {
-    let mut out = String::new();
-    let mut pieces = text.split(PID);
-    out.push_str(pieces.next().unwrap_or_default());
+/// Replaces the digits between `before` and `after` with the name for them.
+fn replace_number(
+    text: &str,
+    before: &str,
+    after: &str,
+    mut name: impl FnMut(&str) -> String,
+) -> String {
+    let mut pieces = text.split(before);
+    let mut out = pieces.next().unwrap_or_default().to_owned();
     for piece in pieces {
-        out.push_str(PID);
+        out.push_str(before);
         match digits(piece) {
-            (pid, rest) if !pid.is_empty() && rest.starts_with(')') => {
-                out.push_str("<pid>");
+            (number, rest) if !number.is_empty() && rest.starts_with(after) => {
+                out.push_str(&name(number));
                 out.push_str(rest);
             }
             _ => out.push_str(piece),

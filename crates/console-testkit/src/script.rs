@@ -44,10 +44,8 @@ pub struct Seed {
     /// The path, relative to the working directory.
     pub path: String,
     /// The content, if it is text.
-    #[serde(default)]
     pub text: Option<String>,
     /// The content, if it is not text.
-    #[serde(default)]
     pub base64: Option<String>,
 }
 
@@ -89,7 +87,6 @@ pub struct Step {
     #[serde(rename = "in")]
     pub conversation: String,
     /// The purpose of the step.
-    #[serde(default)]
     pub say: Option<String>,
     /// Requirements for the backend. If one is not met, the step is skipped.
     #[serde(default)]
@@ -101,7 +98,6 @@ pub struct Step {
     pub arguments: Map<String, Value>,
     /// The answer if the call asks, which it then must do exactly once. Without it
     /// nothing may be asked.
-    #[serde(default)]
     pub answer: Option<YesNo>,
 }
 

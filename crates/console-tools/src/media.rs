@@ -89,14 +89,14 @@ impl Media {
     /// Returns the format that a file name suggests.
     pub(crate) fn of_name(name: &str) -> Option<Self> {
         let (_, extension) = name.rsplit_once('.')?;
-        match extension.to_ascii_lowercase().as_str() {
-            "png" => Some(Self::Image(ImageKind::Png)),
-            "jpg" | "jpeg" => Some(Self::Image(ImageKind::Jpeg)),
-            "gif" => Some(Self::Image(ImageKind::Gif)),
-            "webp" => Some(Self::Image(ImageKind::WebP)),
-            "pdf" => Some(Self::Pdf),
-            _ => None,
-        }
+        Some(Self::Image(match &*extension.to_ascii_lowercase() {
+            "png" => ImageKind::Png,
+            "jpg" | "jpeg" => ImageKind::Jpeg,
+            "gif" => ImageKind::Gif,
+            "webp" => ImageKind::WebP,
+            "pdf" => return Some(Self::Pdf),
+            _ => return None,
+        }))
     }
 
     /// Returns the media type.
@@ -126,21 +126,9 @@ impl ImageKind {
             [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some(Self::Png),
             [0xff, 0xd8, 0xff, ..] => Some(Self::Jpeg),
             [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some(Self::Gif),
-            [
-                b'R',
-                b'I',
-                b'F',
-                b'F',
-                _,
-                _,
-                _,
-                _,
-                b'W',
-                b'E',
-                b'B',
-                b'P',
-                ..,
-            ] => Some(Self::WebP),
+            _ if head.starts_with(b"RIFF") && head.get(8..12) == Some(&b"WEBP"[..]) => {
+                Some(Self::WebP)
+            }
             _ => None,
         }
     }

@@ -8,7 +8,6 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<i
     Option::deserialize(deserializer).map(Some)
 }
 
-/// Arguments of `execute`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ExecuteArgs {
@@ -20,22 +19,18 @@ pub(crate) struct ExecuteArgs {
     #[schemars(with = "Option<i64>", range(min = 1, max = 86400))]
     pub(crate) timeout: Option<Option<i64>>,
     /// The directory to run it in. Default: the working directory.
-    #[serde(default)]
     pub(crate) directory: Option<String>,
 }
 
-/// Arguments of `run_in_background`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RunInBackgroundArgs {
     /// The command line, run by `sh -c`.
     pub(crate) command: String,
     /// The directory to run it in. Default: the working directory.
-    #[serde(default)]
     pub(crate) directory: Option<String>,
 }
 
-/// Arguments of `read_output`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ReadOutputArgs {
@@ -43,12 +38,10 @@ pub(crate) struct ReadOutputArgs {
     pub(crate) shell_id: String,
     /// Seconds to wait for output or the shell's end if there is nothing new yet,
     /// at most 600. Default: 0.
-    #[serde(default)]
     #[schemars(range(min = 0, max = 600))]
     pub(crate) wait_seconds: Option<i64>,
 }
 
-/// Arguments of `write_input`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WriteInputArgs {
@@ -63,7 +56,6 @@ pub(crate) struct WriteInputArgs {
     pub(crate) close: bool,
 }
 
-/// Arguments of `kill_shell`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct KillShellArgs {
@@ -71,7 +63,6 @@ pub(crate) struct KillShellArgs {
     pub(crate) shell_id: String,
 }
 
-/// Arguments of `list_shells`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListShellsArgs {}

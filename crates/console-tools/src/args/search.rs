@@ -7,7 +7,6 @@ fn here() -> String {
     ".".into()
 }
 
-/// Arguments of `ls`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LsArgs {
@@ -16,7 +15,6 @@ pub(crate) struct LsArgs {
     pub(crate) path: String,
 }
 
-/// Arguments of `glob`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GlobArgs {
@@ -50,7 +48,6 @@ pub(crate) enum Order {
     Newest,
 }
 
-/// Arguments of `grep`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GrepArgs {
@@ -58,11 +55,9 @@ pub(crate) struct GrepArgs {
     /// plain text with `literal`.
     pub(crate) pattern: String,
     /// The directory or file to search. Default: the working directory.
-    #[serde(default)]
     pub(crate) path: Option<String>,
     /// Search only files that match this glob, such as `*.py` or `src/**/*.ts`.
     /// Default: all files.
-    #[serde(default)]
     pub(crate) glob_pattern: Option<String>,
     /// `files_with_matches`: the paths of files that match. `content`: the lines
     /// that match, with their numbers. `count`: how many lines match. Default:
@@ -71,7 +66,6 @@ pub(crate) struct GrepArgs {
     pub(crate) output_mode: OutputMode,
     /// Leave out hidden files (names beginning with a dot). Default:
     /// {ignore_hidden}.
-    #[serde(default)]
     pub(crate) ignore_hidden: Option<bool>,
     /// Search files that `.gitignore` and `.ignore` exclude too, and those in
     /// generated directories such as `node_modules` or `build`. A generated directory
@@ -86,23 +80,19 @@ pub(crate) struct GrepArgs {
     #[serde(default)]
     pub(crate) literal: bool,
     /// Lines to show before each match, with `output_mode` `content`. Default: 0.
-    #[serde(default)]
     #[schemars(range(min = 0, max = 100))]
     pub(crate) before: Option<i64>,
     /// Lines to show after each match, with `output_mode` `content`. Default: 0.
-    #[serde(default)]
     #[schemars(range(min = 0, max = 100))]
     pub(crate) after: Option<i64>,
     /// Lines to show before and after each match, unless `before` or `after` is given.
     /// Default: 0.
-    #[serde(default)]
     #[schemars(range(min = 0, max = 100))]
     pub(crate) context: Option<i64>,
     /// A match may span lines; `.` then still needs `(?s)` to match a newline.
     #[serde(default)]
     pub(crate) multi_line: bool,
     /// Maximum number of files or matching lines. Default: {grep_results}.
-    #[serde(default)]
     #[schemars(range(min = 1, max = 1000))]
     pub(crate) max_results: Option<i64>,
 }

@@ -29,7 +29,6 @@ const READ_WAIT: Duration = Duration::from_secs(3_600);
 /// Runs a command to its end.
 pub(crate) struct ExecuteTool;
 
-/// The result of `execute`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct ExecuteOutput {
     /// The output of both streams, as far as the reply shows it.

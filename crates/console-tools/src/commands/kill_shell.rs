@@ -15,7 +15,6 @@ use crate::tool::{Annotations, Builtin};
 /// Ends a background shell.
 pub(crate) struct KillShellTool;
 
-/// The result of `kill_shell`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct KillShellOutput {
     /// The shell's id.

@@ -17,7 +17,6 @@ use crate::tool::{Annotations, Builtin};
 /// Lists the background shells of the conversation.
 pub(crate) struct ListShellsTool;
 
-/// The result of `list_shells`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ListShellsOutput {
     /// In the order in which they were started.

@@ -23,7 +23,6 @@ const MAX_WAIT_SECONDS: usize = 600;
 /// Returns the output of a background shell since the last read.
 pub(crate) struct ReadOutputTool;
 
-/// The result of `read_output`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ReadOutputResult {
     /// The shell's id.

@@ -14,7 +14,6 @@ use crate::tool::Builtin;
 /// Starts a command that keeps running.
 pub(crate) struct RunInBackgroundTool;
 
-/// The result of `run_in_background`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct RunInBackgroundOutput {
     /// The shell's id.

@@ -16,7 +16,6 @@ use crate::tool::Builtin;
 /// Writes to a background shell's standard input.
 pub(crate) struct WriteInputTool;
 
-/// The result of `write_input`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct WriteInputOutput {
     /// The shell's id.

@@ -22,7 +22,6 @@ use crate::tool::Builtin;
 /// Bytes of the reply reserved for everything but the list.
 const FRAME_BYTES: usize = 120;
 
-/// The structured result of `list_files`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct ListFilesOutput {
     /// The files, sorted.

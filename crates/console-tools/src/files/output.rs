@@ -11,7 +11,6 @@ pub(super) fn json_text(data: &impl Serialize) -> Result<String, ToolError> {
         .map_err(|error| ToolError::environment(format!("the reply cannot be written: {error}")))
 }
 
-/// The result of `read_file`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct ReadOutput {
     /// The file, as an absolute path.
@@ -57,7 +56,6 @@ pub(crate) enum ReadKind {
     Document,
 }
 
-/// The result of `write_file`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct WriteOutput {
     /// The file, as an absolute path.
@@ -73,7 +71,6 @@ pub(crate) struct WriteOutput {
 /// Maximum size of the diff of an [`EditOutput`], in bytes.
 pub(super) const DIFF_BYTES: usize = 16 * 1024;
 
-/// The result of `edit_file` and `hashline_edit`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct EditOutput {
     /// The file, as an absolute path.
@@ -91,14 +88,12 @@ pub(crate) struct EditOutput {
     pub(crate) dry_run: bool,
 }
 
-/// The result of `delete_file`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct DeleteOutput {
     /// The deleted file or directory, as an absolute path.
     pub(crate) path: String,
 }
 
-/// The result of `move_file` and `copy_file`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct TransferOutput {
     /// Where it was, as an absolute path.

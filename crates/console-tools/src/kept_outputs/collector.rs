@@ -97,11 +97,8 @@ impl Collector {
             ),
             None => "; write the output to a file to see all of it".into(),
         };
-        let line_end = if first.is_empty() || first.ends_with('\n') {
-            ""
-        } else {
-            "\n"
-        };
+        let is_whole = first.is_empty() || first.ends_with('\n');
+        let line_end = if is_whole { "" } else { "\n" };
         ShownOutput {
             text: format!(
                 "{first}{line_end}[... {lines} lines ({bytes} bytes) left out{rest} ...]\n{last}"
@@ -133,13 +130,7 @@ fn end(text: &str, limit: usize) -> &str {
 
 /// Decodes text whose last character may be incomplete.
 fn without_half_end(bytes: &[u8]) -> &str {
-    match str::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(error) => {
-            let (valid, _) = bytes.split_at(error.valid_up_to());
-            str::from_utf8(valid).unwrap_or_default()
-        }
-    }
+    bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid())
 }
 
 /// Decodes text whose first character may be incomplete.

@@ -18,7 +18,6 @@ use crate::tool::Builtin;
 /// Finds files by name.
 pub(crate) struct GlobTool;
 
-/// The result of `glob`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct GlobOutput {
     /// The files shown; from the working directory or absolute, as the searched

@@ -36,7 +36,6 @@ const SHOWN_LINE_BYTES: usize = 64 * 1024;
 /// Maximum total size of the lines for one reply, in bytes.
 const CONTENT_BYTES: usize = 8 * 1024 * 1024;
 
-/// The result of `grep`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct GrepOutput {
     /// The files shown, in order.
@@ -146,12 +145,14 @@ fn query(
 /// Converts the error of a failed search for the model. For a bad pattern it says which
 /// of the two patterns is meant.
 fn failed(query: &GrepQuery, error: Error) -> ToolError {
-    let files = query.files.as_deref().map(Glob::new);
-    let bad_files = files.is_some_and(|glob| match glob {
-        Ok(glob) => glob.check_start(&query.path).is_err(),
-        Err(_) => true,
+    let files_are_good = query.files.as_deref().is_none_or(|files| {
+        Glob::new(files).is_ok_and(|glob| glob.check_start(&query.path).is_ok())
     });
-    let field = if bad_files { "glob_pattern" } else { "pattern" };
+    let field = if files_are_good {
+        "pattern"
+    } else {
+        "glob_pattern"
+    };
     about_pattern(field, error)
 }
 
@@ -176,16 +177,17 @@ impl Search<'_> {
         found.map_err(|error| failed(&query, error))
     }
 
-    /// Returns the names of generated directories that the search skipped.
-    async fn generated_names(&self, found: &GrepResult) -> Vec<String> {
-        skipped::generated_names(self.context, &self.root.path, &found.skipped).await
-    }
-
-    async fn nothing(&self, found: &GrepResult) -> Reply {
-        let names = self.generated_names(found).await;
-        let skipped = skipped::note(&found.skipped, &names, "ignore_hidden=false");
-        let text = format!("No matches for '{}'{skipped}", self.pattern);
-        Reply::text(text).data(&GrepOutput::default())
+    /// Finishes a reply: if nothing was found it says so, else it says what was skipped.
+    async fn reply(&self, found: &GrepResult, text: &str, output: GrepOutput) -> Reply {
+        let (path, skipped) = (&self.root.path, &found.skipped);
+        let names = skipped::generated_names(self.context, path, skipped).await;
+        if found.files.is_empty() {
+            let skipped = skipped::note(skipped, &names, "ignore_hidden=false");
+            let text = format!("No matches for '{}'{skipped}", self.pattern);
+            return Reply::text(text).data(&GrepOutput::default());
+        }
+        let warning = skipped::warning(skipped, &names);
+        Reply::text(format!("{text}{warning}")).data(&output)
     }
 
     fn file(&self, file: &FileMatches) -> GrepFile {
@@ -203,13 +205,8 @@ impl Search<'_> {
             // other files.
             found = self.counted(&query, COUNTED_MATCHES).await?;
         }
-        if found.files.is_empty() {
-            return Ok(self.nothing(&found).await);
-        }
-        let mut lines = Lines::new(
-            self.context,
-            &format!("Files containing '{}':", self.pattern),
-        );
+        let first = format!("Files containing '{}':", self.pattern);
+        let mut lines = Lines::new(self.context, &first);
         let mut files = Vec::new();
         for file in found.files.iter().take(self.shown) {
             if !lines.add("  ", self.root.shown(&file.path)) {
@@ -230,32 +227,23 @@ impl Search<'_> {
             }
         };
         lines.text.push_str(&closing);
-        let names = self.generated_names(&found).await;
-        lines
-            .text
-            .push_str(&skipped::warning(&found.skipped, &names));
         let grepped = GrepOutput {
             files,
             matches: found.matches,
             truncated: more > 0 || found.truncated,
             matches_is_minimum: found.truncated,
         };
-        Ok(Reply::text(lines.text).data(&grepped))
+        Ok(self.reply(&found, &lines.text, grepped).await)
     }
 
     async fn count(&self, query: GrepQuery) -> ToolResult {
         let found = self.counted(&query, COUNTED_MATCHES).await?;
-        if found.files.is_empty() {
-            return Ok(self.nothing(&found).await);
-        }
         let more = found.truncated;
-        let names = self.generated_names(&found).await;
         let text = format!(
-            "Found {} for '{}' in {}{}",
+            "Found {} for '{}' in {}",
             counted_at_least(found.matches, more, ("match", "matches")),
             self.pattern,
             counted_at_least(found.files.len(), more, ("file", "files")),
-            skipped::warning(&found.skipped, &names)
         );
         let files = found.files.iter().take(self.shown);
         let grepped = GrepOutput {
@@ -264,7 +252,7 @@ impl Search<'_> {
             truncated: found.truncated || found.files.len() > self.shown,
             matches_is_minimum: found.truncated,
         };
-        Ok(Reply::text(text).data(&grepped))
+        Ok(self.reply(&found, &text, grepped).await)
     }
 
     async fn content(&self, query: GrepQuery) -> ToolResult {
@@ -276,7 +264,7 @@ impl Search<'_> {
         let found = self.context.backend.grep(lines).await;
         let found = found.map_err(|error| failed(&query, error))?;
         if found.files.is_empty() {
-            return Ok(self.nothing(&found).await);
+            return Ok(self.reply(&found, "", GrepOutput::default()).await);
         }
         let mut text = Lines::new(self.context, &format!("Matches for '{}':", self.pattern));
         let mut cutter = LineCutter::new(&query, self.context.options.limits.grep_line_chars);
@@ -306,16 +294,13 @@ impl Search<'_> {
             let closing = format!("\n  ... and {}", counted_at_least(more, is_minimum, words));
             text.text.push_str(&closing);
         }
-        let names = self.generated_names(&found).await;
-        text.text
-            .push_str(&skipped::warning(&found.skipped, &names));
         let grepped = GrepOutput {
             files,
             matches: total,
             truncated: more > 0 || is_minimum,
             matches_is_minimum: is_minimum,
         };
-        Ok(Reply::text(text.text).data(&grepped))
+        Ok(self.reply(&found, &text.text, grepped).await)
     }
 
     /// Adds the lines of a file, with `--` in place of omitted lines. Returns `true` if

@@ -16,8 +16,7 @@ use crate::tool::Builtin;
 /// Lists a directory.
 pub(crate) struct LsTool;
 
-/// The result of `ls`.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct LsOutput {
     /// The entries shown, directories first.
     entries: Vec<LsEntry>,
@@ -56,18 +55,13 @@ impl Builtin for LsTool {
         let options = LsOptions::default().limit(limit);
         let listing = context.backend.ls(&root.path, options).await?;
         let typed = on_one_line(root.typed);
+        let not_utf8 = listing.skipped.not_utf8;
         if listing.entries.is_empty() {
             let mut text = format!("Directory '{typed}' is empty");
-            if listing.skipped.not_utf8 > 0 {
-                let count = listing.skipped.not_utf8;
-                text.push_str(&format!(", except for {count} names that are not UTF-8"));
+            if not_utf8 > 0 {
+                text.push_str(&format!(", except for {not_utf8} names that are not UTF-8"));
             }
-            let listed = LsOutput {
-                entries: Vec::new(),
-                total: 0,
-                truncated: false,
-            };
-            return Ok(Reply::text(text).data(&listed));
+            return Ok(Reply::text(text).data(&LsOutput::default()));
         }
         let mut lines = Lines::new(context, &format!("Contents of {typed}:"));
         let mut entries = Vec::new();
@@ -88,10 +82,9 @@ impl Builtin for LsTool {
                 "\n  ... and {more} more; use glob with a pattern to find them"
             ));
         }
-        if listing.skipped.not_utf8 > 0 {
-            let count = listing.skipped.not_utf8;
+        if not_utf8 > 0 {
             lines.text.push_str(&format!(
-                "\n  ({count} names that are not UTF-8 are not shown)"
+                "\n  ({not_utf8} names that are not UTF-8 are not shown)"
             ));
         }
         let listed = LsOutput {

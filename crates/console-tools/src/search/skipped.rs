@@ -36,39 +36,21 @@ pub(super) async fn generated_names(
 /// empty string if it skipped none. `names` are generated directories among them,
 /// `hidden` is the argument that includes hidden files.
 pub(super) fn note(skipped: &Skipped, names: &[String], hidden: &str) -> String {
-    let counted = |count: u64, what: &str| {
+    let counted = |count: u64, before: &str, after: &str| {
         let plural = if count == 1 { "y" } else { "ies" };
-        format!("{count} {what} entr{plural}")
+        (count > 0).then(|| format!("{count} {before}entr{plural}{after}"))
     };
-    let mut parts = Vec::new();
-    if skipped.hidden > 0 {
-        parts.push(format!(
-            "{} ({hidden} includes them)",
-            counted(skipped.hidden, "hidden")
-        ));
-    }
-    if skipped.ignored > 0 {
-        let entries = counted(skipped.ignored, "ignored");
-        parts.push(format!("{entries} (ignored=true includes them)"));
-    }
-    parts.extend(generated(skipped, names));
-    for (count, what) in [
-        (skipped.binary, "binary"),
-        (skipped.unreadable, "unreadable"),
-    ] {
-        if count > 0 {
-            parts.push(counted(count, what));
-        }
-    }
-    for (count, names_or_lines) in [
-        (skipped.not_utf8, "names that are not UTF-8"),
-        (skipped.long_line, "lines that are too long"),
-    ] {
-        if count > 0 {
-            let entries = if count == 1 { "entry" } else { "entries" };
-            parts.push(format!("{count} {entries} with {names_or_lines}"));
-        }
-    }
+    let hidden = format!(" ({hidden} includes them)");
+    let parts = [
+        counted(skipped.hidden, "hidden ", &hidden),
+        counted(skipped.ignored, "ignored ", " (ignored=true includes them)"),
+        generated(skipped, names),
+        counted(skipped.binary, "binary ", ""),
+        counted(skipped.unreadable, "unreadable ", ""),
+        counted(skipped.not_utf8, "", " with names that are not UTF-8"),
+        counted(skipped.long_line, "", " with lines that are too long"),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
     if parts.is_empty() {
         return String::new();
     }

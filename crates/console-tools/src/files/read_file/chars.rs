@@ -23,7 +23,6 @@ const COUNTED_BYTES: u64 = 256 * 1024 * 1024;
 /// Bytes of the reply reserved for everything but the content.
 const FRAME_BYTES: usize = 160;
 
-/// The result of `read_file`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct ReadCharsOutput {
     /// The characters asked for.

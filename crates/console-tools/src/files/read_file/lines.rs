@@ -62,7 +62,7 @@ impl Call<'_> {
         match self.bytes(HASHED_BYTES).await {
             Ok(data) => {
                 let reply = match Media::sniff(&data) {
-                    Some(media) if self.is_shown(media) => self.media(media, data.clone()).await?,
+                    Some(media) if self.shown(media).0 => self.media(media, data.clone()).await?,
                     media => self.lines(media, &data)?,
                 };
                 Ok((reply, Some(SeenFile::whole(&data))))
@@ -77,19 +77,17 @@ impl Call<'_> {
     async fn read_large(&self) -> Result<(Reply, Option<SeenFile>), ToolError> {
         let path = &self.file.path;
         let non_interactive = &self.context.non_interactive;
-        let entry = non_interactive
-            .stat(path, StatOptions::default())
-            .await
-            .ok();
+        let entry = non_interactive.stat(path, StatOptions::default()).await;
         let seen = entry.map(|entry| SeenFile::stamped(Stamp::of_entry(&entry)));
+        let seen = seen.ok();
         let head = ReadOptions::default().range(0..SNIFF_BYTES as u64);
         let head = self.context.backend.read(path, head).await;
         let head = head.map_err(|error| self.explain(error))?;
         let (head, size) = (head.data, head.size);
         let media = Media::sniff(&head);
-        if let Some(media) = media.filter(|media| self.is_shown(*media)) {
+        if let Some(media) = media.filter(|media| self.shown(*media).0) {
             self.check_size(media, size)?;
-            let data = self.bytes(self.most_bytes(media)).await;
+            let data = self.bytes(self.shown(media).1).await;
             let data = data.map_err(|error| self.explain(error))?;
             return Ok((self.media(media, data).await?, seen));
         }
@@ -117,13 +115,8 @@ impl Call<'_> {
             let shown = hashline_adapter::render(text, self.offset, self.limit, self.budget);
             return Ok(self.reply(shown.map_err(|lines| self.past_end(lines))?));
         }
-        let request = TextOptions::default()
-            .offset(self.offset)
-            .limit(self.limit)
-            .max_line_bytes(self.budget.line_bytes)
-            .max_bytes(self.budget.bytes)
-            .count_total(true);
-        let window = window(data, request).map_err(|error| match error {
+        let window = window(data, self.window().count_total(true));
+        let window = window.map_err(|error| match error {
             WindowError::PastEnd { lines, .. } => self.past_end(lines),
             WindowError::NotText => self.not_text(media, data.len() as u64),
             other @ WindowError::ZeroLimit => ToolError::fixable(other.to_string()),
@@ -131,15 +124,18 @@ impl Call<'_> {
         Ok(self.reply(numbered(&window, self.budget)))
     }
 
-    /// Shows lines of a file that is too large for memory.
-    async fn large_lines(&self, size: u64) -> ToolResult {
-        let backend = &self.context.backend;
-        let options = TextOptions::default()
+    fn window(&self) -> TextOptions {
+        TextOptions::default()
             .offset(self.offset)
             .limit(self.limit)
             .max_line_bytes(self.budget.line_bytes)
-            .max_bytes(self.budget.bytes);
-        match backend.read_text(&self.file.path, options).await {
+            .max_bytes(self.budget.bytes)
+    }
+
+    /// Shows lines of a file that is too large for memory.
+    async fn large_lines(&self, size: u64) -> ToolResult {
+        let backend = &self.context.backend;
+        match backend.read_text(&self.file.path, self.window()).await {
             Ok(window) => Ok(self.reply(numbered(&window, self.budget))),
             Err(error) if error.kind() == ErrorKind::NotText => Err(self.not_text(None, size)),
             Err(error) if error.kind() == ErrorKind::InvalidInput && self.offset > 0 => {
@@ -216,23 +212,17 @@ impl Call<'_> {
         Ok(Reply::text(text).block(block).data(&output))
     }
 
-    /// Returns `true` if the options enable this kind of file.
-    fn is_shown(&self, media: Media) -> bool {
+    /// Returns whether the options enable this kind of file, and its maximum size.
+    fn shown(&self, media: Media) -> (bool, u64) {
+        let options = &self.context.options;
         match media {
-            Media::Image(_) => self.context.options.image_support,
-            Media::Pdf => self.context.options.document_support,
-        }
-    }
-
-    fn most_bytes(&self, media: Media) -> u64 {
-        match media {
-            Media::Image(_) => self.context.options.limits.image_bytes,
-            Media::Pdf => self.context.options.limits.document_bytes,
+            Media::Image(_) => (options.image_support, options.limits.image_bytes),
+            Media::Pdf => (options.document_support, options.limits.document_bytes),
         }
     }
 
     fn check_size(&self, media: Media, size: u64) -> Result<(), ToolError> {
-        let most = self.most_bytes(media);
+        let (_, most) = self.shown(media);
         if size <= most {
             return Ok(());
         }
@@ -249,11 +239,9 @@ impl Call<'_> {
     /// plain text.
     fn check_text(&self, media: Option<Media>, head: &[u8], size: u64) -> Result<(), ToolError> {
         let head = head.get(..SNIFF_BYTES).unwrap_or(head);
-        let is_plain = match str::from_utf8(head) {
-            Ok(_) => true,
-            // The head may end within a character.
-            Err(error) => error.error_len().is_none(),
-        };
+        // The head may end within a character.
+        let error = str::from_utf8(head).err();
+        let is_plain = error.is_none_or(|error| error.error_len().is_none());
         match media {
             Some(Media::Image(_)) => Err(self.not_text(media, size)),
             Some(Media::Pdf) if !is_plain => Err(self.not_text(media, size)),
