@@ -3,8 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use backend_core::{Backend, Error};
+use backend_core::Backend;
 use backend_mounts::MountConfig;
 use permissions::approval::{Approver, ApproverMode};
 use permissions::tool::ToolSettings;
@@ -13,10 +12,8 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::definition::Definitions;
 use crate::options::Options;
-use crate::prompt;
-use crate::resolver::{Caller, Resolver};
+use crate::resolver::Resolver;
 use crate::toolset::{BuildError, Toolset, ToolsetBuilder};
 
 /// A toolset as part of an agent's specification: its tools, permissions and approver.
@@ -157,10 +154,9 @@ impl Capability {
         let mut json = serde_json::Deserializer::from_str(text);
         let read = serde_path_to_error::deserialize(&mut json);
         let read = read.map_err(|error| CapabilityError(error.to_string()))?;
-        match json.end() {
-            Ok(()) => Ok(read),
-            Err(error) => Err(CapabilityError(error.to_string())),
-        }
+        let end = json.end();
+        end.map_err(|error| CapabilityError(error.to_string()))?;
+        Ok(read)
     }
 
     /// Serializes the capability as TOML, which [`from_toml`](Self::from_toml) reads.
@@ -205,50 +201,16 @@ impl Capability {
         builder: ToolsetBuilder,
         approver: Option<Arc<dyn Approver>>,
     ) -> ToolsetBuilder {
-        let builder = builder
+        let mut builder = builder
             .options(self.options.clone())
             .tool_settings(self.tools.clone())
             .approver(self.approver.approver(approver));
-        let builder = match &self.permissions {
-            Some(permissions) => builder.ruleset(permissions.ruleset()),
-            None => builder,
-        };
-        match &self.mounts {
-            Some(mounts) => builder.mounts(mounts.clone()),
-            None => builder,
+        if let Some(permissions) = &self.permissions {
+            builder = builder.ruleset(permissions.ruleset());
         }
-    }
-
-    /// Returns the definitions of the tools that are offered on a backend.
-    ///
-    /// # Errors
-    ///
-    /// Returns a [`BuildError`] that says what to change.
-    pub fn definitions_for(&self, backend: &dyn Backend) -> Result<Definitions, BuildError> {
-        // This toolset is never called.
-        let toolset = self.toolset_resolving(Arc::new(NoBackend), None)?;
-        Ok(toolset.definitions_for(backend))
-    }
-
-    /// Returns text for a system prompt for a backend.
-    ///
-    /// # Errors
-    ///
-    /// Returns a [`BuildError`] that says what to change.
-    pub fn prompt(&self, backend: &dyn Backend) -> Result<String, BuildError> {
-        let definitions = self.definitions_for(backend)?;
-        Ok(prompt::fragment(&self.options, &definitions))
-    }
-}
-
-#[derive(Debug)]
-struct NoBackend;
-
-#[async_trait]
-impl Resolver for NoBackend {
-    async fn resolve(&self, _: &Caller) -> backend_core::Result<Arc<dyn Backend>> {
-        Err(Error::unsupported(
-            "there is no backend yet; build the toolset on one",
-        ))
+        if let Some(mounts) = &self.mounts {
+            builder = builder.mounts(mounts.clone());
+        }
+        builder
     }
 }

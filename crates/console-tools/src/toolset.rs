@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use backend_core::sync::lock;
-use backend_core::{Backend, VPath};
+use backend_core::{Backend, Capabilities, VPath};
 use permissions::approval::ApprovalService;
 use permissions::audit::Audit;
 use permissions::{Guarded, Policy};
@@ -28,7 +28,7 @@ pub use builder::ToolsetBuilder;
 #[cfg(test)]
 pub(crate) use builtin::is_enabled;
 pub use chat::Chat;
-use environment::{BackendAbilities, CallEnvironment, OfferedTools};
+use environment::{CallEnvironment, OfferedTools};
 use policy_source::PolicySource;
 pub use preview::CallPreview;
 use registered_tool::RegisteredTool;
@@ -142,21 +142,11 @@ impl Toolset {
     /// [`Resolver`], they assume a backend that supports everything and works in `/`.
     /// [`Chat::definitions`] returns those of a conversation.
     pub fn definitions(&self) -> Definitions {
-        match &self.0.source {
-            Source::Fixed(backend) => self.definitions_for(backend.as_ref()),
-            Source::Resolving(_) => {
-                let policy = self.policy(&VPath::root());
-                self.tools_under(&policy, BackendAbilities::ALL)
-                    .definitions
-                    .clone()
-            }
-        }
-    }
-
-    /// Returns the definitions of the tools that are offered on a backend.
-    pub fn definitions_for(&self, backend: &dyn Backend) -> Definitions {
-        let policy = self.policy(&backend.working_dir());
-        let tools = self.tools_under(&policy, BackendAbilities::of(backend));
+        let (at, capabilities) = match &self.0.source {
+            Source::Fixed(backend) => (backend.working_dir(), capabilities(backend.as_ref())),
+            Source::Resolving(_) => (VPath::root(), Capabilities::writable().with_commands()),
+        };
+        let tools = self.tools_under(&self.policy(&at), capabilities);
         tools.definitions.clone()
     }
 
@@ -166,8 +156,8 @@ impl Toolset {
     }
 
     /// Returns the tools under a policy.
-    fn tools_under(&self, policy: &Policy, abilities: BackendAbilities) -> Arc<OfferedTools> {
-        let visible = visibility::offered(&self.0.entries, policy, abilities);
+    fn tools_under(&self, policy: &Policy, capabilities: Capabilities) -> Arc<OfferedTools> {
+        let visible = visibility::offered(&self.0.entries, policy, capabilities);
         let mut sets = lock(&self.0.sets);
         if let Some(known) = sets.iter().find(|tools| tools.is_for(&visible)) {
             return Arc::clone(known);
@@ -201,35 +191,36 @@ impl Toolset {
         policy: Option<&Policy>,
         approver_source: Option<&ApproverSource>,
     ) -> CallEnvironment {
-        let policy = match policy {
-            Some(policy) => policy.clone(),
-            None => self.policy(&backend.working_dir()),
-        };
-        let tools = self.tools_under(&policy, BackendAbilities::of(backend.as_ref()));
+        let own = || self.policy(&backend.working_dir());
+        let policy = policy.cloned().unwrap_or_else(own);
+        let tools = self.tools_under(&policy, capabilities(backend.as_ref()));
         let guard = || {
             Guarded::builder(Arc::clone(backend))
                 .audit(self.0.audit.clone())
                 .session(Arc::clone(session))
                 .policy(policy.clone())
         };
-        let non_interactive = guard().build();
-        let guard = match approver_source
-            .unwrap_or(&self.0.approver_source)
-            .approval_service(&policy)
-        {
-            Some(service) if self.0.options.require_whole_questions => {
-                guard().approval_service(service.refuse_truncated(true))
+        let mut asking = guard();
+        let source = approver_source.unwrap_or(&self.0.approver_source);
+        if let Some(mut service) = source.approval_service(&policy) {
+            if self.0.options.require_whole_questions {
+                service = service.refuse_truncated(true);
             }
-            Some(service) => guard().approval_service(service),
-            None => guard(),
-        };
+            asking = asking.approval_service(service);
+        }
         CallEnvironment {
-            guard: guard.build(),
-            non_interactive,
+            guard: asking.build(),
+            non_interactive: guard().build(),
             tools,
             host_names: HostNames::of(backend.as_ref()).await,
         }
     }
+}
+
+fn capabilities(backend: &dyn Backend) -> Capabilities {
+    let mut capabilities = backend.info().capabilities;
+    capabilities.commands &= backend.as_sandbox().is_some();
+    capabilities
 }
 
 #[cfg(test)]

@@ -143,13 +143,9 @@ pub enum Visibility {
 /// Returns whether `tool` is offered under `policy`. `commands` is `true` if the backend
 /// runs commands.
 pub fn visible(tool: Tool, policy: &Policy, commands: bool) -> Visibility {
-    if tool.operations().contains(&Op::Execute) && !commands {
-        return Visibility::Hidden;
-    }
-    let setting = policy.tools().get(tool.name());
-    let shown = offered(tool.operations(), policy, &setting);
-    match shown {
+    match visible_as(tool.name(), tool.operations(), policy, commands) {
         Visibility::Offered { .. } if !tool.may_need_approval() => {
+            let setting = policy.tools().get(tool.name());
             let asks = setting.action == Some(Action::Ask) && !setting.pre_approved;
             Visibility::Offered { asks }
         }
@@ -157,7 +153,13 @@ pub fn visible(tool: Tool, policy: &Policy, commands: bool) -> Visibility {
     }
 }
 
-fn offered(operations: &[Op], policy: &Policy, setting: &ToolSetting) -> Visibility {
+/// Like [`visible`], for any tool with this name and these operations. It is hidden if one
+/// of them is always denied.
+pub fn visible_as(name: &str, operations: &[Op], policy: &Policy, commands: bool) -> Visibility {
+    if operations.contains(&Op::Execute) && !commands {
+        return Visibility::Hidden;
+    }
+    let setting = policy.tools().get(name);
     let best = operations
         .iter()
         .map(|op| policy.most_lenient(*op))

@@ -34,16 +34,14 @@ impl OfferedTools {
         visible: Vec<Visibility>,
         definitions: impl Iterator<Item = &'a Definition>,
     ) -> Self {
-        let offered = definitions
-            .zip(&visible)
-            .filter_map(|(definition, visible)| {
-                let Visibility::Offered { asks } = *visible else {
-                    return None;
-                };
-                let mut definition = definition.clone();
-                definition.asks = asks;
-                Some(definition)
-            });
+        let each = definitions.zip(&visible);
+        let offered = each.filter_map(|(definition, visible)| match *visible {
+            Visibility::Hidden => None,
+            Visibility::Offered { asks } => Some(Definition {
+                asks,
+                ..definition.clone()
+            }),
+        });
         Self {
             definitions: Definitions::new(offered.collect()),
             visible,
@@ -57,27 +55,5 @@ impl OfferedTools {
 
     pub(crate) fn offers(&self, index: usize) -> bool {
         matches!(self.visible.get(index), Some(Visibility::Offered { .. }))
-    }
-}
-
-/// The abilities of a backend that tools depend on.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct BackendAbilities {
-    pub(crate) commands: bool,
-    pub(crate) writable: bool,
-}
-
-impl BackendAbilities {
-    pub(crate) const ALL: Self = Self {
-        commands: true,
-        writable: true,
-    };
-
-    pub(crate) fn of(backend: &dyn Backend) -> Self {
-        let capabilities = backend.info().capabilities;
-        Self {
-            commands: capabilities.commands && backend.as_sandbox().is_some(),
-            writable: capabilities.writable,
-        }
     }
 }

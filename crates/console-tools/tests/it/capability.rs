@@ -123,9 +123,9 @@ fn nothing_that_is_not_understood_is_passed_over() {
 async fn it_says_which_tools_there_are() {
     let backend: Arc<dyn Backend> = Arc::new(store().await);
     let capability = full();
-    let offers = capability.definitions_for(backend.as_ref());
+    let built = capability.toolset(Arc::clone(&backend), None);
     // There are settings for a tool that does not exist yet.
-    assert!(offers.unwrap_err().to_string().contains("swap"));
+    assert!(built.unwrap_err().to_string().contains("swap"));
 
     let builder = capability.apply(Toolset::builder(Arc::clone(&backend)), None);
     let toolset = builder.tool(Swap).build().unwrap();
@@ -147,11 +147,10 @@ async fn it_says_which_tools_there_are() {
     assert!(!prompt.contains("grep"), "{prompt}");
 
     let none = Capability::from_json(r#"{"permissions": "readonly"}"#).unwrap();
-    for offer in none.definitions_for(backend.as_ref()).unwrap().iter() {
+    for offer in none.toolset(backend, None).unwrap().definitions().iter() {
         assert!(!offer.asks, "{offer:?}");
         assert!(!["write_file", "edit_file", "execute"].contains(&&*offer.name));
     }
-    none.prompt(backend.as_ref()).unwrap();
 }
 
 #[tokio::test]
@@ -180,14 +179,14 @@ async fn what_asks_is_flagged_and_denied_tools_are_not_there() {
     let backend: Arc<dyn Backend> = Arc::new(store().await);
     let offers = |json: serde_json::Value| {
         let capability = Capability::from_json(&json.to_string()).unwrap();
-        let offers = capability.definitions_for(backend.as_ref()).unwrap();
+        let toolset = capability.toolset(Arc::clone(&backend), None).unwrap();
         let flag = |asks: bool| if asks { "?" } else { "" };
+        let offers = toolset.definitions();
         let offers = offers.iter();
         let shown: Vec<String> = offers
             .map(|offer| format!("{}{}", offer.name, flag(offer.asks)))
             .collect();
-        let prompt = capability.prompt(backend.as_ref()).unwrap();
-        (shown.join(" "), prompt)
+        (shown.join(" "), toolset.prompt())
     };
     let (strict, prompt) = offers(json!({"permissions": "strict"}));
     assert_eq!(strict, "ls? read_file? write_file? edit_file? glob? grep?");
@@ -221,10 +220,11 @@ async fn mounts_confine_the_tools() {
         .await
         .unwrap();
     let backend: Arc<dyn Backend> = Arc::new(backend);
-    let offers = capability.definitions_for(backend.as_ref()).unwrap();
+    let toolset = capability.toolset(backend, None).unwrap();
+    let offers = toolset.definitions();
     let names: Vec<_> = offers.iter().map(|offer| offer.name.as_str()).collect();
     assert_eq!(names, ["read_file", "list_files"], "nothing can be written");
-    let chat = capability.toolset(backend, None).unwrap().conversation("c");
+    let chat = toolset.conversation("c");
     let reply = chat.call("list_files", "{}").await;
     assert_eq!(reply.text, r#"["/docs/a.md"]"#);
     let reply = chat.call("read_file", json!({"path": "/a"})).await;
