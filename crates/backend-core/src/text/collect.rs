@@ -313,6 +313,7 @@ mod tests {
             max_line_bytes: 100,
             max_bytes: 1_000,
             count_total: true,
+            ..TextOptions::default()
         };
         let mut collector = Collector::new(request);
         let wide = vec![b'x'; 64 * 1024];

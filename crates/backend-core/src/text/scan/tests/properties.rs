@@ -74,6 +74,7 @@ fn request() -> impl Strategy<Value = TextOptions> {
             max_line_bytes,
             max_bytes,
             count_total,
+            ..ALL
         },
     )
 }
