@@ -45,8 +45,7 @@ pub(crate) fn open(spec: &BackendSpec) -> BoxFuture<'_, Result<OpenBackend, Fail
     .boxed()
 }
 
-/// Checks a specification without opening anything. Returns the kinds of the backends it
-/// consists of.
+/// Checks a specification without opening it. Returns the kinds of its backends.
 pub(crate) fn check(spec: &BackendSpec) -> Result<Vec<Kind>, Failure> {
     match spec.kind {
         Kind::State => state::check(spec)?,

@@ -77,8 +77,7 @@ impl Cli {
             None => block_on(console::run(app()?)),
             Some(Command::Mcp(args)) => {
                 let app = app()?;
-                // Passing each message of a single client between threads costs more
-                // than handling it.
+                // Passing a single client's messages between threads costs more time.
                 if args.listens(&app.config.mcp) {
                     block_on(mcp::run(app, args))
                 } else {

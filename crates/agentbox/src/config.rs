@@ -21,8 +21,7 @@ use crate::backend::kind::{Kind, Tables};
 use crate::exit::{Failure, usage};
 use crate::files::{user_directory, user_directory_of};
 
-/// The variable that names the user's configuration directory, and its default below
-/// the home.
+/// The variable of the user's configuration directory, and its default in the home.
 const DIRECTORY: (&str, &str) = ("XDG_CONFIG_HOME", ".config");
 
 /// The name of the config file in this program's directory.
@@ -170,8 +169,7 @@ fn read(mut table: Table, whose: &str) -> Result<Config, Failure> {
     Ok(config)
 }
 
-/// Returns the error of the first variable that is wrong by itself, over the layers
-/// below.
+/// Returns the error of the first variable that is wrong by itself.
 fn error_of_variable(
     below: &Table,
     variables: &[(OsString, OsString)],

@@ -21,8 +21,7 @@ use permissions::approval::Strict;
 use serde_json::Value;
 
 use self::language::{ParseError, Request};
-use self::reader::Reader;
-use self::reader::input::{Input, Prompt};
+use self::reader::{Input, Prompt, Reader};
 use self::show::{LiveOutput, Screen};
 use self::signals::{INTERRUPTED, Signal, Signals};
 use self::words::MissingInput;
@@ -37,8 +36,7 @@ pub(crate) struct Session {
     pub(crate) toolset: ToolsetBuilder,
     /// Advice on how to allow an operation that needs approval.
     pub(crate) approval_advice: &'static str,
-    /// The backend's specification, such as `local:DIR`. The prompt shows the part
-    /// before the colon.
+    /// The backend's specification. The prompt shows the part before the colon.
     pub(crate) backend: String,
 }
 
@@ -158,8 +156,7 @@ impl Console {
         self.code = self.code.max(code);
     }
 
-    /// Returns the exit code. With a terminal it is success, because the user has seen
-    /// all failures.
+    /// Returns the exit code: success on a terminal, where the user has seen failures.
     fn code(&self) -> ExitCode {
         ExitCode::from(if self.screen.terminal {
             exit::SUCCESS
@@ -290,8 +287,7 @@ fn change_position(reply: &console_tools::Reply) -> Value {
     Value::from_iter([field("replacements"), field("first_line")].map(Option::unwrap_or_default))
 }
 
-/// Does a dry run of an edit, because a tool knows the diff only of files that were
-/// read before.
+/// Does a dry run of an edit: a tool knows the diff of files it has read only.
 async fn preview(
     without_prompts: &Chat,
     tool: &str,

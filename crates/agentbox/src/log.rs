@@ -8,12 +8,10 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::exit::{Failure, usage};
 
-/// The default filter. Refusals are in the replies, and errors of clients are in their
-/// responses.
+/// The default filter: replies have the refusals, responses the errors of clients.
 const DEFAULT: &str = "warn,permissions=error,rmcp::service=error";
 
-/// Starts the log. `filter` is a level, or levels by module:
-/// `warn,backend_local=debug`.
+/// Starts the log at a level, or at levels by module: `warn,backend_local=debug`.
 pub(crate) fn start(filter: Option<&str>) -> Result<(), Failure> {
     let text = filter.unwrap_or(DEFAULT);
     let filter = read(text).ok_or_else(|| {
@@ -34,8 +32,7 @@ pub(crate) fn start(filter: Option<&str>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Parses a filter. A word alone must be a level: as the name of a module it would be a
-/// mistake.
+/// Parses a filter. A word alone must be a level, not the name of a module.
 fn read(text: &str) -> Option<Targets> {
     let alone = |part: &&str| !part.contains('=');
     let mut words = text.split(',').filter(alone);

@@ -39,8 +39,7 @@ use clap::error::ErrorKind;
 use crate::cli::Cli;
 
 fn main() -> ExitCode {
-    // This program also supervises the commands it runs: they end with it, whatever
-    // happens to it.
+    // This program also supervises the commands it runs, which end with it.
     #[cfg(local)]
     backend_local::supervisor::run_if_asked();
     let cli = match Cli::try_parse() {

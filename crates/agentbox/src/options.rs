@@ -39,8 +39,7 @@ pub(crate) struct CommonOptions {
     pub(crate) config: Option<PathBuf>,
 }
 
-/// Returns the profiles. `agent`, an alias of `lean`, is its name in
-/// pydantic-ai-backend.
+/// Returns the profiles. pydantic-ai-backend calls `lean` `agent`.
 fn profiles() -> [PossibleValue; 3] {
     let lean = PossibleValue::new("lean").alias("agent");
     ["coding".into(), lean, "filesystem".into()]

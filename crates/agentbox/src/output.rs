@@ -8,8 +8,7 @@ use serde::Serialize;
 use crate::exit::{Failure, environment};
 use crate::terminal::safe::sanitized;
 
-/// Prints to standard output, with colours only on a terminal. A closed pipe is not a
-/// failure.
+/// Prints to standard output, in colour on a terminal. A closed pipe is no failure.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     written(write_line(&mut anstream::stdout().lock(), text))
 }
@@ -23,8 +22,7 @@ pub(crate) fn write_line(out: &mut dyn Write, text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Prints text that a file or a command may have produced. A terminal gets no control
-/// codes; a pipe gets the text unchanged.
+/// Prints text of a file or a command. A terminal gets no control codes.
 pub(crate) fn print_foreign(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     let text = if out.is_terminal() {

@@ -15,8 +15,7 @@ use crate::terminal::safe::sanitized;
 /// Interval at which the bar moves.
 const TICK: Duration = Duration::from_millis(120);
 
-/// Builds a runtime's image unless it exists, shows the progress, and returns the
-/// image's name.
+/// Builds a runtime's image unless it exists. Returns the image's name.
 pub(crate) async fn build(
     daemon: Daemon,
     runtime: Runtime,

@@ -103,8 +103,7 @@ impl Rules {
         runs || paths.into_iter().any(asks)
     }
 
-    /// Returns a name that works in any directory, or `None` if they are in the config
-    /// file.
+    /// Returns a name that works in any directory; `None` for rules of the config file.
     pub(crate) fn name(&self) -> Option<String> {
         match &self.source {
             Source::Preset(preset) => Some(preset.name().to_owned()),

@@ -1,5 +1,4 @@
-//! Everything that depends on the operating system: signals, terminals and owners of
-//! files.
+//! Parts that depend on the operating system: signals, terminals, owners of files.
 
 #[cfg(unix)]
 mod unix;

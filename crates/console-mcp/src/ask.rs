@@ -83,8 +83,7 @@ impl Approver for ClientApprover {
     }
 }
 
-/// A pending question. It is withdrawn on drop, when the call no longer waits for the
-/// answer.
+/// A pending question, withdrawn when the call no longer waits for the answer.
 struct PendingQuestion(Option<RequestHandle<RoleServer>>);
 
 impl Drop for PendingQuestion {

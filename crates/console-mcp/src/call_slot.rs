@@ -20,8 +20,7 @@ pub(crate) struct CallSlot {
 }
 
 impl CallSlot {
-    /// Runs `work` once there is a free slot. Returns the slot, to be released by the
-    /// caller.
+    /// Runs `work` in a free slot. Returns the slot, to be released by the caller.
     pub(crate) async fn run<T>(
         slots: &Arc<Semaphore>,
         work: impl Future<Output = T>,

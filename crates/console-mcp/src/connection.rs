@@ -26,8 +26,7 @@ use tokio_util::sync::CancellationToken;
 /// Maximum number of unanswered requests of one client.
 const MAX_OPEN_REQUESTS: usize = 2_048;
 
-/// Maximum number of bytes in the arguments of a client's unanswered requests,
-/// together.
+/// Maximum number of bytes in the arguments of a client's unanswered requests.
 const MAX_OPEN_BYTES: usize = 64 * 1024 * 1024;
 
 /// The state of one client's connection: a pipe or an HTTP session.
@@ -178,8 +177,7 @@ impl<T: Transport<RoleServer> + 'static> CountedTransport<T> {
         Self::new(inner, connection, Kind::Pipe(linger))
     }
 
-    /// Wraps a session. Its client is gone when a message to it waits longer than
-    /// `timeout`.
+    /// Wraps a session, whose client is gone when a message waits longer than `timeout`.
     pub(crate) fn session(inner: T, connection: Arc<Connection>, timeout: Duration) -> Self {
         Self::new(inner, connection, Kind::Session(timeout))
     }
@@ -215,8 +213,7 @@ impl<T: Transport<RoleServer> + 'static> CountedTransport<T> {
                 let extensions = request.request.extensions_mut();
                 extensions.insert(Arc::clone(&self.connection));
             }
-            // rmcp closes the connection of a client that begins with anything but a
-            // request.
+            // rmcp would close the connection, if it began with anything else.
             _ if !self.has_begun => return Err(None),
             ClientJsonRpcMessage::Notification(notification) => {
                 if let ClientNotification::CancelledNotification(cancelled) =

@@ -59,8 +59,7 @@ where
         }
     }
 
-    /// Reads until a line is complete. Dropping the future loses nothing: bytes that were
-    /// read are in `line`.
+    /// Reads until a line is complete. Dropping the future loses nothing.
     async fn read_line(&mut self) -> LineRead {
         loop {
             let room = if self.skipping {

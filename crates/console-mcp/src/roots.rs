@@ -12,8 +12,7 @@ use crate::uri;
 /// Maximum number of roots considered.
 const MAX_ROOTS: usize = 256;
 
-/// The tools that are removed when roots narrow access: a command cannot be confined to
-/// a part of the directory.
+/// The tools that roots remove: a command cannot be confined to a part.
 const REMOVED_TOOLS: [Tool; 3] = [Tool::Execute, Tool::RunInBackground, Tool::WriteInput];
 
 /// The reply to a model that calls one of them.

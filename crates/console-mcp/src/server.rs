@@ -151,8 +151,7 @@ impl Server {
         call::result(reply, None, false, &self.settings)
     }
 
-    /// Runs work that may take much time or memory, limited to `concurrent_calls` at
-    /// once.
+    /// Runs work that takes time or memory, at most `concurrent_calls` at once.
     async fn in_slot<T>(
         &self,
         context: &RequestContext<RoleServer>,

@@ -142,8 +142,7 @@ impl Session {
         Ok(self.chat.files().await.map_err(said)?.working_dir())
     }
 
-    /// Asks the client for its roots and returns the part of the backend that they
-    /// leave.
+    /// Asks the client for its roots. Returns the part of the backend they leave.
     #[expect(deprecated, reason = "roots are what every client of today has")]
     async fn root_access(&self) -> Result<RootAccess, String> {
         let Some(host_root) = self.host_root.clone() else {

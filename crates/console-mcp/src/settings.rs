@@ -32,8 +32,7 @@ pub struct Settings {
     /// The host directory that holds the backend's files, if there is one. The client's
     /// roots are host directories, so they apply only if this is set.
     pub host_root: Option<PathBuf>,
-    /// Whether the client is asked for approvals. If not, the toolset's own approver
-    /// is.
+    /// Whether the client is asked for approvals, instead of the toolset's approver.
     pub ask_client: bool,
     /// Time allowed for the user to answer a question.
     pub answer_timeout: Duration,
@@ -52,8 +51,7 @@ pub struct Settings {
     pub frame_bytes: usize,
     /// Maximum size of a file served as a resource.
     pub resource_bytes: u64,
-    /// Time that running calls may still take after the client has closed its end of a
-    /// pipe.
+    /// Time for running calls after the client has closed its end of a pipe.
     pub linger: Duration,
 }
 

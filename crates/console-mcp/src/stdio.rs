@@ -49,8 +49,7 @@ pub async fn serve_pipes(
         Ok(running) => running.waiting().await.map(|_| ()).map_err(|error| {
             ServeError::Transport(format!("the server failed: {error}; report it"))
         }),
-        // A client that disconnects before it initializes is not a failure of the
-        // server.
+        // A client may disconnect before it initializes.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
             Ok(())
         }

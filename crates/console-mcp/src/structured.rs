@@ -27,8 +27,7 @@ pub(crate) fn schema_of(definition: &Definition) -> Option<Map<String, Value>> {
         return None;
     }
     let own = definition.output_schema.as_ref();
-    // References are resolved from the root of the schema, and nested here it is no
-    // longer the root.
+    // References start at the root of a schema, which this one no longer is.
     let own = own.filter(|schema| !schema.to_string().contains("\"$ref\""));
     let schema = json!({
         "type": "object",

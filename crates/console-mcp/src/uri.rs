@@ -18,8 +18,7 @@ pub(crate) fn of(path: &VPath) -> String {
     format!("file://{}", utf8_percent_encode(path.as_str(), ENCODED))
 }
 
-/// Returns the absolute path that a `file:` URI of this machine names. `.` and `..` are
-/// kept.
+/// Returns the absolute path of a `file:` URI of this machine, with its `.` and `..`.
 pub(crate) fn path(uri: &str) -> Option<String> {
     let scheme = uri.get(..5)?;
     if !scheme.eq_ignore_ascii_case("file:") {

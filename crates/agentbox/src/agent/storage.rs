@@ -17,19 +17,16 @@ pub(crate) const NO_DIRECTORY: &str = if system::REPORTS_FILE_OWNERS {
      with SANDBOX_AGENT"
 };
 
-/// The version of this program and its agents. The handshake refuses agents of other
-/// versions.
+/// The version of this program and of its agents; the handshake refuses others.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Returns the directory where agents of this version are installed, or `None` for a
-/// user without a home.
+/// Returns where agents of this version are installed; `None` for a user without a home.
 pub(crate) fn directory() -> Option<PathBuf> {
     let own = own_directory("XDG_DATA_HOME", ".local/share")?;
     Some(own.join("agents").join(VERSION))
 }
 
-/// Returns the file name of an installed agent. A directory can hold one for each
-/// processor.
+/// Returns the file name of an installed agent. There can be one for each processor.
 pub(crate) fn file_name(arch: &str) -> String {
     format!("{PROGRAM}-{arch}")
 }
@@ -63,8 +60,7 @@ pub(super) fn own_directory(name: &str, usual: &str) -> Option<PathBuf> {
     files::user_directory(name, usual).filter(|_| system::REPORTS_FILE_OWNERS)
 }
 
-/// Writes a program atomically. All users may execute it: in a container, another user
-/// does.
+/// Writes a program atomically. All users may execute it, as those of containers do.
 pub(crate) fn write_program(
     directory: &Path,
     name: &str,

@@ -87,8 +87,7 @@ impl CompositeFile {
 }
 
 impl PartTable {
-    /// Returns the specification of the part. Relative paths start at the directory of
-    /// the file.
+    /// Returns the specification of the part. Relative paths start where the file is.
     fn spec(&self, whole: &BackendSpec, file: &Path) -> Result<BackendSpec, Failure> {
         let directory = file.parent().unwrap_or(Path::new("/"));
         whole.part(&self.backend, directory, &self.settings)
@@ -132,8 +131,7 @@ pub(super) async fn open(spec: &BackendSpec) -> Result<OpenBackend, Failure> {
     })
 }
 
-/// Returns the route to a part, and the part's directory that it shows, unless the part
-/// sees full paths.
+/// Returns the route to a part, and the directory it shows unless paths are full.
 fn route(
     part: PartTable,
     opened: &OpenBackend,

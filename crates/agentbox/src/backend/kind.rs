@@ -10,8 +10,7 @@ use crate::exit::{Failure, usage};
 /// The config key of the directories that a local backend reaches besides its own.
 pub(crate) const ALLOWED_DIRECTORIES: &str = "allowed_directories";
 
-/// A kind of backend. Every build knows all of them, so that a config file works with
-/// every build.
+/// A kind of backend. Every build knows all of them, so that it reads any config file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Local,
@@ -38,8 +37,7 @@ impl Kind {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// Returns the name before the colon, which is also that of its table in the config
-    /// file.
+    /// Returns the name before the colon and of its table in the config file.
     pub(crate) fn name(self) -> &'static str {
         let usage = self.usage();
         usage.split([':', '[']).next().unwrap_or(usage)
@@ -112,8 +110,7 @@ impl Kind {
         }
     }
 
-    /// Returns the keys whose values are paths of this machine, or begin with a path
-    /// and a colon.
+    /// Returns the keys of paths of this machine. A colon and more may follow a path.
     pub(crate) fn path_keys(self) -> &'static [&'static str] {
         match self {
             Self::Local => &[ALLOWED_DIRECTORIES, "read", "write"],

@@ -18,8 +18,7 @@ use crate::exit::{Failure, usage};
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Settings {
-    /// Directories besides that of the backend. If there are any, paths are those of
-    /// this machine.
+    /// Directories besides its own. If there are any, paths are those of this machine.
     allowed_directories: Vec<PathBuf>,
     /// Whether commands can run; `true` by default.
     commands: Option<bool>,
@@ -37,8 +36,7 @@ struct Settings {
     write: Vec<String>,
     /// The variables that commands inherit.
     environment: InheritedEnvironment,
-    /// Variables that commands inherit even if they look secret, or if the environment
-    /// is minimal.
+    /// Variables that commands inherit even if they look secret or would not be passed.
     variables: Vec<String>,
     cpu_seconds: Option<u64>,
     file_bytes: Option<u64>,
@@ -98,8 +96,7 @@ impl Settings {
         Ok(commands)
     }
 
-    /// Returns the name space of paths. As a part of a tree, the backend has paths of
-    /// the tree.
+    /// Returns the name space of paths; that of a part of a tree is the tree's.
     fn names(&self, part: bool) -> Result<NameSpace, Failure> {
         let allowed = self.allowed_directories.clone();
         match (allowed.is_empty(), part) {
@@ -195,8 +192,7 @@ pub(super) fn open(spec: &BackendSpec) -> Result<OpenBackend, Failure> {
     Ok(open)
 }
 
-/// Refuses a directory whose path leads through a symbolic link. Rules match one path
-/// of a file, and would miss the other.
+/// Refuses a path through a link: rules match one path of a file and miss the other.
 fn check_spelling(directory: &Path) -> Result<(), Failure> {
     let (Ok(given), Ok(canonical)) = (std::path::absolute(directory), directory.canonicalize())
     else {

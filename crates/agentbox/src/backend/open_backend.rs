@@ -34,8 +34,7 @@ pub(super) struct HostDir {
 }
 
 impl OpenBackend {
-    /// Wraps a backend, which is stopped as `stop` says when the program ends. `None`
-    /// leaves it running.
+    /// Wraps a backend. `stop` tells how the program's end stops it; `None` leaves it.
     pub(crate) fn new(backend: Arc<dyn Backend>, stop: Option<StopMode>) -> Self {
         Self {
             stop_actions: StopActions(vec![(Arc::clone(&backend), stop)]),

@@ -35,8 +35,7 @@ pub(crate) struct BackendSpec {
     pub(super) kind: Kind,
     /// The text after the colon. A path is absolute.
     pub(crate) argument: Option<String>,
-    /// Whether this is the default, because the user named no backend. Its directory
-    /// may be created then.
+    /// Whether the user named no backend. The default directory may be created then.
     pub(crate) implied: bool,
     /// Whether the directory is created without a message.
     pub(crate) quiet: bool,
@@ -221,8 +220,7 @@ pub(crate) fn rebase(table: &mut Table, kind: Kind, directory: &Path) {
     }
 }
 
-/// Makes a path, or each of a list, absolute. Names of volumes are left alone: they have
-/// no slash.
+/// Makes paths absolute, except the names of volumes, which have no slash.
 pub(crate) fn rebase_value(value: &mut Value, directory: &Path) {
     match value {
         Value::String(path) => {

@@ -113,8 +113,7 @@ impl Install {
             "agentbox: building {PROGRAM} {VERSION} for {target} from {source}"
         ));
         let mut command = Command::new(&cargo);
-        // An agent may control the current directory, and could select another
-        // toolchain there.
+        // Where we are, an agent may have selected another toolchain.
         command.current_dir("/");
         command.arg("install").args(source.arguments());
         for setting in PROFILE {
@@ -191,8 +190,7 @@ impl Install {
     }
 }
 
-/// Returns the target for containers on a machine: its own, or Linux with the same
-/// processor.
+/// Returns the target for containers: the host's, or Linux on the same processor.
 fn usual_target(host: &str) -> String {
     let cpu = host.split('-').next().unwrap_or(host);
     if host.contains("-linux-") {
@@ -255,8 +253,7 @@ fn own_linker(target: &str, host: &str) -> Option<String> {
     (is_enough && system::variable(&variable).is_none()).then_some(variable)
 }
 
-/// Runs a command to its end. If the future is dropped before, everything the command
-/// started is killed.
+/// Runs a command to its end. Dropping the future kills everything it started.
 async fn run_group(mut command: Command) -> io::Result<ExitStatus> {
     ProcessGroup::lead(&mut command);
     let mut child = tokio::process::Command::from(command)

@@ -76,8 +76,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     }))
 }
 
-/// Returns the accesses of the operation with their verdicts, and the commands that a
-/// command line would run.
+/// Returns the accesses with their verdicts, and the commands of a command line.
 fn parts(policy: &Policy, args: &Args) -> Result<(Vec<Part>, Vec<String>), Failure> {
     let path = |text: &str| {
         let path = VPath::root().join(text);

@@ -1,6 +1,5 @@
 //! `agentbox doctor`: reports the abilities of this machine, and anything missing.
 
-mod backend;
 #[cfg(feature = "docker")]
 mod containers;
 mod finding;
@@ -8,22 +7,24 @@ mod finding;
 mod machine;
 #[cfg(not(local))]
 mod no_machine;
-mod services;
 
+use std::env::consts::EXE_SUFFIX;
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use self::backend::UsedBackend;
 use self::finding::{Finding, Status};
 #[cfg(not(local))]
 use self::no_machine as machine;
 use crate::app::App;
+use crate::backend;
+use crate::backend::kind::{Kind, Tables};
 use crate::exit::{self, Failure};
 use crate::options::CommonOptions;
 use crate::output;
 use crate::signals::Interrupts;
+use crate::system;
 use crate::terminal::safe::sanitized;
 use crate::terminal::wrap;
 
@@ -45,7 +46,8 @@ pub(crate) async fn run(options: &CommonOptions, args: &Args) -> Result<ExitCode
         findings.extend(machine::findings(&backend).await);
         #[cfg(feature = "docker")]
         findings.extend(containers::findings(&backend).await);
-        findings.extend(services::findings());
+        findings.push(program("python3", "MCP clients in Python"));
+        findings.push(program("node", "MCP clients in JavaScript"));
         (backend, findings)
     };
     let (backend, findings) = interrupts.unless(look).await?;
@@ -76,6 +78,64 @@ fn configuration(options: &CommonOptions) -> (Option<App>, Finding) {
             (Some(app), finding.ok(found))
         }
         Err(failure) => (None, finding.wrong(&failure)),
+    }
+}
+
+/// The backend that the other commands would use.
+#[derive(Debug)]
+struct UsedBackend {
+    /// Its specification; `None` is the default.
+    spec: Option<String>,
+    /// The kinds of backends it consists of, if they are known.
+    kinds: Vec<Kind>,
+    tables: Tables,
+}
+
+impl UsedBackend {
+    fn uses(&self, kind: Kind) -> bool {
+        self.kinds.contains(&kind)
+    }
+
+    /// Returns the backend of a configuration. Returns a finding about it too, unless
+    /// it is the default and fine.
+    fn of(app: Option<App>) -> (Self, Option<Finding>) {
+        let Some(app) = app else {
+            let usual = Self {
+                spec: None,
+                kinds: vec![Kind::Local],
+                tables: Tables::new(),
+            };
+            return (usual, None);
+        };
+        let spec = (!app.spec.implied).then(|| app.spec.text());
+        let finding = Finding::new("backend", "where the files are").needed(true);
+        let (kinds, finding) = match backend::check(&app.spec) {
+            Ok(kinds) => (kinds, spec.clone().map(|spec| finding.ok(spec))),
+            Err(failure) => (Vec::new(), Some(finding.wrong(&failure))),
+        };
+        let tables = app.config.backends;
+        let backend = Self {
+            spec,
+            kinds,
+            tables,
+        };
+        (backend, finding)
+    }
+}
+
+/// Looks for an interpreter that MCP clients run on.
+fn program(name: &'static str, purpose: &'static str) -> Finding {
+    let finding = Finding::new(name, purpose);
+    let path = system::variable("PATH").unwrap_or_default();
+    let mut paths =
+        std::env::split_paths(&path).map(|directory| directory.join(format!("{name}{EXE_SUFFIX}")));
+    let found = paths.find(|path| {
+        let found = path.metadata();
+        found.is_ok_and(|found| found.is_file() && system::is_executable(&found))
+    });
+    match found {
+        Some(path) => finding.ok(path.display().to_string()),
+        None => finding.missing("is not in PATH", format!("install {name} if you need it")),
     }
 }
 
@@ -125,7 +185,6 @@ fn as_text(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::kind::Tables;
 
     #[test]
     fn lines_break_at_words_beside_the_names() {

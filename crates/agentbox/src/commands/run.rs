@@ -17,8 +17,7 @@ use crate::exit::{self, Failure, environment, usage};
 use crate::output;
 use crate::signals::Interrupts;
 
-/// The signal reported by the exit code when the reader of the output is gone, as
-/// shells do.
+/// The signal that the exit code reports when the reader of the output is gone.
 const SIGPIPE: i32 = 13;
 
 /// Options of `run`.

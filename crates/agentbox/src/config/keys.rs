@@ -21,8 +21,7 @@ const PROGRAM_KEYS: &[&str] = &[
     "tools",
 ];
 
-/// Aliases of keys: those that have a flag, and the names that pydantic-ai-backend
-/// uses.
+/// Aliases of keys: those with a flag, and the names that pydantic-ai-backend uses.
 pub(super) const ALIASES: &[(&str, &str)] = &[
     ("docker.container_name", "docker.name"),
     ("docker.mem_limit", "docker.memory"),
@@ -42,8 +41,7 @@ pub(super) const ALIASES: &[(&str, &str)] = &[
 /// Tables whose keys are not fixed.
 const OPEN_TABLES: &[&str] = &["options.descriptions", "permissions", "tools"];
 
-/// Variables with our prefix that are not settings: the marker of a command, and the
-/// path of a supervisor.
+/// Our variables that are no settings: a command's marker, a supervisor's path.
 const OTHER_VARIABLES: &[&str] = &["AGENTBOX_COMMAND", "AGENTBOX_SUPERVISOR"];
 
 const PREFIX: &str = "AGENTBOX_";
@@ -84,8 +82,7 @@ fn add(above: &str, table: &Table, keys: &mut Vec<String>) {
 }
 
 impl KnownKeys {
-    /// Returns the first unknown key of a table in a file. `above` is that of the table,
-    /// with a dot.
+    /// Returns the first unknown key of a table, whose own key is `above` with a dot.
     pub(super) fn unknown(&self, above: &str, table: &Table) -> Option<String> {
         table.iter().find_map(|(key, value)| {
             let key = format!("{above}{key}");
@@ -128,8 +125,7 @@ fn variable(key: &str) -> String {
     format!("{PREFIX}{}", key.replace('.', "_").to_ascii_uppercase())
 }
 
-/// Suggests the most similar name, if one is similar enough. The common prefix does not
-/// count.
+/// Suggests the most similar name, if one is similar. The prefix does not count.
 fn suggestion(name: &str, prefix: &str, known: impl Iterator<Item = String>) -> String {
     let name = name.strip_prefix(prefix).unwrap_or(name);
     // A key may also be in the wrong table.

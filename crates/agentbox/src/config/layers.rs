@@ -99,8 +99,7 @@ pub(crate) struct ForwardedVariable {
     pub(crate) value: String,
 }
 
-/// Returns this program's variables, without those whose settings have a flag and those
-/// about listening.
+/// Returns this program's variables, except those with a flag and about listening.
 pub(super) fn forwarded(
     variables: &[(OsString, OsString)],
     known: &KnownKeys,

@@ -18,8 +18,7 @@ pub(crate) struct Entry {
     pub(crate) directory: bool,
 }
 
-/// Returns the position of the last word of `line`, and its completions. `list` returns
-/// the entries of a directory.
+/// Returns the start of the last word and its completions. `list` lists a directory.
 pub(crate) fn complete(
     line: &str,
     tools: &Definitions,
@@ -162,8 +161,7 @@ fn of_field(
     found
 }
 
-/// Returns the paths with this prefix. A name that a terminal would not show as it is
-/// is left out, because it may be malicious.
+/// Returns the paths with this prefix, without names that a terminal would not show.
 fn paths(start: &str, list: impl Fn(&str) -> Vec<Entry>) -> Vec<Pair> {
     let (directory, name) = match start.rfind('/') {
         Some(slash) => start.split_at(slash + 1),

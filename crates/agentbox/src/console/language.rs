@@ -233,8 +233,7 @@ fn json(rest: &str) -> Result<(Value, usize), ParseError> {
     Ok((value, end + line.len()))
 }
 
-/// Returns the arguments of a tool that runs commands: the line from the word `at` on,
-/// as it was typed.
+/// Returns the arguments of a command tool: the line from word `at` on, as typed.
 fn command(
     input: &str,
     words: &words::Words,
@@ -264,8 +263,7 @@ fn command(
 pub(crate) struct GivenFields<'f> {
     tool: &'f str,
     fields: &'f [Field],
-    /// Whether the rest of the line is a command: only options before the first other
-    /// word are fields.
+    /// Whether fields are only options, before a command that is the rest of the line.
     pub(crate) verbatim: bool,
     pub(crate) values: Map<String, Value>,
 }
@@ -329,8 +327,7 @@ impl<'f> GivenFields<'f> {
         Ok(words.len())
     }
 
-    /// Returns the error for a short option. Users try them, because tools are named
-    /// like programs that have such options.
+    /// Returns the error for a short option, which the tools' namesakes have.
     fn short(&self, word: &Word) -> ParseError {
         let (tool, option) = (self.tool, &word.text);
         ParseError::Invalid(format!(

@@ -59,8 +59,7 @@ impl Screen {
         out.flush()
     }
 
-    /// Reports an error: in red on a terminal, otherwise on standard error, so that it
-    /// is separate from the results.
+    /// Reports an error: in red on a terminal, else on standard error.
     pub(crate) fn print_error(self, text: &str) -> io::Result<()> {
         self.print_error_verbatim(&wrap::lines(text, self.width()))
     }
@@ -91,8 +90,7 @@ impl Screen {
         lines.join("\n")
     }
 
-    /// Prints a reply. `live` has shown a part of it already. `diff` is the known
-    /// change.
+    /// Prints a reply, of which `live` has shown a part. `diff` is the known change.
     pub(crate) fn reply(
         self,
         reply: &Reply,
@@ -157,8 +155,7 @@ pub(crate) fn failed(reply: &Reply) -> bool {
         || is_true("output_limited")
 }
 
-/// Wraps the first line of a failure. The other lines may be copied from files and stay
-/// unchanged.
+/// Wraps the first line of a failure. The others may be from files and stay.
 fn failure(text: &str, width: Option<usize>) -> String {
     let first = text.lines().next().unwrap_or_default();
     let rest = text.get(first.len()..).unwrap_or_default();

@@ -20,8 +20,7 @@ pub(crate) enum Signal {
 /// Exit code after Ctrl-C.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// Receives signals. The second Ctrl-C in a row ends the program at once, whatever it
-/// is doing.
+/// Receives signals. The second Ctrl-C in a row ends the program at once.
 #[derive(Debug)]
 pub(crate) struct Signals {
     heard: mpsc::Receiver<Signal>,
@@ -61,8 +60,7 @@ impl Signals {
         }
     }
 
-    /// Records a Ctrl-C typed at the prompt. Returns `true` if it is the second in a
-    /// row.
+    /// Records a Ctrl-C at the prompt. Returns `true` for the second in a row.
     pub(crate) fn record_interrupt(&self) -> bool {
         self.interrupted.swap(true, Ordering::AcqRel)
     }

@@ -50,8 +50,7 @@ pub(crate) fn ignores_hangup() -> bool {
     false
 }
 
-/// The state of the terminal. Empty, because the line editor restores the console
-/// itself.
+/// The state of the terminal, which the line editor restores itself here.
 #[derive(Debug, Clone)]
 pub(crate) struct TerminalState;
 
@@ -69,8 +68,7 @@ pub(crate) fn columns_of(terminal: impl Stream) -> Option<usize> {
     Some(usize::from(columns.0)).filter(|columns| *columns > 0)
 }
 
-/// Returns an unknown owner: files have access control lists here, which are not read,
-/// so no file counts as this user's own.
+/// Returns an unknown owner: access control lists are not read.
 pub(crate) fn file_owner(_: &Metadata) -> FileOwner {
     FileOwner {
         is_own: false,

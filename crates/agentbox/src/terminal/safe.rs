@@ -94,8 +94,7 @@ pub(crate) fn is_unseen(c: char) -> bool {
     )
 }
 
-/// Filters a command's output for display, piece by piece. The result does not depend
-/// on where the pieces are cut.
+/// Filters a command's output, piece by piece. It does not matter where it is cut.
 #[derive(Debug)]
 pub(crate) struct Filter {
     colour: bool,

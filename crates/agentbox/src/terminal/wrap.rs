@@ -7,15 +7,13 @@ use crate::system::{self, Stream};
 /// Default number of columns, for a terminal that does not report them.
 const DEFAULT_COLUMNS: usize = 80;
 
-/// Minimum number of columns for an explanation beside its subject. With fewer it is
-/// placed beneath.
+/// Minimum number of columns for an explanation beside its subject, not beneath.
 const MIN_BESIDE_COLUMNS: usize = 24;
 
 /// Its indentation there.
 const BENEATH_INDENT: usize = 6;
 
-/// Marks the continuation of a line that was broken at a fixed column. No line of a
-/// question begins like this.
+/// Marks the continuation of a broken line. No line of a question begins like this.
 const CONTINUATION: &str = "↪ ";
 
 /// Returns the number of columns of standard output.
@@ -83,8 +81,7 @@ pub(crate) fn shortened(text: &str, chars: usize) -> String {
     }
 }
 
-/// Returns the indentation of explanations in this column, or beneath their subject if
-/// that leaves too little room.
+/// Returns the indentation of explanations in this column, or beneath for lack of room.
 pub(crate) fn indent(column: usize, width: Option<usize>) -> usize {
     match width {
         Some(width) if width < column + MIN_BESIDE_COLUMNS => BENEATH_INDENT,

@@ -68,13 +68,11 @@ pub(super) fn builder(settings: &DockerSettings) -> Result<DockerBuilder, Failur
         name: &settings.name,
         ca_bundle: &settings.ca_bundle,
     }
-    // The daemon comes last, so that mistakes in the settings are reported even if
-    // there is no daemon.
+    // Last, so that mistakes in the settings are reported even without a daemon.
     Ok(builder.daemon(settings.daemon()?))
 }
 
-/// Attaches to an existing container. The settings it was created with cannot be
-/// changed.
+/// Attaches to an existing container, whose settings cannot be changed.
 pub(super) fn attach(settings: &DockerSettings, id: &str) -> Result<Attach, Failure> {
     let mut attach = DockerSandbox::attach(id)
         .daemon(settings.daemon()?)

@@ -114,8 +114,7 @@ impl DockerSettings {
         })
     }
 
-    /// Reads the credentials that `docker login` wrote, from the configured file or
-    /// docker's default.
+    /// Reads the credentials of `docker login`, from the configured file or the usual one.
     fn logins(&self) -> Result<Logins, Failure> {
         if let Some(file) = &self.logins {
             let text = read_text(file, "file of logins")?;

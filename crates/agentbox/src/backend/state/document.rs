@@ -64,8 +64,7 @@ impl Document {
         Ok((document, builder))
     }
 
-    /// Replaces the document atomically. Readers see the old or the new version; after
-    /// an error it is the old one.
+    /// Replaces the document atomically. After an error it is the old one.
     pub(super) fn save(&mut self, snapshot: &Snapshot) -> io::Result<()> {
         self.discard()?;
         let saved = self.replace(snapshot);
@@ -86,8 +85,7 @@ impl Document {
         writer.flush()?;
         drop(writer);
         new.set_permissions(self.file.metadata()?.permissions())?;
-        // Must happen before it gets its final name, under which other processes look
-        // for it.
+        // Before it gets its final name, under which other processes look for it.
         new.lock()?;
         new.sync_data()?;
         fs::rename(&self.new, &self.path)?;

@@ -29,8 +29,7 @@ pub(super) fn line(vote: &Vote, rules: &Rules) -> Option<usize> {
     Some(before.matches('\n').count() + 1)
 }
 
-/// Returns the offset of a rule, or of the default: that of the section, else the
-/// global one.
+/// Returns the offset of a rule, or of the section's default, else the global one.
 fn in_toml(text: &str, section: Op, rule: Option<usize>) -> Option<usize> {
     let table = DeTable::parse(text).ok()?;
     let table = table.get_ref();

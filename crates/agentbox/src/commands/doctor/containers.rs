@@ -1,11 +1,10 @@
-//! Checks for containers: a daemon, the agent that runs in them, and leftovers of
-//! earlier runs.
+//! Checks for containers: the daemon, the agent in them, leftovers of earlier runs.
 
 use std::time::Duration;
 
 use backend_docker::{Daemon, DaemonInfo};
 
-use super::backend::UsedBackend;
+use super::UsedBackend;
 use super::finding::Finding;
 use crate::agent::INSTALL;
 use crate::backend::docker::settings::DockerSettings;

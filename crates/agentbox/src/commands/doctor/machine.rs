@@ -8,7 +8,7 @@ use backend_local::{Commands, Confinement, Landlock, Limits, LocalBackend};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags};
 use rustix::process::PidfdFlags;
 
-use super::backend::UsedBackend;
+use super::UsedBackend;
 use super::finding::Finding;
 use crate::backend::kind::Kind;
 use crate::backend::spec::WORKSPACE;

@@ -1,6 +1,6 @@
 //! The finding about local directories in a build without them.
 
-use super::backend::UsedBackend;
+use super::UsedBackend;
 use super::finding::Finding;
 use crate::backend::absent;
 use crate::backend::kind::Kind;

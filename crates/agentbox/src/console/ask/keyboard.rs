@@ -15,8 +15,7 @@ pub(super) fn discard_input() -> io::Result<()> {
     Ok(tcflush(io::stdin(), QueueSelector::IFlush)?)
 }
 
-/// Reads the next line, which the terminal delivers as a whole. Dropping the future
-/// does not consume any later input.
+/// Reads the next line. Dropping the future does not consume later input.
 pub(super) async fn read_answer() -> io::Result<String> {
     // Closing the other end tells the thread that the question was withdrawn.
     let (withdrawn, _waiting) = io::pipe()?;

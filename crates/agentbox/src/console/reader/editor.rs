@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
-use super::input::{Input, Prompt};
+use super::{Input, Prompt};
 use crate::console::complete::{self, Entry};
 use crate::console::language::{self, ParseError};
 
@@ -105,8 +105,7 @@ fn editor(prompt: &Prompt, empty: &Arc<AtomicBool>) -> rustyline::Result<LineEdi
     Ok(editor)
 }
 
-/// Adds a line to the history, also for later runs. A history that cannot be written is
-/// not worth an error message.
+/// Adds a line to the history. A history that cannot be written is no error.
 fn remember(editor: &mut LineEditor, line: &str, history: Option<&Path>) {
     if line.trim().is_empty() || !matches!(editor.add_history_entry(line), Ok(true)) {
         return;

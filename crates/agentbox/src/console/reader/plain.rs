@@ -6,7 +6,7 @@ use std::sync::mpsc as blocking;
 use console_tools::Definitions;
 use tokio::sync::mpsc;
 
-use super::input::Input;
+use super::Input;
 use crate::console::language::{self, ParseError};
 use crate::console::words::MissingInput;
 
