@@ -29,7 +29,8 @@ fn run<T>(
         .enable_all()
         .build()
         .map_err(|error| environment!("no threads can be started: {error}; end other programs"))?;
-    let result = runtime.block_on(work);
+    // Boxed: otherwise each layer of the runtime has room for it on the stack.
+    let result = runtime.block_on(Box::pin(work));
     // A thread may be blocked on standard input forever.
     runtime.shutdown_timeout(LAST_WORK);
     result

@@ -236,7 +236,9 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let result = self.in_slot(&context, self.call(request, &context)).await?;
+        // Boxed, as below: by value, the states of a call fill half a megabyte of stack.
+        let call = Box::pin(self.call(request, &context));
+        let result = self.in_slot(&context, call).await?;
         Ok(result.into())
     }
 
@@ -246,11 +248,11 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
-        self.in_slot(&context, async {
+        let list = Box::pin(async {
             let workspace = self.workspace().await?;
             resources::list(&workspace, cursor.as_deref()).await
-        })
-        .await
+        });
+        self.in_slot(&context, list).await
     }
 
     async fn list_resource_templates(
@@ -268,12 +270,12 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        self.in_slot(&context, async {
+        let read = Box::pin(async {
             let workspace = self.workspace().await?;
             let read = resources::read(&workspace, &request.uri, self.settings.resource_bytes);
             Ok(read.await?.into())
-        })
-        .await
+        });
+        self.in_slot(&context, read).await
     }
 
     async fn set_level(

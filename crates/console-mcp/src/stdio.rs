@@ -23,7 +23,7 @@ type Output = Box<dyn AsyncWrite + Send + Unpin>;
 /// [`ServeError`] if the transport fails, or if there are no tools.
 pub async fn serve_stdio(connect: Arc<dyn Connect>, settings: Settings) -> Result<(), ServeError> {
     let (input, output) = streams();
-    serve_pipes(connect, settings, input, output).await
+    Box::pin(serve_pipes(connect, settings, input, output)).await
 }
 
 /// Serves one client that writes lines to `input` and reads lines from `output` until
