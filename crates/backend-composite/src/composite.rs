@@ -124,12 +124,13 @@ impl Composite {
     ) -> Self {
         static NUMBER: AtomicU64 = AtomicU64::new(1);
         let number = || format!("{NAME}-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
-        Self::from_shared(Shared {
+        let shared = Arc::new(Shared {
             table: RwLock::new(Arc::new(Table::new(routes))),
-            working_dir: working_dir.unwrap_or_else(VPath::root),
+            working_dir: working_dir.unwrap_or_default(),
             id: id.unwrap_or_else(number),
             failures: None,
-        })
+        });
+        Self { shared }
     }
 
     /// Returns a builder for a composite.
@@ -199,12 +200,6 @@ impl Composite {
         Ok(changed)
     }
 
-    fn from_shared(shared: Shared) -> Self {
-        Self {
-            shared: Arc::new(shared),
-        }
-    }
-
     /// Returns the routes that a call works on.
     pub(crate) fn table(&self) -> Arc<Table> {
         let table = self.shared.table.read();
@@ -212,23 +207,20 @@ impl Composite {
     }
 
     /// Returns this composite with a fixed set of routes, for an operation that
-    /// consists of many calls.
-    pub(crate) fn frozen(&self, table: &Arc<Table>) -> Self {
-        self.copy_with(table, None)
-    }
-
-    /// As [`frozen`](Self::frozen), for a call that continues after failures.
-    pub(crate) fn tolerant(&self, table: &Arc<Table>) -> Self {
-        self.copy_with(table, Some(Failures::default()))
-    }
-
-    fn copy_with(&self, table: &Arc<Table>, failures: Option<Failures>) -> Self {
-        Self::from_shared(Shared {
-            table: RwLock::new(Arc::clone(table)),
+    /// consists of many calls. With `failures`, it continues after failures.
+    pub(crate) fn frozen(&self, table: Arc<Table>, failures: Option<Failures>) -> Self {
+        let shared = Arc::new(Shared {
+            table: RwLock::new(table),
             working_dir: self.shared.working_dir.clone(),
             id: self.shared.id.clone(),
             failures,
-        })
+        });
+        Self { shared }
+    }
+
+    /// Returns this composite for a call that continues after failures.
+    pub(crate) fn tolerant(&self) -> Self {
+        self.frozen(self.table(), Some(Failures::default()))
     }
 
     pub(crate) fn start_dir(&self) -> &VPath {

@@ -122,7 +122,7 @@ impl Composite {
         match self.failures() {
             // Already created for this call.
             Some(_) => self.clone(),
-            None => self.frozen(table),
+            None => self.frozen(Arc::clone(table), None),
         }
     }
 

@@ -54,6 +54,18 @@ pub struct Capabilities {
     pub commands: bool,
 }
 
+/// Writes methods that set one capability.
+macro_rules! declarations {
+    ($($(#[$doc:meta])+ $name:ident: $capability:ident,)+) => {$(
+        $(#[$doc])+
+        #[must_use]
+        pub fn $name(mut self) -> Self {
+            self.$capability = true;
+            self
+        }
+    )+};
+}
+
 impl Capabilities {
     /// Returns the capabilities of a backend whose files can be written, and nothing else.
     pub fn writable() -> Self {
@@ -63,39 +75,17 @@ impl Capabilities {
         }
     }
 
-    /// Declares that symbolic links can exist.
-    #[must_use]
-    pub fn with_links(mut self) -> Self {
-        self.links = true;
-        self
-    }
-
-    /// Declares that files have permission bits.
-    #[must_use]
-    pub fn with_modes(mut self) -> Self {
-        self.modes = true;
-        self
-    }
-
-    /// Declares that files have a time of last change.
-    #[must_use]
-    pub fn with_times(mut self) -> Self {
-        self.times = true;
-        self
-    }
-
-    /// Declares that writes can be made durable.
-    #[must_use]
-    pub fn with_durable(mut self) -> Self {
-        self.durable = true;
-        self
-    }
-
-    /// Declares that commands run.
-    #[must_use]
-    pub fn with_commands(mut self) -> Self {
-        self.commands = true;
-        self
+    declarations! {
+        /// Declares that symbolic links can exist.
+        with_links: links,
+        /// Declares that files have permission bits.
+        with_modes: modes,
+        /// Declares that files have a time of last change.
+        with_times: times,
+        /// Declares that writes can be made durable.
+        with_durable: durable,
+        /// Declares that commands run.
+        with_commands: commands,
     }
 }
 

@@ -320,14 +320,6 @@ impl FromStr for VPath {
     }
 }
 
-impl TryFrom<&str> for VPath {
-    type Error = PathError;
-
-    fn try_from(input: &str) -> Result<Self, PathError> {
-        Self::parse(input)
-    }
-}
-
 impl AsRef<str> for VPath {
     fn as_ref(&self) -> &str {
         &self.0

@@ -64,11 +64,6 @@ impl SyncBackend {
         &self.backend
     }
 
-    /// Returns the engine that runs the calls.
-    pub fn engine(&self) -> &Engine {
-        &self.calls.engine
-    }
-
     /// Runs async code with the backend, and returns its result.
     ///
     /// ```

@@ -89,7 +89,7 @@ fn takes_paths_apart() {
     assert_eq!(format!("{path} {path:?}"), "/a/b \"/a/b\"");
     assert_eq!(path.as_ref(), "/a/b");
     assert_eq!("/a/b".parse::<VPath>().unwrap(), path);
-    assert_eq!(VPath::try_from("a/b").unwrap(), path);
+    assert_eq!(VPath::parse("a/b").unwrap(), path);
     assert_eq!(VPath::default(), VPath::root());
 }
 

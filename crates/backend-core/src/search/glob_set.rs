@@ -65,16 +65,6 @@ impl GlobSet {
         Self(Arc::new(compiled))
     }
 
-    /// Returns the number of globs.
-    pub fn len(&self) -> usize {
-        self.0.globs.len()
-    }
-
-    /// Whether there are no globs.
-    pub fn is_empty(&self) -> bool {
-        self.0.globs.is_empty()
-    }
-
     /// Returns the globs in order.
     pub fn globs(&self) -> &[Glob] {
         &self.0.globs

@@ -199,26 +199,13 @@ impl Step<'_> {
         };
         let mark = mark.unwrap_or(first);
         self.check_growth(&finder, new)?;
-        if self.replace_all {
-            return Ok(Some(splice(
-                self.text,
-                finder.find_iter(bytes),
-                old.len(),
-                new,
-                mark,
-            )));
-        }
         // Searches one byte after the first match, because the second may overlap it.
-        if finder.find(&bytes[first + 1..]).is_some() {
+        if !self.replace_all && finder.find(&bytes[first + 1..]).is_some() {
             return Err(self.ambiguous(&finder));
         }
-        Ok(Some(splice(
-            self.text,
-            std::iter::once(first),
-            old.len(),
-            new,
-            mark,
-        )))
+        // Without `replace_all`, there is only one.
+        let starts = finder.find_iter(bytes);
+        Ok(Some(splice(self.text, starts, old.len(), new, mark)))
     }
 
     /// Rejects a result that is too large before building it: short text that occurs often, or
