@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use backend_core::VPath;
-use console_tools::{Toolset, ToolsetBuilder};
+use console_tools::{Resolver, Toolset, ToolsetBuilder};
 use permissions::Policy;
 
 use crate::backend;
-use crate::backend::open_backend::OpenBackend;
+use crate::backend::open_backend::{OpenBackend, host_paths};
 use crate::backend::spec::BackendSpec;
 use crate::config::{Config, default_config_path};
 use crate::exit::{Failure, usage};
@@ -92,16 +92,48 @@ impl App {
     /// Builds the tools for a backend. Without rules everything inside it is allowed,
     /// except changing the files that define the rules.
     pub(crate) fn toolset(&self, opened: &OpenBackend) -> ToolsetBuilder {
-        let mut builder = Toolset::builder(Arc::clone(&opened.backend))
-            .options(self.config.options.clone())
-            .tool_settings(self.config.tools.clone())
-            .protect(self.protected(opened));
-        if let Some(mounts) = &opened.mounts {
-            builder = builder.mounts(mounts.clone());
+        let builder = self.configured(Toolset::builder(Arc::clone(&opened.backend)));
+        let builder = builder.protect(self.protected(opened));
+        match &opened.mounts {
+            Some(mounts) => builder.mounts(mounts.clone()),
+            None => builder,
         }
+    }
+
+    /// Builds the tools for the sessions of a server, whose directories hold none of the
+    /// files that define the rules.
+    pub(crate) fn session_toolset(&self, resolver: Arc<dyn Resolver>) -> ToolsetBuilder {
+        self.configured(Toolset::resolving(resolver))
+    }
+
+    fn configured(&self, builder: ToolsetBuilder) -> ToolsetBuilder {
+        let builder = builder
+            .options(self.config.options.clone())
+            .tool_settings(self.config.tools.clone());
         match &self.rules {
             Some(rules) => builder.ruleset(rules.ruleset.clone()),
             None => builder,
+        }
+    }
+
+    /// Checks that the directory of all sessions holds nothing that commands in them must
+    /// not change or read.
+    pub(crate) fn check_workspaces(&self, directory: &Path) -> Result<(), Failure> {
+        let inside = |file: &PathBuf| {
+            let mut paths = host_paths(file).into_iter();
+            paths.any(|path| path.starts_with(directory))
+        };
+        let mut files = self
+            .policy_files()
+            .into_iter()
+            .chain(self.token_file.clone());
+        match files.find(inside) {
+            Some(file) => Err(usage!(
+                "{} is among the files of sessions in {}; put it elsewhere",
+                file.display(),
+                directory.display()
+            )),
+            None => Ok(()),
         }
     }
 

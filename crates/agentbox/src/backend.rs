@@ -13,6 +13,7 @@ mod local;
 #[cfg(local)]
 mod mounts;
 pub(crate) mod open_backend;
+pub(crate) mod session_engine;
 pub(crate) mod spec;
 mod state;
 

@@ -8,7 +8,7 @@ use crate::app::App;
 #[cfg(feature = "docker")]
 use crate::commands::{agent, runtimes, sandboxes};
 use crate::commands::{
-    call, check, completions, console, doctor, man, mcp, mcp_config, run, tools, tour,
+    call, check, completions, console, doctor, man, mcp, mcp_config, run, sessions, tools, tour,
 };
 use crate::exit::Failure;
 use crate::options::CommonOptions;
@@ -61,6 +61,8 @@ enum Command {
     #[cfg(feature = "docker")]
     /// Installs the program that makes calls into containers fast.
     Agent(agent::Args),
+    /// Lists and ends the sessions of a server's clients, and shows their files.
+    Sessions(sessions::Args),
     /// Shows what the tools do, in two minutes.
     Tour(tour::Args),
     /// Prints completions for a shell.
@@ -96,6 +98,7 @@ impl Cli {
             Some(Command::Sandboxes(args)) => block_on(sandboxes::run(&app()?, args)),
             #[cfg(feature = "docker")]
             Some(Command::Agent(args)) => block_on(agent::run(&app()?, args)),
+            Some(Command::Sessions(args)) => block_on(sessions::run(&app()?, args)),
             Some(Command::Tour(args)) => block_on(tour::run(&args)),
             Some(Command::Completions(args)) => completions::run(&args, Self::command()),
             Some(Command::Man(args)) => man::run(&args, Self::command()),

@@ -15,5 +15,6 @@ pub(crate) mod run;
 pub(crate) mod runtimes;
 #[cfg(feature = "docker")]
 pub(crate) mod sandboxes;
+pub(crate) mod sessions;
 pub(crate) mod tools;
 pub(crate) mod tour;

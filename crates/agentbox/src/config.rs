@@ -81,6 +81,8 @@ pub(crate) struct Mcp {
     pub(crate) structured: bool,
     /// Whether every failure is marked as an error.
     pub(crate) mark_failures: bool,
+    /// The directory in which each session has its files.
+    pub(crate) workspaces: Option<PathBuf>,
 }
 
 impl Config {

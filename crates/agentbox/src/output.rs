@@ -33,6 +33,22 @@ pub(crate) fn print_foreign(text: &str) -> Result<(), Failure> {
     written(write_line(&mut out, &text))
 }
 
+/// Prints bytes of a file. A terminal gets no control codes; a pipe gets them unchanged.
+/// Returns `false` if the reader is gone.
+pub(crate) fn print_bytes(bytes: &[u8]) -> Result<bool, Failure> {
+    let mut out = io::stdout().lock();
+    let printed = if out.is_terminal() {
+        let text = String::from_utf8_lossy(bytes);
+        out.write_all(sanitized(&text).as_bytes())
+    } else {
+        out.write_all(bytes)
+    };
+    match printed.and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        result => written(result).map(|()| true),
+    }
+}
+
 /// Prints data as JSON.
 pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value);

@@ -1,23 +1,24 @@
-//! The token of an HTTP server: none, a new one, or one stored in a file.
+//! The tokens of an HTTP server: none, a new one, or those stored in a file.
+
+mod lines;
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use console_mcp::Token;
+
 use crate::config::{Mcp, config_directory};
-use crate::exit::Failure;
+use crate::exit::{Failure, environment, usage};
 use crate::system;
 
 /// Number of random bytes in a new token.
 const RANDOM_BYTES: usize = 32;
 
-/// Minimum length of a token from a file.
-const MIN_LEN: usize = 16;
-
 /// Maximum size of the file.
-const FILE_BYTES: u64 = 4096;
+const FILE_BYTES: u64 = 64 * 1024;
 
-/// The source of a server's token.
+/// The source of a server's tokens.
 #[derive(Debug)]
 pub(crate) enum TokenSource {
     /// No token.
@@ -48,25 +49,23 @@ impl TokenSource {
 
 /// Returns the error for a token that lies among the files that the tools show.
 pub(crate) fn readable(token: &Path) -> Failure {
-    Failure::usage(format!(
+    usage!(
         "the tools could read the token in {}; put it outside of the files that they show",
         token.display()
-    ))
+    )
 }
 
 /// Generates a token that cannot be guessed.
 pub(crate) fn random() -> Result<String, Failure> {
     let mut bytes = [0; RANDOM_BYTES];
     getrandom::fill(&mut bytes).map_err(|error| {
-        Failure::environment(format!(
-            "this machine gives no random numbers: {error}; give --token-file FILE"
-        ))
+        environment!("this machine gives no random numbers: {error}; give --token-file FILE")
     })?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Reads the token from a file. Returns `true` with it if the file was created for it.
-pub(crate) fn from_file(file: &Path) -> Result<(String, bool), Failure> {
+/// Reads the tokens from a file. Returns `true` with them if the file was created, with one.
+pub(crate) fn from_file(file: &Path) -> Result<(Vec<Token>, bool), Failure> {
     if !system::REPORTS_FILE_OWNERS {
         return Err(Failure::usage(
             "this system does not tell who can read a file; leave out --token-file, and take the token \
@@ -74,13 +73,13 @@ pub(crate) fn from_file(file: &Path) -> Result<(String, bool), Failure> {
         ));
     }
     match open(file) {
-        Ok(open) => read(file, open).map(|token| (token, false)),
+        Ok(open) => read(file, open).map(|tokens| (tokens, false)),
         Err(error) if error.kind() == ErrorKind::NotFound => match create(file)? {
-            Some(token) => Ok((token, true)),
+            Some(token) => Ok((vec![Token::new(token)], true)),
             // Another process was faster.
             None => {
                 let open = open(file).map_err(|error| unable(file, &error))?;
-                read(file, open).map(|token| (token, false))
+                read(file, open).map(|tokens| (tokens, false))
             }
         },
         Err(error) => Err(unable(file, &error)),
@@ -100,49 +99,40 @@ fn open(file: &Path) -> std::io::Result<File> {
 
 fn unable(file: &Path, error: &std::io::Error) -> Failure {
     let shown = file.display();
-    Failure::usage(format!(
-        "the token file {shown} cannot be used: {error}; give another"
-    ))
+    usage!("the token file {shown} cannot be used: {error}; give another")
 }
 
-fn read(file: &Path, open: File) -> Result<String, Failure> {
+fn read(file: &Path, open: File) -> Result<Vec<Token>, Failure> {
     let shown = file.display();
     let about = open.metadata().map_err(|error| unable(file, &error))?;
     if !about.is_file() {
-        return Err(Failure::usage(format!(
+        return Err(usage!(
             "the token file {shown} is not a regular file; give another"
-        )));
+        ));
     }
     let owner = system::file_owner(&about);
     if !owner.is_own {
-        return Err(Failure::usage(format!(
+        return Err(usage!(
             "the token file {shown} belongs to another user, who knows the token; give another"
-        )));
+        ));
     }
     let mode = owner.mode & 0o777;
     if mode & 0o077 != 0 {
-        return Err(Failure::usage(format!(
+        return Err(usage!(
             "other users may use the token file {shown} (mode {mode:03o}), so the token may be \
              known; remove it to get a new one, or run chmod 600"
-        )));
+        ));
     }
     if about.len() > FILE_BYTES {
-        return Err(Failure::usage(format!(
+        return Err(usage!(
             "{shown} has more than {FILE_BYTES} bytes, so it holds no token; give another file"
-        )));
+        ));
     }
     let mut text = String::new();
     open.take(FILE_BYTES)
         .read_to_string(&mut text)
         .map_err(|error| unable(file, &error))?;
-    let token = text.trim();
-    if token.len() < MIN_LEN || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(Failure::usage(format!(
-            "{shown} holds no token; remove it to get one, or write one line of at least \
-             {MIN_LEN} letters and digits to it"
-        )));
-    }
-    Ok(token.to_owned())
+    lines::parse(&text).map_err(|problem| usage!("the token file {shown}: {problem}"))
 }
 
 /// Creates the file, readable by its owner only. Returns `None` if it exists by now.
@@ -154,10 +144,10 @@ fn create(file: &Path) -> Result<Option<String>, Failure> {
         // Only the directory that `mcp-config` uses is created: any other may be a
         // typo.
         if config_directory().as_deref() != Some(directory) {
-            return Err(Failure::usage(format!(
+            return Err(usage!(
                 "there is no directory {} for the token file; create it, or name another",
                 directory.display()
-            )));
+            ));
         }
         system::make_directories(directory, 0o700).map_err(|error| unable(file, &error))?;
     }
@@ -185,9 +175,10 @@ mod tests {
         let made = std::process::Command::new("mkfifo").arg(&fifo).status();
         assert!(made.unwrap().success());
         let long = place("long");
-        let (token, is_new) = from_file(&long).unwrap();
-        assert!(is_new);
-        std::fs::write(&long, token + &" ".repeat(4096)).unwrap();
+        let (tokens, is_new) = from_file(&long).unwrap();
+        assert_eq!((tokens.len(), is_new), (1, true));
+        let made = std::fs::read_to_string(&long).unwrap();
+        std::fs::write(&long, made + &" ".repeat(64 * 1024)).unwrap();
         let of_other = if rustix::process::geteuid().is_root() {
             let file = place("other");
             from_file(&file).unwrap();
@@ -199,7 +190,7 @@ mod tests {
         for (file, expected) in [
             (fifo.as_path(), "not a regular file"),
             (directory.path(), "not a regular file"),
-            (&long, "more than 4096 bytes"),
+            (&long, "more than 65536 bytes"),
             (&of_other, "belongs to another user"),
         ] {
             let error = from_file(file).unwrap_err().to_string();

@@ -14,7 +14,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use backend_core::{BackendExt as _, Error};
 use backend_state::StateBackend;
-use console_mcp::{Connect, HttpSettings, Settings, serve_http};
+use console_mcp::{Client, Connect, HttpSettings, Settings, serve_http};
 use console_tools::{
     Annotations, Block, Context, Definition, Reply, ToolError, ToolHandler, ToolResult, Toolset,
 };
@@ -148,7 +148,7 @@ struct Fixtures;
 
 #[async_trait]
 impl Connect for Fixtures {
-    async fn connect(&self) -> backend_core::Result<Toolset> {
+    async fn connect(&self, _: &Client) -> backend_core::Result<Toolset> {
         let backend = StateBackend::new();
         backend.write_file("/notes.md", "# Notes\n").await?;
         let asks = ToolSetting::action(permissions::Action::Ask);

@@ -16,7 +16,7 @@ use async_trait::async_trait;
 use backend_core::{Backend, Error};
 use backend_local::LocalBackend;
 use backend_state::StateBackend;
-use console_mcp::{Connect, HttpSettings, Settings, serve_http, serve_stdio};
+use console_mcp::{Client, Connect, HttpSettings, Settings, Token, serve_http, serve_stdio};
 use console_tools::{Options, Toolset};
 
 #[derive(Debug)]
@@ -28,7 +28,7 @@ struct LocalTools {
 
 #[async_trait]
 impl Connect for LocalTools {
-    async fn connect(&self) -> backend_core::Result<Toolset> {
+    async fn connect(&self, _: &Client) -> backend_core::Result<Toolset> {
         let backend: Arc<dyn Backend> = match &self.directory {
             Some(directory) => Arc::new(
                 LocalBackend::builder(directory)
@@ -81,7 +81,7 @@ async fn serve() -> Result<(), Box<dyn std::error::Error>> {
         return Ok(serve_stdio(connect, settings).await?);
     };
     let mut http = HttpSettings::without_token(address.parse()?);
-    http.token = token;
+    http.tokens = token.map(Token::new).into_iter().collect();
     let ready = |address| {
         let _ = writeln!(std::io::stderr(), "http://{address}/mcp");
     };

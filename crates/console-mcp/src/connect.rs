@@ -4,6 +4,8 @@ use async_trait::async_trait;
 use backend_core::Result;
 use console_tools::Toolset;
 
+use crate::client::Client;
+
 /// Creates the tools for one connection, so that each client gets its own backend.
 ///
 /// # Signatures
@@ -11,7 +13,7 @@ use console_tools::Toolset;
 /// The method, as it is written under `#[async_trait]`:
 ///
 /// ```text
-/// async fn connect(&self) -> Result<Toolset>;
+/// async fn connect(&self, client: &Client) -> Result<Toolset>;
 /// ```
 #[async_trait]
 pub trait Connect: std::fmt::Debug + Send + Sync + 'static {
@@ -20,5 +22,5 @@ pub trait Connect: std::fmt::Debug + Send + Sync + 'static {
     /// # Errors
     ///
     /// Any error that prevents it. The client is told.
-    async fn connect(&self) -> Result<Toolset>;
+    async fn connect(&self, client: &Client) -> Result<Toolset>;
 }

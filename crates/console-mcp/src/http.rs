@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use axum::Extension;
 use axum::extract::{Request, State};
-use axum::http::header::{AUTHORIZATION, CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::{AUTHORIZATION, AsHeaderName, CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
@@ -26,9 +26,10 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::client::Client;
 use crate::connect::Connect;
 use crate::server::Server;
-use crate::settings::{HttpSettings, ServeError, Settings};
+use crate::settings::{HttpSettings, ServeError, Settings, Token};
 use host::Hosts;
 use origin::{Origins, RequestOrigin};
 use sessions::Sessions;
@@ -36,6 +37,12 @@ use tcp_connections::{TcpConnectionGuard, TcpConnections};
 
 /// The path of the endpoint.
 const ENDPOINT: &str = "/mcp";
+
+/// The header with the session that a client asks for.
+const SESSION_HEADER: &str = "agentbox-session";
+
+/// The protocol's header with the id of an MCP session.
+const MCP_SESSION_HEADER: &str = "mcp-session-id";
 
 /// Time allowed for connections, and then for sessions, to end.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
@@ -78,7 +85,7 @@ pub async fn serve_http(
     let gate = Arc::new(Gate {
         hosts: Hosts::new(&http),
         origins: Origins::new(&http.origins),
-        token: http.token.as_deref().map(digest),
+        tokens: http.tokens.iter().map(KnownToken::new).collect(),
         sessions: Arc::clone(&sessions),
         frame_bytes: settings.frame_bytes,
     });
@@ -182,32 +189,77 @@ async fn accept(listener: &TcpListener) -> std::io::Result<(TcpStream, SocketAdd
 struct Gate {
     hosts: Hosts,
     origins: Origins,
-    token: Option<ContentHash>,
+    /// Without any, every client is let in.
+    tokens: Vec<KnownToken>,
     sessions: Arc<Sessions>,
     frame_bytes: usize,
 }
 
-/// Hashes a token. Hashes are compared instead of tokens, so the time a comparison
-/// takes reveals nothing about the token.
+/// A token that clients may have. Hashes are compared instead of tokens, so the time a
+/// comparison takes reveals nothing about the token.
+struct KnownToken {
+    digest: ContentHash,
+    name: Option<Arc<str>>,
+}
+
+impl KnownToken {
+    fn new(token: &Token) -> Self {
+        Self {
+            digest: digest(token.value()),
+            name: token.name().cloned(),
+        }
+    }
+}
+
 fn digest(token: &str) -> ContentHash {
     ContentHash::of(token.as_bytes())
 }
 
 impl Gate {
-    fn is_authorized(&self, headers: &HeaderMap) -> bool {
-        let Some(token) = &self.token else {
-            return true;
-        };
-        let mut given = headers.get_all(AUTHORIZATION).iter();
-        let (Some(value), None) = (given.next(), given.next()) else {
-            return false;
-        };
-        let Some((scheme, given)) = value.to_str().ok().and_then(|value| value.split_once(' '))
-        else {
-            return false;
-        };
-        scheme.eq_ignore_ascii_case("bearer") && digest(given.trim()) == *token
+    /// Returns the name of the client's token, or `None` if it has no valid one.
+    fn authorize(&self, headers: &HeaderMap) -> Option<Option<Arc<str>>> {
+        if self.tokens.is_empty() {
+            return Some(None);
+        }
+        let value = only(headers, AUTHORIZATION)?.to_str().ok()?;
+        let (scheme, given) = value.split_once(' ')?;
+        if !scheme.eq_ignore_ascii_case("bearer") {
+            return None;
+        }
+        let given = digest(given.trim());
+        let mut found = None;
+        // All are compared, so the time does not tell which one it was.
+        for token in &self.tokens {
+            if token.digest == given {
+                found = Some(token);
+            }
+        }
+        found.map(|token| token.name.clone())
     }
+}
+
+/// Returns a header that is there once.
+fn only(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&HeaderValue> {
+    let mut given = headers.get_all(name).iter();
+    given.next().filter(|_| given.next().is_none())
+}
+
+/// Returns the session that a client asks for, if it asks for one.
+fn asked_session(headers: &HeaderMap) -> Result<Option<Arc<str>>, (StatusCode, &'static str)> {
+    if !headers.contains_key(SESSION_HEADER) {
+        return Ok(None);
+    }
+    let asked = only(headers, SESSION_HEADER).and_then(|asked| asked.to_str().ok());
+    let answer = (
+        StatusCode::BAD_REQUEST,
+        "the request needs one header 'Agentbox-Session: ID', or none\n",
+    );
+    asked.map(|asked| Some(asked.into())).ok_or(answer)
+}
+
+/// Returns the session in the head of a request or response.
+fn mcp_session(headers: &HeaderMap) -> Option<&str> {
+    headers.get(MCP_SESSION_HEADER)?.to_str().ok()
 }
 
 async fn check_request(
@@ -256,13 +308,21 @@ async fn handle(
     next: Next,
 ) -> Response {
     let headers = request.headers();
-    if !gate.is_authorized(headers) {
+    let Some(name) = gate.authorize(headers) else {
         let text = "a bearer token is needed; send the header 'Authorization: Bearer TOKEN'\n";
         let bearer = [(WWW_AUTHENTICATE, "Bearer")];
         return rejected((StatusCode::UNAUTHORIZED, bearer, text));
-    }
+    };
     guard.authenticate();
-    let begins = request.method() == Method::POST && !headers.contains_key("mcp-session-id");
+    let session = match asked_session(headers) {
+        Ok(session) => session,
+        Err(answer) => return answer.into_response(),
+    };
+    if mcp_session(headers).is_some_and(|id| !gate.sessions.is_owner(id, name.as_ref())) {
+        // The same answer as for a session that does not exist.
+        return (StatusCode::NOT_FOUND, "Not Found: Session not found").into_response();
+    }
+    let begins = request.method() == Method::POST && !headers.contains_key(MCP_SESSION_HEADER);
     if begins && gate.sessions.is_full() {
         let text = "too many clients; try again later\n";
         return (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "30")], text).into_response();
@@ -274,7 +334,15 @@ async fn handle(
             Err(answer) => return answer,
         };
     }
+    let client = Client {
+        name: name.clone(),
+        session,
+    };
+    request.extensions_mut().insert(client);
     let mut response = next.run(request).await;
+    if begins && let Some(id) = mcp_session(response.headers()) {
+        gate.sessions.set_owner(id, name);
+    }
     // The session has ended and nothing follows. Clients take "202 Accepted" for a
     // failure here.
     if ends && response.status() == StatusCode::ACCEPTED {

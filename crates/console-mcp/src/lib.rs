@@ -3,6 +3,7 @@
 mod ask;
 mod call;
 mod call_slot;
+mod client;
 mod connect;
 mod connection;
 mod host_name;
@@ -18,7 +19,8 @@ mod stdio;
 mod structured;
 mod uri;
 
+pub use client::Client;
 pub use connect::Connect;
 pub use http::serve_http;
-pub use settings::{HttpSettings, ServeError, Settings};
+pub use settings::{HttpSettings, ServeError, Settings, Token};
 pub use stdio::{serve_pipes, serve_stdio};

@@ -10,6 +10,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use axum::http::request::Parts;
 use console_tools::{FailureClass, Reply};
 use futures::FutureExt as _;
 use rmcp::model::{
@@ -26,6 +27,7 @@ use tokio::sync::Semaphore;
 
 use crate::ask::ClientApprover;
 use crate::call_slot::CallSlot;
+use crate::client::Client;
 use crate::connect::Connect;
 use crate::connection::Connection;
 use crate::live_output::LiveOutput;
@@ -86,8 +88,9 @@ impl Server {
         let connection = connection_of(context);
         let failed =
             |error: backend_core::Error| ErrorData::internal_error(error.to_string(), None);
-        let toolset = self.connect.connect().await.map_err(failed)?;
-        let mut chat = toolset.conversation("mcp");
+        let client = client_of(context);
+        let toolset = self.connect.connect(&client).await.map_err(failed)?;
+        let mut chat = toolset.conversation_of(client.caller());
         if self.settings.ask_client {
             chat = chat.approver(ClientApprover {
                 peer: context.peer.clone(),
@@ -170,6 +173,13 @@ impl Server {
 fn connection_of(context: &RequestContext<RoleServer>) -> Arc<Connection> {
     let connection = context.extensions.get::<Arc<Connection>>();
     connection.cloned().unwrap_or_default()
+}
+
+/// Returns the client that a request came from.
+fn client_of(context: &RequestContext<RoleServer>) -> Client {
+    let head = context.extensions.get::<Parts>();
+    let client = head.and_then(|head| head.extensions.get::<Client>());
+    client.cloned().unwrap_or_default()
 }
 
 /// Runs `work` until the client cancels it or disconnects.

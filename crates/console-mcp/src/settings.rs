@@ -1,7 +1,8 @@
-//! [`Settings`], [`HttpSettings`] and [`ServeError`].
+//! [`Settings`], [`HttpSettings`], [`Token`] and [`ServeError`].
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::host_name::HostName;
@@ -73,15 +74,60 @@ impl Default for Settings {
     }
 }
 
+/// A bearer token, and the name of the clients that have it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token {
+    name: Option<Arc<str>>,
+    value: String,
+}
+
+impl Token {
+    /// Creates a token whose clients have no name.
+    pub fn new(value: impl Into<String>) -> Self {
+        Self {
+            name: None,
+            value: value.into(),
+        }
+    }
+
+    /// Creates a token whose clients have a name, which [`Connect`](crate::Connect) is told
+    /// and which is the user of their conversations.
+    pub fn named(name: impl Into<Arc<str>>, value: impl Into<String>) -> Self {
+        Self {
+            name: Some(name.into()),
+            value: value.into(),
+        }
+    }
+
+    /// Returns the name.
+    pub fn name(&self) -> Option<&Arc<str>> {
+        self.name.as_ref()
+    }
+
+    pub(crate) fn value(&self) -> &str {
+        &self.value
+    }
+}
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Token")
+            .field("name", &self.name)
+            .field("value", &"(secret)")
+            .finish()
+    }
+}
+
 /// The address and access rules of an HTTP server.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct HttpSettings {
     /// The address; port 0 picks a free one.
     pub listen: SocketAddr,
-    /// The bearer token that every request must have. Every user and program of this
-    /// machine can reach a loopback address; without a token all of them are let in.
-    pub token: Option<String>,
+    /// The bearer tokens, one of which every request must have. Every user and program of
+    /// this machine can reach a loopback address; without a token all of them are let in.
+    /// A client never reaches the MCP session of a client with another name.
+    pub tokens: Vec<Token>,
     /// Origins of web pages that may send requests, such as `http://localhost:6274`.
     /// All other pages are refused.
     pub origins: Vec<String>,
@@ -108,36 +154,11 @@ pub struct HttpSettings {
     pub linger: Duration,
 }
 
-impl std::fmt::Debug for HttpSettings {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let token = self.token.as_ref().map(|_| "(secret)");
-        f.debug_struct("HttpSettings")
-            .field("listen", &self.listen)
-            .field("token", &token)
-            .field("origins", &self.origins)
-            .field("hosts", &self.hosts)
-            .field("connections", &self.connections)
-            .field(
-                "unauthenticated_connections",
-                &self.unauthenticated_connections,
-            )
-            .field(
-                "unauthenticated_per_address",
-                &self.unauthenticated_per_address,
-            )
-            .field("header_timeout", &self.header_timeout)
-            .field("sessions", &self.sessions)
-            .field("idle", &self.idle)
-            .field("linger", &self.linger)
-            .finish()
-    }
-}
-
 impl HttpSettings {
     /// Creates settings for a server on this address, for clients that have the token.
     pub fn new(listen: SocketAddr, token: impl Into<String>) -> Self {
         Self {
-            token: Some(token.into()),
+            tokens: vec![Token::new(token)],
             ..Self::without_token(listen)
         }
     }
@@ -147,7 +168,7 @@ impl HttpSettings {
     pub fn without_token(listen: SocketAddr) -> Self {
         Self {
             listen,
-            token: None,
+            tokens: Vec::new(),
             origins: Vec::new(),
             hosts: Vec::new(),
             connections: 512,
@@ -166,17 +187,18 @@ impl HttpSettings {
     ///
     /// [`ServeError::Config`], which names the fix.
     pub fn check(&self) -> Result<(), ServeError> {
-        let problem = match &self.token {
-            None if !self.listen.ip().is_loopback() => format!(
+        let mut values = self.tokens.iter().map(Token::value);
+        let problem = match &*self.tokens {
+            [] if !self.listen.ip().is_loopback() => format!(
                 "{} can be reached from other machines and there is no token; \
                  set one, or listen on 127.0.0.1",
                 self.listen
             ),
-            Some(token) if token.trim().is_empty() => {
+            _ if values.clone().any(|token| token.trim().is_empty()) => {
                 "the token is empty; give one, for example the output of 'openssl rand -hex 32'"
                     .to_owned()
             }
-            Some(token) if !token.bytes().all(|byte| byte.is_ascii_graphic()) => {
+            _ if values.any(|token| !token.bytes().all(|byte| byte.is_ascii_graphic())) => {
                 "the token has characters that no header can have; use letters and digits"
                     .to_owned()
             }
@@ -212,11 +234,11 @@ mod tests {
         let mut http = HttpSettings::without_token(([0, 0, 0, 0], 0).into());
         let error = http.check().unwrap_err().to_string();
         assert!(error.contains("set one, or listen on 127.0.0.1"), "{error}");
-        http.token = Some(" ".to_owned());
+        http.tokens = vec![Token::new(" ")];
         assert!(http.check().is_err());
-        http.token = Some("geheim\n".to_owned());
+        http.tokens = vec![Token::new("geheim\n")];
         assert!(http.check().is_err());
-        http.token = Some("secret".to_owned());
+        http.tokens = vec![Token::new("secret")];
         assert!(http.check().is_ok());
         assert!(!format!("{http:?}").contains("\"secret\""));
         for listen in ["127.0.0.1:0", "[::1]:0", "127.9.9.9:1"] {

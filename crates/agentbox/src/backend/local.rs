@@ -9,10 +9,12 @@ use backend_local::{
     Commands, Confinement, Environment, Landlock, Limits, LocalBackend, NameSpace,
 };
 use serde::Deserialize;
+use sessions::LocalEngine;
 
 use super::open_backend::{HostDir, OpenBackend};
 use super::spec::BackendSpec;
 use crate::exit::{Failure, usage};
+use crate::output;
 
 /// The table `[local]`.
 #[derive(Debug, Default, Deserialize)]
@@ -26,8 +28,9 @@ struct Settings {
     read_only: bool,
     /// The shell that runs commands.
     shell: Option<String>,
-    /// The confinement of commands.
-    confinement: ConfinementKind,
+    /// The confinement of commands. Without a word about it there is none, except for
+    /// those of sessions.
+    confinement: Option<ConfinementKind>,
     /// Whether confined commands may use the network.
     network: bool,
     /// Additional paths that confined commands may read.
@@ -44,10 +47,9 @@ struct Settings {
     processes: Option<u64>,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum ConfinementKind {
-    #[default]
     Off,
     Landlock,
 }
@@ -63,6 +65,10 @@ enum InheritedEnvironment {
 impl Settings {
     fn has_commands(&self) -> bool {
         self.commands.unwrap_or(true)
+    }
+
+    fn is_confined(&self) -> bool {
+        self.confinement == Some(ConfinementKind::Landlock)
     }
 
     fn commands(&self) -> Result<Commands, Failure> {
@@ -133,7 +139,7 @@ impl Settings {
 
     /// Returns the directories in which confined commands can change everything.
     fn confined(&self, own: &Path) -> Vec<PathBuf> {
-        if self.confinement == ConfinementKind::Off || !self.has_commands() {
+        if !self.is_confined() || !self.has_commands() {
             return Vec::new();
         }
         let own = self.directories(own).filter(|_| !self.read_only);
@@ -143,7 +149,7 @@ impl Settings {
     }
 
     fn confinement(&self) -> Result<Confinement, Failure> {
-        if self.confinement == ConfinementKind::Off {
+        if !self.is_confined() {
             if self.network || !self.read.is_empty() || !self.write.is_empty() {
                 // The user probably believes that everything else is out of reach.
                 return Err(Failure::usage(
@@ -190,6 +196,67 @@ pub(super) fn open(spec: &BackendSpec) -> Result<OpenBackend, Failure> {
     open.host_dirs = settings.host_dirs(directory);
     open.confined = settings.confined(directory);
     Ok(open)
+}
+
+/// Opens the directory that holds those of sessions, for a server. Commands are confined
+/// unless the settings say otherwise: those of one session could read the files of another.
+pub(super) fn serving_engine(
+    spec: &BackendSpec,
+    root: Option<&Path>,
+) -> Result<LocalEngine, Failure> {
+    let root = session_root(spec, root)?;
+    let mut settings: Settings = spec.settings()?;
+    let other = [
+        (
+            !settings.allowed_directories.is_empty(),
+            "allowed_directories; leave them out",
+        ),
+        (
+            !settings.has_commands(),
+            "commands = false; set include_execute = false in [options]",
+        ),
+        (settings.read_only, "read_only; give --permissions readonly"),
+    ];
+    if let Some((_, what)) = other.into_iter().find(|(is_set, _)| *is_set) {
+        return Err(usage!(
+            "[local] has a setting that sessions do not have: {what}"
+        ));
+    }
+    let confinement = settings
+        .confinement
+        .get_or_insert(ConfinementKind::Landlock);
+    if *confinement == ConfinementKind::Off {
+        output::note(
+            "agentbox: commands are not confined, so those of one session can read and change the \
+             files of another",
+        );
+    }
+    let commands = settings.commands()?;
+    Ok(LocalEngine::builder(root).commands(commands).open()?)
+}
+
+/// Opens the directory that holds those of sessions, to manage them.
+pub(super) fn session_engine(
+    spec: &BackendSpec,
+    root: Option<&Path>,
+) -> Result<LocalEngine, Failure> {
+    Ok(LocalEngine::open(session_root(spec, root)?)?)
+}
+
+fn session_root<'r>(spec: &BackendSpec, root: Option<&'r Path>) -> Result<&'r Path, Failure> {
+    let Some(root) = root else {
+        return Err(Failure::usage(
+            "sessions have directories of their own; name the one that holds them with \
+             --workspaces DIR",
+        ));
+    };
+    if spec.argument.is_some() && !spec.implied {
+        return Err(Failure::usage(
+            "local:DIR is one directory for all, and --workspaces has one for each session; \
+             write --backend local, or leave out --workspaces and names of tokens",
+        ));
+    }
+    Ok(root)
 }
 
 /// Refuses a path through a link: rules match one path of a file and miss the other.

@@ -91,7 +91,7 @@ impl OpenBackend {
 }
 
 /// Returns a file's host paths: that of the last link, and that of its target.
-fn host_paths(file: &Path) -> Vec<PathBuf> {
+pub(crate) fn host_paths(file: &Path) -> Vec<PathBuf> {
     let Ok(file) = std::path::absolute(file) else {
         return Vec::new();
     };

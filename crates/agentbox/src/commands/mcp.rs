@@ -1,28 +1,23 @@
 //! `agentbox mcp`: serves the tools to an MCP client.
 
+mod clients;
+mod session_clients;
+
 use std::io::IsTerminal as _;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
-use async_trait::async_trait;
-use backend_core::{Error, ErrorKind};
-use console_mcp::{Connect, HttpSettings, ServeError, Settings, serve_http, serve_stdio};
-use console_tools::Toolset;
+use console_mcp::{Connect, HttpSettings, ServeError, Settings, Token, serve_http, serve_stdio};
 
+use self::clients::Clients;
 use crate::app::App;
-use crate::backend::open_backend::StopActions;
-use crate::backend::spec::Prepare;
 use crate::config::Mcp;
-use crate::exit::Failure;
+use crate::exit::{Failure, environment, usage};
 use crate::output;
 use crate::signals::Interrupts;
 use crate::token::{self, TokenSource};
-
-/// Interval at which backends of disconnected clients are looked for.
-const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Options of `mcp`.
 #[derive(Debug, clap::Args)]
@@ -31,8 +26,9 @@ pub(crate) struct Args {
     /// standard input and output.
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     http: Option<SocketAddr>,
-    /// The file with the token that every HTTP request must carry; made if it is
-    /// missing. Without it there is a new token at every start, which is printed.
+    /// The file with the token that every HTTP request must carry, or with a line NAME
+    /// TOKEN for each client; made if it is missing. Without it there is a new token at
+    /// every start, which is printed.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Lets every user and program of this machine connect, without a token. Only for
@@ -43,6 +39,10 @@ pub(crate) struct Args {
     /// http://localhost:6274; can be given more than once.
     #[arg(long = "origin", value_name = "ORIGIN")]
     origins: Vec<String>,
+    /// The directory in which each client has its files, found again when it returns, and
+    /// made if it is missing. With names of tokens or this, clients have sessions.
+    #[arg(long, value_name = "DIR")]
+    workspaces: Option<PathBuf>,
     /// Adds structuredContent and output schemas, for programs. Many clients show a
     /// model nothing else then, so it has all of the text.
     #[arg(long)]
@@ -70,175 +70,120 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
-/// Opens a separate backend for every client.
-#[derive(Debug)]
-struct Clients {
-    app: App,
-    /// The first one is opened before a client connects, so that errors are reported at
-    /// once.
-    first: Mutex<Option<Toolset>>,
-    opened: Mutex<Vec<Arc<StopActions>>>,
-}
-
-impl Clients {
-    async fn open(&self) -> Result<Toolset, Failure> {
-        let mut new = self.app.open().await?;
-        self.opened().push(Arc::new(new.take_stop_actions()));
-        Ok(self.app.toolset(&new).build()?)
-    }
-
-    fn opened(&self) -> MutexGuard<'_, Vec<Arc<StopActions>>> {
-        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Loops forever, closing the backends of disconnected clients.
-    async fn sweep(&self) {
-        let mut ticks = tokio::time::interval(SWEEP_INTERVAL);
-        loop {
-            ticks.tick().await;
-            let left: Vec<Arc<StopActions>> = {
-                let opened = self.opened();
-                let left = opened.iter().filter(|actions| !actions.is_used());
-                left.cloned().collect()
-            };
-            futures::future::join_all(left.iter().map(|actions| actions.stop())).await;
-            let is_left =
-                |actions: &Arc<StopActions>| left.iter().any(|one| Arc::ptr_eq(one, actions));
-            self.opened().retain(|actions| !is_left(actions));
-        }
-    }
-
-    /// Closes the backends of the clients that are still connected.
-    async fn stop(&self) {
-        let opened = std::mem::take(&mut *self.opened());
-        futures::future::join_all(opened.iter().map(|actions| actions.stop())).await;
-    }
-}
-
-#[async_trait]
-impl Connect for Clients {
-    async fn connect(&self) -> backend_core::Result<Toolset> {
-        let first = self
-            .first
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        match first {
-            Some(toolset) => Ok(toolset),
-            None => self.open().await.map_err(|failure| {
-                let kind = if failure.is_usage() {
-                    ErrorKind::Config
-                } else {
-                    ErrorKind::Unavailable
-                };
-                Error::new(kind, failure.to_string())
-            }),
-        }
-    }
-}
-
 pub(crate) async fn run(mut app: App, args: Args) -> Result<ExitCode, Failure> {
     let interrupts = Interrupts::watch()?;
     let mut settings = Settings::default();
-    settings.host_root = app.spec.host_root();
     settings.structured = args.structured || app.config.mcp.structured;
     settings.mark_failures = args.mark_failures || app.config.mcp.mark_failures;
-    let http = http(&mut app, args)?;
-    // A client does not wait minutes for its first response.
-    app.spec.prepare = Prepare::Background;
-    let clients = Arc::new(Clients {
-        app,
-        first: Mutex::default(),
-        opened: Mutex::default(),
-    });
-    let Ok(first) = interrupts.unless(clients.open()).await else {
+    let server = http(&mut app, args)?;
+    let sessions = server.as_ref().filter(|server| server.has_sessions());
+    let opening = async {
+        match sessions {
+            Some(server) => Clients::with_sessions(app, server).await,
+            None => {
+                settings.host_root = app.spec.host_root();
+                Clients::with_backends(app).await
+            }
+        }
+    };
+    let Ok(clients) = interrupts.unless(opening).await else {
         return Ok(ExitCode::SUCCESS);
     };
-    *clients.first.lock().unwrap_or_else(PoisonError::into_inner) = Some(first?);
-    if http.is_none() && std::io::stdin().is_terminal() {
+    let clients = Arc::new(clients?);
+    if server.is_none() && std::io::stdin().is_terminal() {
         output::note(
             "agentbox: waiting for an MCP client on standard input; a person uses `agentbox`, \
              and a client's configuration is printed by `agentbox mcp-config CLIENT`",
         );
     }
     let connect = Arc::clone(&clients) as Arc<dyn Connect>;
-    let served = match http {
+    let served = match server {
         None => interrupts
             .unless(serve_stdio(connect, settings))
             .await
             .unwrap_or(Ok(())),
-        Some((http, about)) => tokio::select! {
-            served = serve(connect, settings, http, &about, &interrupts) => served,
+        Some(server) => tokio::select! {
+            served = serve(connect, settings, server, &interrupts) => served,
             () = clients.sweep() => Ok(()),
         },
     };
     clients.stop().await;
-    served.map_err(|error| Failure::environment(format!("the server ended: {error}")))?;
+    served.map_err(|error| environment!("the server ended: {error}"))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A server that listens.
+#[derive(Debug)]
+struct HttpServer {
+    settings: HttpSettings,
+    /// A message about its tokens.
+    about: String,
+    /// The directory that holds the files of sessions.
+    workspaces: Option<PathBuf>,
+}
+
+impl HttpServer {
+    /// Returns `true` if clients have sessions, which they find again. Otherwise each has a
+    /// backend of its own until it disconnects.
+    fn has_sessions(&self) -> bool {
+        let mut tokens = self.settings.tokens.iter();
+        self.workspaces.is_some() || tokens.any(|token| token.name().is_some())
+    }
 }
 
 async fn serve(
     connect: Arc<dyn Connect>,
     settings: Settings,
-    http: HttpSettings,
-    about_token: &str,
+    server: HttpServer,
     interrupts: &Interrupts,
 ) -> Result<(), ServeError> {
+    let about = server.about;
     let ended = interrupts.clone();
     let shutdown = async move {
         ended.wait().await;
     };
     let ready = |address: SocketAddr| {
         output::note(&format!(
-            "agentbox: listening on http://{address}/mcp; end with Ctrl-C\nagentbox: {about_token}"
+            "agentbox: listening on http://{address}/mcp; end with Ctrl-C\nagentbox: {about}"
         ));
     };
-    serve_http(connect, settings, http, ready, shutdown).await
+    serve_http(connect, settings, server.settings, ready, shutdown).await
 }
 
-/// Returns the HTTP settings and a message about the token, if HTTP was asked for.
-fn http(app: &mut App, args: Args) -> Result<Option<(HttpSettings, String)>, Failure> {
+/// Returns the server that listens, if HTTP was asked for.
+fn http(app: &mut App, args: Args) -> Result<Option<HttpServer>, Failure> {
     let config = app.config.mcp.clone();
     let Some(address) = args.http.or(config.http) else {
-        if args.token_file.is_some() || args.no_token || !args.origins.is_empty() {
+        let is_for_http = args.token_file.is_some()
+            || args.no_token
+            || !args.origins.is_empty()
+            || args.workspaces.is_some();
+        if is_for_http {
             return Err(Failure::usage(
-                "--token-file, --no-token and --origin are for HTTP; give --http ADDRESS as well",
+                "--token-file, --no-token, --origin and --workspaces are for HTTP; give --http \
+                 ADDRESS as well",
             ));
         }
         return Ok(None);
     };
+    let workspaces = args.workspaces.or(config.workspaces.clone());
     let source = TokenSource::new(&config, args.token_file, args.no_token)?;
-    let (mut http, about) = match source {
+    let (mut settings, about) = match source {
         TokenSource::None if !address.ip().is_loopback() => {
-            return Err(Failure::usage(format!(
+            return Err(usage!(
                 "{address} can be reached from other machines, which need a token; leave out \
                  --no-token, or listen on 127.0.0.1"
-            )));
+            ));
         }
         TokenSource::None => (
             HttpSettings::without_token(address),
             "there is no token: every user and program of this machine may connect".to_owned(),
         ),
         TokenSource::File(file) => {
-            let root = app.spec.host_root();
-            let whole = std::path::absolute(&file).unwrap_or_else(|_| file.clone());
-            let parent = whole.parent().and_then(|parent| parent.canonicalize().ok());
-            // The file is not even created there.
-            if root
-                .zip(parent)
-                .is_some_and(|(root, parent)| parent.starts_with(root))
-            {
-                return Err(token::readable(&file));
-            }
-            let (token, is_new) = token::from_file(&file)?;
-            app.token_file = Some(file.clone());
-            let made = if is_new {
-                "a new token is"
-            } else {
-                "the token is"
-            };
-            let about = format!("{made} in {}", file.display());
-            (HttpSettings::new(address, token), about)
+            let mut settings = HttpSettings::without_token(address);
+            let (tokens, about) = stored_tokens(app, &file, workspaces.as_deref())?;
+            settings.tokens = tokens;
+            (settings, about)
         }
         TokenSource::Random => {
             let token = token::random()?;
@@ -249,12 +194,40 @@ fn http(app: &mut App, args: Args) -> Result<Option<(HttpSettings, String)>, Fai
             (HttpSettings::new(address, token), about)
         }
     };
-    http.origins = if args.origins.is_empty() {
+    settings.origins = if args.origins.is_empty() {
         config.origins
     } else {
         args.origins
     };
-    Ok(Some((http, about)))
+    Ok(Some(HttpServer {
+        settings,
+        about,
+        workspaces,
+    }))
+}
+
+/// Returns the tokens of a file and a message about them.
+fn stored_tokens(
+    app: &mut App,
+    file: &Path,
+    workspaces: Option<&Path>,
+) -> Result<(Vec<Token>, String), Failure> {
+    let workspaces = workspaces.and_then(|directory| directory.canonicalize().ok());
+    let whole = std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf());
+    let parent = whole.parent().and_then(|parent| parent.canonicalize().ok());
+    let mut shown = app.spec.host_root().into_iter().chain(workspaces);
+    // The file is not even created there.
+    if parent.is_some_and(|parent| shown.any(|root| parent.starts_with(root))) {
+        return Err(token::readable(file));
+    }
+    let (tokens, is_new) = token::from_file(file)?;
+    app.token_file = Some(file.to_path_buf());
+    let made = match tokens.len() {
+        1 if is_new => "a new token is".to_owned(),
+        1 => "the token is".to_owned(),
+        number => format!("{number} tokens are"),
+    };
+    Ok((tokens, format!("{made} in {}", file.display())))
 }
 
 #[cfg(test)]

@@ -163,16 +163,16 @@ fn stdio(app: &App, notes: &mut Vec<String>) -> Result<Connection, Failure> {
     app.spec.directory()?;
     Ok(Connection::Stdio(Program {
         path,
-        arguments: arguments(app)?,
+        arguments: arguments(app, app.spec.text())?,
         environment: environment(app, notes),
     }))
 }
 
 /// Returns the arguments that start the same server from any directory. Fails if it
 /// could not start.
-fn arguments(app: &App) -> Result<Vec<String>, Failure> {
+fn arguments(app: &App, backend: String) -> Result<Vec<String>, Failure> {
     backend::check(&app.spec)?;
-    let mut arguments = vec!["mcp".to_owned(), "--backend".to_owned(), app.spec.text()];
+    let mut arguments = vec!["mcp".to_owned(), "--backend".to_owned(), backend];
     if let Some(rules) = app.rules.as_ref().and_then(|rules| rules.name()) {
         arguments.extend(["--permissions".to_owned(), rules]);
     }
@@ -362,7 +362,11 @@ fn serve(
     notes: &mut Vec<String>,
 ) -> Result<String, Failure> {
     let mut words = vec!["agentbox".to_owned()];
-    words.extend(arguments(app)?);
+    let workspaces = app.config.mcp.workspaces.as_deref();
+    // Each session has a directory of its own, and the default is one for all.
+    let is_own = app.spec.implied && workspaces.is_some();
+    let backend = Some("local".to_owned()).filter(|_| is_own);
+    words.extend(arguments(app, backend.unwrap_or_else(|| app.spec.text()))?);
     words.extend(["--http".to_owned(), address.to_string()]);
     match token {
         Some(file) => words.extend(["--token-file".to_owned(), file.display().to_string()]),
@@ -373,6 +377,10 @@ fn serve(
                  --no-token, or listen on 127.0.0.1"
             )));
         }
+    }
+    if let Some(directory) = workspaces {
+        let directory = from_here(&directory.to_string_lossy());
+        words.extend(["--workspaces".to_owned(), directory]);
     }
     for origin in &app.config.mcp.origins {
         words.extend(["--origin".to_owned(), origin.clone()]);

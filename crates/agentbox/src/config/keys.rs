@@ -16,6 +16,7 @@ const PROGRAM_KEYS: &[&str] = &[
     "mcp.origins",
     "mcp.structured",
     "mcp.token_file",
+    "mcp.workspaces",
     "permissions",
     "run.timeout",
     "tools",

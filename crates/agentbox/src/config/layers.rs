@@ -62,9 +62,12 @@ fn rebase(table: &mut Table, directory: &Path) -> Result<(), Failure> {
             spec::rebase(settings, kind, directory);
         }
     }
-    let mcp = table.get_mut("mcp").and_then(Value::as_table_mut);
-    if let Some(Value::String(token)) = mcp.and_then(|mcp| mcp.get_mut("token_file")) {
-        *token = absolute(token);
+    if let Some(Value::Table(mcp)) = table.get_mut("mcp") {
+        for key in ["token_file", "workspaces"] {
+            if let Some(Value::String(path)) = mcp.get_mut(key) {
+                *path = absolute(path);
+            }
+        }
     }
     Ok(())
 }
@@ -118,6 +121,7 @@ pub(super) fn forwarded(
             "mcp.no_token",
             "mcp.origins",
             "mcp.token_file",
+            "mcp.workspaces",
             "profile",
         ];
         let key_of_option = key.strip_prefix("options.").unwrap_or(key);

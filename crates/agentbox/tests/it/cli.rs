@@ -11,6 +11,7 @@ mod mcp;
 mod mcp_config;
 mod own_files;
 mod run;
+mod sessions;
 mod signals;
 mod state;
 mod terminal;

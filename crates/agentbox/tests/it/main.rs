@@ -11,4 +11,5 @@ mod cli;
 mod console_pipe;
 mod console_terminal;
 mod docker_program;
+mod docker_sessions;
 mod support;

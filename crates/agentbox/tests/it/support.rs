@@ -1,5 +1,7 @@
 //! A temporary directory for each test, and the program in it.
 
+pub(crate) mod sessions;
+
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

@@ -73,7 +73,8 @@ pub(super) fn allow_request(headers: &mut HeaderMap) {
         (ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, DELETE"),
         (
             ACCESS_CONTROL_ALLOW_HEADERS,
-            "authorization, content-type, last-event-id, mcp-protocol-version, mcp-session-id",
+            "agentbox-session, authorization, content-type, last-event-id, mcp-protocol-version, \
+             mcp-session-id",
         ),
         (ACCESS_CONTROL_MAX_AGE, "600"),
     ] {

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -55,6 +55,8 @@ struct SessionState {
     seen: Mutex<Option<Instant>>,
     /// Whether a task waits for the client to come back.
     awaited: AtomicBool,
+    /// The name of the token with which the session began.
+    owner: OnceLock<Option<Arc<str>>>,
 }
 
 impl SessionState {
@@ -124,6 +126,20 @@ impl Sessions {
     /// Returns `true` if no further client can connect.
     pub(super) fn is_full(&self) -> bool {
         self.slots.available_permits() == 0
+    }
+
+    /// Records the name of the token with which a session began.
+    pub(super) fn set_owner(&self, id: &str, name: Option<Arc<str>>) {
+        if let Some(state) = lock(&self.sessions).get(id) {
+            let _ = state.owner.set(name);
+        }
+    }
+
+    /// Returns `true` if a session began with a token of the same name, or is not known.
+    pub(super) fn is_owner(&self, id: &str, name: Option<&Arc<str>>) -> bool {
+        let sessions = lock(&self.sessions);
+        let owner = sessions.get(id).and_then(|state| state.owner.get());
+        owner.is_none_or(|owner| owner.as_ref() == name)
     }
 
     /// Ends all sessions and waits until they have.

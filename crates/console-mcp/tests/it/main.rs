@@ -16,3 +16,4 @@ mod support {
     pub(crate) mod client;
     pub(crate) mod http;
 }
+mod tokens;

@@ -65,7 +65,7 @@ impl Resolver for Failing {
 
 #[async_trait]
 impl Connect for Failing {
-    async fn connect(&self) -> backend_core::Result<Toolset> {
+    async fn connect(&self, _: &console_mcp::Client) -> backend_core::Result<Toolset> {
         let toolset = Toolset::resolving(Arc::new(Self::default())).build();
         Ok(toolset.unwrap())
     }

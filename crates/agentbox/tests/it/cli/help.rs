@@ -2,7 +2,7 @@
 
 use crate::support::{TestDir, names};
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "mcp",
     "mcp-config",
     "call",
@@ -13,6 +13,7 @@ const COMMANDS: [&str; 13] = [
     "runtimes",
     "sandboxes",
     "agent",
+    "sessions",
     "tour",
     "completions",
     "man",

@@ -81,7 +81,7 @@ impl TestBackend {
 
 #[async_trait]
 impl Connect for TestBackend {
-    async fn connect(&self) -> backend_core::Result<Toolset> {
+    async fn connect(&self, _: &console_mcp::Client) -> backend_core::Result<Toolset> {
         let toolset = self.builder()?.build();
         toolset.map_err(|error| Error::internal(error.to_string()))
     }

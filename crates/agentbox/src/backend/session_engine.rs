@@ -1,0 +1,80 @@
+//! The sessions of a backend: where they are kept, for a server and for `agentbox sessions`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sessions::{Engine, SessionManager, SessionManagerBuilder};
+
+#[cfg(not(all(local, feature = "docker")))]
+use super::absent;
+#[cfg(feature = "docker")]
+use super::docker;
+use super::kind::Kind;
+#[cfg(local)]
+use super::local;
+use super::spec::BackendSpec;
+use super::state;
+use crate::exit::{Failure, environment, usage};
+use crate::system;
+
+/// Starts to build the manager of a server's sessions. `root` is the directory that holds
+/// their files, if they are in one.
+pub(crate) async fn manager(
+    spec: &BackendSpec,
+    root: Option<&Path>,
+) -> Result<SessionManagerBuilder, Failure> {
+    let builder = SessionManager::builder();
+    match spec.kind {
+        Kind::State => Ok(builder.factory(state::session_factory(spec, root)?)),
+        #[cfg(feature = "docker")]
+        Kind::Docker => {
+            let engine = docker::serving_engine(spec, root).await?;
+            Ok(builder.engine(Arc::new(engine)))
+        }
+        #[cfg(local)]
+        Kind::Local => {
+            let engine = local::serving_engine(spec, root)?;
+            Ok(builder.engine(Arc::new(engine)))
+        }
+        _ => Ok(builder.engine(engine(spec, root)?)),
+    }
+}
+
+/// Returns the engine that keeps the sessions of servers with the same settings.
+pub(crate) fn engine(spec: &BackendSpec, root: Option<&Path>) -> Result<Arc<dyn Engine>, Failure> {
+    #[cfg(not(any(local, feature = "docker")))]
+    let _ = root;
+    match spec.kind {
+        #[cfg(local)]
+        Kind::Local => Ok(Arc::new(local::session_engine(spec, root)?)),
+        #[cfg(not(local))]
+        Kind::Local => Err(absent::without_local("--workspaces")),
+        #[cfg(feature = "docker")]
+        Kind::Docker => Ok(Arc::new(docker::session_engine(spec, root)?)),
+        #[cfg(not(feature = "docker"))]
+        Kind::Docker => Err(absent::without_docker()),
+        Kind::State => Err(Failure::usage(
+            "sessions of state are in the memory of their server; only --backend local and docker \
+             keep them elsewhere",
+        )),
+        Kind::Composite | Kind::Mounts => Err(usage!(
+            "{} has no sessions; use --backend local, docker:IMAGE or state, or leave out \
+             --workspaces and names of tokens",
+            spec.kind.usage()
+        )),
+    }
+}
+
+/// Creates the directory that holds the files of sessions if it is missing, and returns it
+/// with links resolved.
+pub(crate) fn make_root(directory: &Path) -> Result<PathBuf, Failure> {
+    let made = system::make_directories(directory, 0o700);
+    let found = made.and_then(|()| directory.canonicalize());
+    found.map_err(|error| {
+        environment!(
+            "{} cannot hold the files of sessions: {error}; name another directory with \
+             --workspaces",
+            directory.display()
+        )
+    })
+}

@@ -1,0 +1,142 @@
+//! [`Clients`]: the backends of a server's clients.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use backend_core::sync::lock;
+use backend_core::{Error, ErrorKind};
+use console_mcp::{Client, Connect};
+use console_tools::Toolset;
+
+use super::HttpServer;
+use super::session_clients::SessionClients;
+use crate::app::App;
+use crate::backend::open_backend::StopActions;
+use crate::backend::spec::Prepare;
+use crate::exit::Failure;
+
+/// Interval at which backends of disconnected clients are looked for.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The backends of a server's clients.
+#[derive(Debug)]
+pub(super) enum Clients {
+    Backends(Backends),
+    Sessions(SessionClients),
+}
+
+impl Clients {
+    /// Gives each client a backend of its own.
+    pub(super) async fn with_backends(mut app: App) -> Result<Self, Failure> {
+        // A client does not wait minutes for its first response.
+        app.spec.prepare = Prepare::Background;
+        Backends::open(app).await.map(Self::Backends)
+    }
+
+    /// Gives each client a session.
+    pub(super) async fn with_sessions(app: App, server: &HttpServer) -> Result<Self, Failure> {
+        let (directory, limits) = (server.workspaces.as_deref(), &server.settings);
+        let sessions = SessionClients::open(app, directory, limits).await;
+        sessions.map(Self::Sessions)
+    }
+
+    /// Loops forever, taking care of clients that have disconnected.
+    pub(super) async fn sweep(&self) {
+        match self {
+            Self::Backends(backends) => backends.sweep().await,
+            Self::Sessions(sessions) => sessions.sweep().await,
+        }
+    }
+
+    /// Ends what belongs to the clients that are still connected.
+    pub(super) async fn stop(&self) {
+        match self {
+            Self::Backends(backends) => backends.stop().await,
+            Self::Sessions(sessions) => sessions.stop().await,
+        }
+    }
+}
+
+#[async_trait]
+impl Connect for Clients {
+    async fn connect(&self, client: &Client) -> backend_core::Result<Toolset> {
+        match self {
+            Self::Backends(backends) => backends.connect(client).await,
+            Self::Sessions(sessions) => sessions.connect(client),
+        }
+    }
+}
+
+/// Opens a separate backend for every client.
+#[derive(Debug)]
+pub(super) struct Backends {
+    app: App,
+    /// The first one is opened before a client connects, so that errors are reported at
+    /// once.
+    first: Mutex<Option<Toolset>>,
+    opened: Mutex<Vec<Arc<StopActions>>>,
+}
+
+impl Backends {
+    async fn open(app: App) -> Result<Self, Failure> {
+        let backends = Self {
+            app,
+            first: Mutex::default(),
+            opened: Mutex::default(),
+        };
+        let first = backends.open_one().await?;
+        *lock(&backends.first) = Some(first);
+        Ok(backends)
+    }
+
+    async fn open_one(&self) -> Result<Toolset, Failure> {
+        let mut new = self.app.open().await?;
+        lock(&self.opened).push(Arc::new(new.take_stop_actions()));
+        Ok(self.app.toolset(&new).build()?)
+    }
+
+    async fn connect(&self, client: &Client) -> backend_core::Result<Toolset> {
+        if client.session.is_some() {
+            return Err(Error::invalid_input(
+                "this server has no sessions; leave out the header Agentbox-Session, or start it \
+                 with --workspaces or names of tokens",
+            ));
+        }
+        let first = lock(&self.first).take();
+        match first {
+            Some(toolset) => Ok(toolset),
+            None => self.open_one().await.map_err(|failure| {
+                let kind = if failure.is_usage() {
+                    ErrorKind::Config
+                } else {
+                    ErrorKind::Unavailable
+                };
+                Error::new(kind, failure.to_string())
+            }),
+        }
+    }
+
+    /// Loops forever, closing the backends of disconnected clients.
+    async fn sweep(&self) {
+        let mut ticks = tokio::time::interval(SWEEP_INTERVAL);
+        loop {
+            ticks.tick().await;
+            let left: Vec<Arc<StopActions>> = {
+                let opened = lock(&self.opened);
+                let left = opened.iter().filter(|actions| !actions.is_used());
+                left.cloned().collect()
+            };
+            futures::future::join_all(left.iter().map(|actions| actions.stop())).await;
+            let is_left =
+                |actions: &Arc<StopActions>| left.iter().any(|one| Arc::ptr_eq(one, actions));
+            lock(&self.opened).retain(|actions| !is_left(actions));
+        }
+    }
+
+    /// Closes the backends of the clients that are still connected.
+    async fn stop(&self) {
+        let opened = std::mem::take(&mut *lock(&self.opened));
+        futures::future::join_all(opened.iter().map(|actions| actions.stop())).await;
+    }
+}

@@ -1,0 +1,235 @@
+//! `agentbox sessions`: the sessions of a server's clients.
+
+#[cfg(local)]
+mod files;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime};
+
+use clap::Subcommand;
+use serde::Serialize;
+use sessions::{Engine, Record, RecordState, SessionId, Usage};
+
+use crate::app::App;
+use crate::backend::session_engine;
+use crate::exit::{self, Failure, environment, usage};
+use crate::output;
+use crate::signals::Interrupts;
+
+/// Options of `sessions`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The directory in which the sessions have their files, as it was given to mcp.
+    #[arg(long, global = true, value_name = "DIR")]
+    workspaces: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Lists the sessions, also those that do not run.
+    List {
+        /// Prints them as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Shows a session and what it uses.
+    Show {
+        /// The session.
+        #[arg(value_parser = session_id)]
+        id: SessionId,
+        /// Prints it as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Ends a session. Its files are kept in the directory of workspaces.
+    Release {
+        /// The session.
+        #[arg(value_parser = session_id)]
+        id: SessionId,
+    },
+    /// Ends a session and deletes its files.
+    Purge {
+        /// The session.
+        #[arg(value_parser = session_id)]
+        id: SessionId,
+        /// Deletes the files, which cannot be undone.
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Shows the stored files of a session as a tree, or one of them, without starting it.
+    #[cfg(local)]
+    Files(files::Args),
+}
+
+fn session_id(text: &str) -> Result<SessionId, String> {
+    SessionId::new(text).map_err(|error| error.to_string())
+}
+
+pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
+    let interrupts = Interrupts::watch()?;
+    let given = args.workspaces.or(app.config.mcp.workspaces.clone());
+    let root = given.as_deref().map(existing).transpose()?;
+    let work = act(app, root.as_deref(), args.command);
+    interrupts.unless(work).await??;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the directory with links resolved. It is not created: there would be no session
+/// in it.
+fn existing(directory: &Path) -> Result<PathBuf, Failure> {
+    let found = directory.canonicalize();
+    found.ok().filter(|found| found.is_dir()).ok_or_else(|| {
+        environment!(
+            "there is no directory {}; name the one that was given to mcp with --workspaces",
+            directory.display()
+        )
+    })
+}
+
+async fn act(app: &App, root: Option<&Path>, action: Action) -> Result<(), Failure> {
+    let engine = || session_engine::engine(&app.spec, root);
+    match action {
+        Action::List { json } => list(&*engine()?, json).await,
+        Action::Show { id, json } => show(&*engine()?, &id, json).await,
+        Action::Release { id } => release(&*engine()?, &id).await,
+        Action::Purge { id, yes: false } => Err(usage!(
+            "the files of {id} would be deleted; give --yes for that"
+        )),
+        Action::Purge { id, yes: true } => purge(&*engine()?, &id).await,
+        #[cfg(local)]
+        Action::Files(args) => files::run(root, args).await,
+    }
+}
+
+async fn list(engine: &dyn Engine, json: bool) -> Result<(), Failure> {
+    let records = engine.list().await?;
+    if json {
+        return output::print_json(&records);
+    }
+    if records.is_empty() {
+        return output::print("There are no sessions.\n");
+    }
+    let now = SystemTime::now();
+    let width = records.iter().map(|record| record.id.as_str().len()).max();
+    let width = width.unwrap_or_default();
+    let mut text = String::new();
+    for record in &records {
+        let (id, state) = (record.id.as_str(), state(record));
+        let used = age(record.last_activity, now);
+        let owner = record.tenant.as_deref().unwrap_or("-");
+        let _ = writeln!(text, "{id:width$}  {state:7}  {owner}  used {used} ago");
+    }
+    output::print_foreign(&text)
+}
+
+/// A session and what it uses, as JSON.
+#[derive(Serialize)]
+struct Shown<'r> {
+    #[serde(flatten)]
+    record: &'r Record,
+    usage: Option<Usage>,
+}
+
+async fn show(engine: &dyn Engine, id: &SessionId, json: bool) -> Result<(), Failure> {
+    let record = engine.record(id).await?.ok_or_else(|| missing(id))?;
+    let usage = engine.usage(id).await?;
+    if json {
+        let record = &record;
+        return output::print_json(&Shown { record, usage });
+    }
+    let now = SystemTime::now();
+    let mut text = String::new();
+    let mut add = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            let _ = writeln!(text, "{name:10}{value}");
+        }
+    };
+    let usage = usage.unwrap_or_default();
+    add("session", Some(record.id.to_string()));
+    add("state", Some(state(&record).to_owned()));
+    add("owner", record.tenant.as_deref().map(str::to_owned));
+    add("runtime", record.runtime.clone());
+    add("created", Some(format!("{} ago", age(record.created, now))));
+    let used = format!("{} ago", age(record.last_activity, now));
+    add("used", Some(used));
+    add(
+        "files",
+        usage.stored_bytes.map(|bytes| format!("{bytes} bytes")),
+    );
+    add(
+        "memory",
+        usage.memory_bytes.map(|bytes| format!("{bytes} bytes")),
+    );
+    add(
+        "processor",
+        usage.cpu.map(|cores| format!("{cores:.2} cores")),
+    );
+    output::print_foreign(&text)
+}
+
+async fn release(engine: &dyn Engine, id: &SessionId) -> Result<(), Failure> {
+    let record = engine.record(id).await?.ok_or_else(|| missing(id))?;
+    if engine.stop(id).await? {
+        return output::print(&format!("{id} has ended."));
+    }
+    if record.state == RecordState::Running {
+        return Err(environment!(
+            "{id} is used by another program, which runs its commands; end that program"
+        ));
+    }
+    output::print(&format!("{id} does not run."))
+}
+
+async fn purge(engine: &dyn Engine, id: &SessionId) -> Result<(), Failure> {
+    if !engine.purge(id).await? {
+        return Err(missing(id));
+    }
+    output::print(&format!("{id} and its files are gone."))
+}
+
+fn missing(id: &SessionId) -> Failure {
+    let text = format!("there is no session {id}; agentbox sessions list names those there are");
+    Failure::new(exit::FIXABLE, text)
+}
+
+fn state(record: &Record) -> &'static str {
+    match record.state {
+        RecordState::Running => "running",
+        RecordState::Stopped => "stopped",
+        RecordState::Stored => "stored",
+        _ => "unknown",
+    }
+}
+
+/// Formats the time since `then` in its largest unit.
+fn age(then: SystemTime, now: SystemTime) -> String {
+    let age = now.duration_since(then).unwrap_or(Duration::ZERO).as_secs();
+    let units = [(86_400, "d"), (3_600, "h"), (60, "min")];
+    let fitting = units.into_iter().find(|(seconds, _)| age >= *seconds);
+    let (seconds, unit) = fitting.unwrap_or((1, "s"));
+    format!("{} {unit}", age / seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_have_one_unit() {
+        let now = SystemTime::now();
+        for (seconds, text) in [
+            (0, "0 s"),
+            (59, "59 s"),
+            (60, "1 min"),
+            (7_199, "1 h"),
+            (200_000, "2 d"),
+        ] {
+            assert_eq!(age(now - Duration::from_secs(seconds), now), text);
+        }
+        assert_eq!(age(now + Duration::from_secs(9), now), "0 s");
+    }
+}
