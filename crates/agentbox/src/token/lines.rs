@@ -3,7 +3,7 @@
 use console_mcp::Token;
 
 /// Minimum length of a token.
-pub(super) const MIN_LEN: usize = 16;
+const MIN_LEN: usize = 16;
 
 /// Maximum length of a name. A session's id begins with it and has room for more.
 const MAX_NAME: usize = 32;
