@@ -48,13 +48,14 @@ impl AgentBinary {
     /// `Config` if it is not a program, or needs libraries that a sandbox may
     /// not have.
     pub fn new(path: impl Into<PathBuf>) -> Result<Self> {
-        let path = path.into();
+        Self::examined(path.into())
+            .map_err(|problem| Error::new(ErrorKind::Config, format!("{problem}; {NEXT_STEP}")))
+    }
+
+    fn examined(path: PathBuf) -> std::result::Result<Self, String> {
         let path = std::path::absolute(&path).unwrap_or(path);
-        let arch = examine(&path).map_err(|problem| {
-            let shown = path.display();
-            let message = format!("{shown} is not an agent: {problem}; {NEXT_STEP}");
-            Error::new(ErrorKind::Config, message)
-        })?;
+        let arch = examine(&path)
+            .map_err(|problem| format!("{} is not an agent: {problem}", path.display()))?;
         Ok(Self { path, arch })
     }
 
@@ -130,12 +131,9 @@ fn find(
     path: Option<&OsStr>,
 ) -> Result<Option<AgentBinary>> {
     if let Some(named) = named.filter(|named| !named.is_empty()) {
-        let found = AgentBinary::new(named);
-        return found.map(Some).map_err(|error| {
-            let problem = error.message();
-            // If the variable is set, no other agent is searched for.
-            let problem = problem.strip_suffix(NEXT_STEP).unwrap_or(problem);
-            let problem = problem.trim_end_matches("; ");
+        // If the variable is set, no other agent is searched for.
+        let found = AgentBinary::examined(named.into());
+        return found.map(Some).map_err(|problem| {
             let message = format!(
                 "{VARIABLE} does not name an agent: {problem}; unset {VARIABLE}, or name an agent"
             );
@@ -196,7 +194,7 @@ fn examine(path: &Path) -> std::result::Result<&'static str, String> {
     if found.len() > MAX_BYTES {
         return Err(format!("it has more than {MAX_BYTES} bytes"));
     }
-    elf::examine(&mut file).map_err(|problem| problem.to_string())
+    elf::examine(&mut file)
 }
 
 #[cfg(unix)]

@@ -1,7 +1,6 @@
 //! A minimal ELF parser: the architecture of a program, and whether it needs
 //! anything else to run.
 
-use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom};
 
 /// Bytes of the file's header, and of an entry of the table that it points to.
@@ -23,66 +22,45 @@ const ARCHITECTURES: &[(u16, &str)] = &[
     (258, "loong64"),
 ];
 
-/// The reason why a file cannot be the agent.
-#[derive(Debug)]
-pub(super) enum Problem {
-    NoProgram,
-    Damaged,
-    Processor(u16),
-    Dynamic,
-    Io(io::Error),
-}
+const NO_PROGRAM: &str = "it is not a 64-bit Linux program";
+const DAMAGED: &str = "it is damaged";
 
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoProgram => f.write_str("it is not a 64-bit Linux program"),
-            Self::Damaged => f.write_str("it is damaged"),
-            Self::Processor(number) => write!(f, "processor {number} is unknown"),
-            Self::Dynamic => f.write_str("it needs shared libraries, which a sandbox may not have"),
-            Self::Io(error) => write!(f, "{error}"),
-        }
-    }
-}
-
-/// Returns the architecture of a program.
-pub(super) fn examine(file: &mut (impl Read + Seek)) -> Result<&'static str, Problem> {
+/// Returns the architecture of a program, or the reason why it cannot be the
+/// agent.
+pub(super) fn examine(file: &mut (impl Read + Seek)) -> Result<&'static str, String> {
     let mut header = [0; HEADER];
-    fill(file, &mut header).map_err(|problem| match problem {
-        Problem::Damaged => Problem::NoProgram,
-        other => other,
-    })?;
+    fill(file, &mut header, NO_PROGRAM)?;
     // 64 bit, little-endian. Numbers in other files have a different layout.
     if !header.starts_with(b"\x7fELF\x02\x01") || !matches!(number::<2>(&header, 16), 2 | 3) {
-        return Err(Problem::NoProgram);
+        return Err(NO_PROGRAM.into());
     }
     let machine = short(&header, 18);
     let known = ARCHITECTURES.iter().find(|(number, _)| *number == machine);
-    let (_, arch) = known.ok_or(Problem::Processor(machine))?;
+    let (_, arch) = known.ok_or_else(|| format!("processor {machine} is unknown"))?;
     let (table, entry, entries) = (
         number::<8>(&header, 32),
         short(&header, 54),
         short(&header, 56),
     );
     if usize::from(entry) != ENTRY || entries == 0 || entries > MAX_ENTRIES {
-        return Err(Problem::Damaged);
+        return Err(DAMAGED.into());
     }
-    file.seek(SeekFrom::Start(table))
-        .map_err(|_| Problem::Damaged)?;
+    file.seek(SeekFrom::Start(table)).map_err(|_| DAMAGED)?;
     for _ in 0..entries {
         let mut entry = [0; ENTRY];
-        fill(file, &mut entry)?;
+        fill(file, &mut entry, DAMAGED)?;
         if number::<4>(&entry, 0) == u64::from(INTERPRETER) {
-            return Err(Problem::Dynamic);
+            return Err("it needs shared libraries, which a sandbox may not have".into());
         }
     }
     Ok(arch)
 }
 
-fn fill(file: &mut impl Read, buffer: &mut [u8]) -> Result<(), Problem> {
+/// Fills the buffer. Fails with `at_end` if the file is too short.
+fn fill(file: &mut impl Read, buffer: &mut [u8], at_end: &str) -> Result<(), String> {
     file.read_exact(buffer).map_err(|error| match error.kind() {
-        io::ErrorKind::UnexpectedEof => Problem::Damaged,
-        _ => Problem::Io(error),
+        io::ErrorKind::UnexpectedEof => at_end.into(),
+        _ => error.to_string(),
     })
 }
 

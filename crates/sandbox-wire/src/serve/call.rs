@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures::StreamExt as _;
 
 use crate::message::{FrameError, More, PIECE_BYTES, REQUEST_BYTES, Reply, Request, receive, send};
-use crate::serve::stream::{Reader, Writer, finish, gone};
+use crate::serve::stream::{Answer, CallError, Reader, Writer, finish, gone};
 use crate::serve::{files, search};
 
 /// Answers the call on a stream. If the host drops the call, the operation is
@@ -20,21 +20,27 @@ pub(super) async fn answer(
     room: bool,
 ) -> Result<(), FrameError> {
     let (mut reader, mut writer) = futures::AsyncReadExt::split(stream);
-    let request = receive(&mut reader, REQUEST_BYTES).await?;
-    match request {
-        Request::Control => return echo(&*backend, &mut reader, &mut writer).await,
+    match receive(&mut reader, REQUEST_BYTES).await? {
+        Request::Control => echo(&*backend, &mut reader, &mut writer).await,
         _ if !room => {
             let error = Error::unavailable("too many calls at once; wait for some to end");
-            return send(&mut writer, &Reply::Failed(error)).await;
+            finish(Err(error.into()), &mut writer).await
         }
         Request::WriteStream(path, options) => {
-            return files::write_stream(&*backend, &path, options, &mut reader, &mut writer).await;
+            let written = files::write_stream(&*backend, &path, options, &mut reader).await;
+            finish(written, &mut writer).await
         }
-        request => tokio::select! {
-            biased;
-            done = operate(&*backend, request, &mut writer) => done,
-            gone = gone(&mut reader) => gone,
-        },
+        request => {
+            let answer = async {
+                let answer = operate(&*backend, request, &mut writer).await;
+                finish(answer, &mut writer).await
+            };
+            tokio::select! {
+                biased;
+                done = answer => done,
+                gone = gone(&mut reader) => Err(gone),
+            }
+        }
     }
 }
 
@@ -58,75 +64,51 @@ async fn echo(
     }
 }
 
-/// Runs the operation and sends its result.
-async fn operate(
-    backend: &dyn Backend,
-    request: Request,
-    writer: &mut Writer,
-) -> Result<(), FrameError> {
+/// Runs the operation. Sends all replies but the last.
+async fn operate(backend: &dyn Backend, request: Request, writer: &mut Writer) -> Answer {
     use Request as R;
-    let reply = match request {
-        R::Resolve(path, options) => backend.resolve(&path, options).await.map(Reply::Path),
-        R::Stat(path, options) => backend.stat(&path, options).await.map(Reply::Entry),
-        R::Ls(path, options) => match backend.ls(&path, options).await {
-            Ok(listing) => return search::send_listing(listing, writer).await,
-            Err(error) => Err(error),
-        },
-        R::Read(path, options) => return files::read(backend, &path, options, writer).await,
-        R::ReadText(path, options) => backend.read_text(&path, options).await.map(Reply::Text),
+    Ok(Some(match request {
+        R::Resolve(path, options) => Reply::Path(backend.resolve(&path, options).await?),
+        R::Stat(path, options) => Reply::Entry(backend.stat(&path, options).await?),
+        R::Ls(path, options) => {
+            search::send_listing(backend.ls(&path, options).await?, writer).await?
+        }
+        R::Read(path, options) => files::read(backend, &path, options, writer).await?,
+        R::ReadText(path, options) => Reply::Text(backend.read_text(&path, options).await?),
         R::Write(path, options, content) => {
-            let written = backend.write(&path, content.into(), options).await;
-            written.map(Reply::Written)
+            Reply::Written(backend.write(&path, content.into(), options).await?)
         }
-        R::Edit(path, edits, options) => {
-            let edited = backend.edit(&path, &edits, options).await;
-            edited.map(Reply::Edited)
+        R::Edit(path, edits, options) => Reply::Edited(backend.edit(&path, &edits, options).await?),
+        R::CreateDir(path, options) => done(backend.create_dir(&path, options).await)?,
+        R::Delete(path, options) => done(backend.delete(&path, options).await)?,
+        R::Rename(from, to, options) => done(backend.rename(&from, &to, options).await)?,
+        R::Copy(from, to, options) => done(backend.copy(&from, &to, options).await)?,
+        R::Glob(query) => search::send_files(backend.glob(query).await?, writer).await?,
+        R::Grep(query) => search::send_matches(backend.grep(query).await?, writer).await?,
+        request => {
+            let sandbox = backend.as_sandbox().ok_or_else(|| {
+                Error::unsupported("commands cannot be run here; work with the files")
+            })?;
+            return command(sandbox, request, writer).await;
         }
-        R::CreateDir(path, options) => done(backend.create_dir(&path, options).await),
-        R::Delete(path, options) => done(backend.delete(&path, options).await),
-        R::Rename(from, to, options) => done(backend.rename(&from, &to, options).await),
-        R::Copy(from, to, options) => done(backend.copy(&from, &to, options).await),
-        R::Glob(query) => match backend.glob(query).await {
-            Ok(result) => return search::send_files(result, writer).await,
-            Err(error) => Err(error),
-        },
-        R::Grep(query) => match backend.grep(query).await {
-            Ok(result) => return search::send_matches(result, writer).await,
-            Err(error) => Err(error),
-        },
-        request => match backend.as_sandbox() {
-            Some(sandbox) => return command(sandbox, request, writer).await,
-            None => Err(Error::unsupported(
-                "commands cannot be run here; work with the files",
-            )),
-        },
-    };
-    finish(reply, writer).await
+    }))
 }
 
-async fn command(
-    sandbox: &dyn Sandbox,
-    request: Request,
-    writer: &mut Writer,
-) -> Result<(), FrameError> {
+async fn command(sandbox: &dyn Sandbox, request: Request, writer: &mut Writer) -> Answer {
     use Request as R;
-    let reply = match request {
-        R::Execute(command) => sandbox.execute(command).await.map(Reply::Executed),
-        R::Stream(command) => match sandbox.stream(command).await {
-            Ok(events) => return send_events(events, writer).await,
-            Err(error) => Err(error),
-        },
-        R::ShellStart(command) => sandbox.shell_start(command).await.map(Reply::Shell),
-        R::ShellRead(id, wait) => {
-            let output = sandbox.shell_read(&id, wait).await;
-            output.map(Reply::ShellOutput)
+    Ok(Some(match request {
+        R::Execute(command) => Reply::Executed(sandbox.execute(command).await?),
+        R::Stream(command) => {
+            send_events(sandbox.stream(command).await?, writer).await?;
+            return Ok(None);
         }
-        R::ShellWrite(id, input) => done(sandbox.shell_write(&id, input).await),
-        R::ShellKill(id) => sandbox.shell_kill(&id).await.map(Reply::Killed),
-        R::ShellList => sandbox.shell_list().await.map(Reply::Shells),
-        _ => Err(Error::internal("unexpected request")),
-    };
-    finish(reply, writer).await
+        R::ShellStart(command) => Reply::Shell(sandbox.shell_start(command).await?),
+        R::ShellRead(id, wait) => Reply::ShellOutput(sandbox.shell_read(&id, wait).await?),
+        R::ShellWrite(id, input) => done(sandbox.shell_write(&id, input).await)?,
+        R::ShellKill(id) => Reply::Killed(sandbox.shell_kill(&id).await?),
+        R::ShellList => Reply::Shells(sandbox.shell_list().await?),
+        _ => return Err(Error::internal("unexpected request").into()),
+    }))
 }
 
 fn done(result: Result<()>) -> Result<Reply> {
@@ -136,14 +118,13 @@ fn done(result: Result<()>) -> Result<Reply> {
 async fn send_events(
     mut events: backend_core::EventStream,
     writer: &mut Writer,
-) -> Result<(), FrameError> {
+) -> Result<(), CallError> {
     send(writer, &Reply::Done).await?;
     while let Some(event) = events.next().await {
-        match event {
-            Ok(Event::Stdout(bytes)) => send_output(bytes, Event::Stdout, writer).await?,
-            Ok(Event::Stderr(bytes)) => send_output(bytes, Event::Stderr, writer).await?,
-            Ok(event) => send(writer, &Reply::Event(event)).await?,
-            Err(error) => return send(writer, &Reply::Failed(error)).await,
+        match event? {
+            Event::Stdout(bytes) => send_output(bytes, Event::Stdout, writer).await?,
+            Event::Stderr(bytes) => send_output(bytes, Event::Stderr, writer).await?,
+            event => send(writer, &Reply::Event(event)).await?,
         }
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! File content: read in ranges, written as it arrives.
 
-use backend_core::ops::{Content, Entry, FileBytes, ReadOptions, StatOptions, WriteOptions};
+use backend_core::ops::{Content, FileBytes, ReadOptions, StatOptions, WriteOptions};
 use backend_core::{Backend, Error, ErrorKind, Operation, Result, VPath};
 use bytes::Bytes;
 use futures::StreamExt as _;
@@ -8,7 +8,7 @@ use futures::stream::BoxStream;
 use tokio::sync::mpsc;
 
 use crate::message::{FrameError, More, PIECE_BYTES, Reply, WHOLE_BYTES, ended, receive, send};
-use crate::serve::stream::{Reader, Writer, finish, gone};
+use crate::serve::stream::{Answer, CallError, Reader, Writer, gone};
 
 /// The size of the longest message with a piece.
 const PIECE_MESSAGE: usize = PIECE_BYTES + 16;
@@ -19,24 +19,16 @@ pub(super) async fn read(
     path: &VPath,
     options: ReadOptions,
     writer: &mut Writer,
-) -> Result<(), FrameError> {
-    let head = match read_head(backend, path, options).await {
-        Ok(head) => head,
-        Err(error) => return send(writer, &Reply::Failed(error)).await,
-    };
-    let offsets = match options.offsets(head.size) {
-        Ok(offsets) => offsets,
-        Err(error) => {
-            let error = error.at(Operation::Read, path);
-            return send(writer, &Reply::Failed(error)).await;
-        }
-    };
+) -> Result<Reply, CallError> {
+    let head = read_head(backend, path, options).await?;
+    let offsets = options.offsets(head.size);
+    let offsets = offsets.map_err(|error| error.at(Operation::Read, path))?;
     if head.data.len() as u64 == offsets.end - offsets.start {
-        return send(writer, &Reply::Bytes(head)).await;
+        return Ok(Reply::Bytes(head));
     }
     drop(head.data);
-    let sent = send_ranges(backend, path, options, head.size, offsets, writer).await?;
-    finish(sent.map(|()| Reply::Done), writer).await
+    send_ranges(backend, path, options, head.size, offsets, writer).await?;
+    Ok(Reply::Done)
 }
 
 /// Reads the start of the requested range, which is all of it for most files.
@@ -58,33 +50,28 @@ async fn send_ranges(
     size: u64,
     offsets: std::ops::Range<u64>,
     writer: &mut Writer,
-) -> Result<Result<()>, FrameError> {
+) -> Result<(), CallError> {
     let look = StatOptions::default().links(options.links);
-    let before = match backend.stat(path, look).await {
-        Ok(before) => before,
-        Err(error) => return Ok(Err(error.as_part_of(Operation::Read, path))),
-    };
+    let in_read = |error: Error| error.as_part_of(Operation::Read, path);
+    let before = backend.stat(path, look).await.map_err(in_read)?;
     send(writer, &Reply::Pieces(size)).await?;
     let mut at = offsets.start;
     while at < offsets.end {
         let end = offsets.end.min(at + PIECE_BYTES as u64);
-        let piece = backend.read(path, options.range(at..end)).await;
-        let piece = match piece {
+        let piece = match backend.read(path, options.range(at..end)).await {
             Ok(piece) if piece.size == size && piece.data.len() as u64 == end - at => piece.data,
-            Ok(_) => return Ok(Err(changed(path))),
-            // The range now lies past the end.
-            Err(error) if error.kind() == ErrorKind::InvalidInput => return Ok(Err(changed(path))),
-            Err(error) => return Ok(Err(error)),
+            Err(error) if error.kind() != ErrorKind::InvalidInput => return Err(error.into()),
+            // It has other bytes, or the range now lies past its end.
+            _ => return Err(changed(path).into()),
         };
         at = end;
         send(writer, &Reply::Piece(piece)).await?;
     }
-    let is_same = |after: &Entry| after.size == before.size && after.modified == before.modified;
-    Ok(match backend.stat(path, look).await {
-        Ok(after) if is_same(&after) => Ok(()),
-        Ok(_) => Err(changed(path)),
-        Err(error) => Err(error.as_part_of(Operation::Read, path)),
-    })
+    let after = backend.stat(path, look).await.map_err(in_read)?;
+    if (after.size, after.modified) != (before.size, before.modified) {
+        return Err(changed(path).into());
+    }
+    Ok(())
 }
 
 fn changed(path: &VPath) -> Error {
@@ -99,16 +86,14 @@ pub(super) async fn write_stream(
     path: &VPath,
     options: WriteOptions,
     reader: &mut Reader,
-    writer: &mut Writer,
-) -> Result<(), FrameError> {
+) -> Answer {
     let (pieces, content) = mpsc::channel(1);
     let write = backend.write(path, Content::Stream(content_of(content)), options);
-    let written = tokio::select! {
+    tokio::select! {
         biased;
-        written = write => written,
-        fault = take_pieces(reader, pieces) => return Err(fault),
-    };
-    finish(written.map(Reply::Written), writer).await
+        written = write => Ok(Some(Reply::Written(written?))),
+        fault = take_pieces(reader, pieces) => Err(fault.into()),
+    }
 }
 
 /// A piece; `None` is the end of the content.
@@ -149,10 +134,7 @@ async fn take_pieces(reader: &mut Reader, pieces: mpsc::Sender<Piece>) -> FrameE
             () = ended(reader) => return FrameError::Ended,
         }
         if is_end {
-            return match gone(reader).await {
-                Ok(()) => FrameError::Ended,
-                Err(fault) => fault,
-            };
+            return gone(reader).await;
         }
     }
 }

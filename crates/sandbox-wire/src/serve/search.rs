@@ -1,4 +1,4 @@
-//! Sends long results in batches.
+//! Sends long results in batches, and returns the last.
 
 use backend_core::ops::{Entry, GlobResult, GrepResult, Listing};
 
@@ -8,17 +8,17 @@ use crate::serve::stream::Writer;
 pub(super) async fn send_listing(
     mut listing: Listing,
     writer: &mut Writer,
-) -> Result<(), FrameError> {
+) -> Result<Reply, FrameError> {
     listing.entries = send_entries(listing.entries, writer).await?;
-    send(writer, &Reply::Listing(listing)).await
+    Ok(Reply::Listing(listing))
 }
 
 pub(super) async fn send_files(
     mut result: GlobResult,
     writer: &mut Writer,
-) -> Result<(), FrameError> {
+) -> Result<Reply, FrameError> {
     result.files = send_entries(result.files, writer).await?;
-    send(writer, &Reply::Glob(result)).await
+    Ok(Reply::Glob(result))
 }
 
 /// Sends all but the last batch, and returns that one to be sent with the end
@@ -37,7 +37,7 @@ async fn send_entries(entries: Vec<Entry>, writer: &mut Writer) -> Result<Vec<En
 pub(super) async fn send_matches(
     mut result: GrepResult,
     writer: &mut Writer,
-) -> Result<(), FrameError> {
+) -> Result<Reply, FrameError> {
     let (mut batch, mut bytes) = (Vec::new(), 0);
     for file in std::mem::take(&mut result.files) {
         // A line has a number and a length besides its text.
@@ -49,5 +49,5 @@ pub(super) async fn send_matches(
         }
     }
     result.files = batch;
-    send(writer, &Reply::Grep(result)).await
+    Ok(Reply::Grep(result))
 }
