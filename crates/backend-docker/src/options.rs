@@ -5,8 +5,6 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
-use crate::setters::setters;
-
 /// The network access of a sandbox.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -127,10 +125,9 @@ impl Volume {
         }
     }
 
-    setters! {
+    backend_core::setters! {
         /// Sets whether the mount is read-only.
-        #[must_use]
-        fn read_only(self, read_only: bool) { self.read_only = read_only }
+        read_only: bool,
 
         /// Sets whether a directory of the host is given to the sandbox's user when the
         /// container is created: the directory itself, with mode 755, not what is in it. The
@@ -142,7 +139,6 @@ impl Volume {
         /// let files = Volume::host("/srv/files/alice", "/workspace").owned(true);
         /// # let _ = files;
         /// ```
-        #[must_use]
-        fn owned(self, owned: bool) { self.owned = owned }
+        owned: bool,
     }
 }

@@ -9,6 +9,7 @@ use crate::edit::{Edit, RangeEnd};
 use crate::error::{EditError, EditRange, MAX_LISTED};
 use crate::excerpt::excerpt;
 use crate::lines::{Lines, split_mark};
+use crate::setters::setters;
 use crate::stale::{StaleAnchor, check, check_line, stale_error};
 use crate::view::Format;
 use crate::writer::Writer;
@@ -39,18 +40,11 @@ impl Default for ApplyOptions {
 }
 
 impl ApplyOptions {
-    /// Sets the format of a line.
-    #[must_use]
-    pub const fn format(mut self, format: Format) -> Self {
-        self.format = format;
-        self
-    }
-
-    /// Sets the number of lines to show around each.
-    #[must_use]
-    pub const fn context(mut self, lines: usize) -> Self {
-        self.context = lines;
-        self
+    setters! {
+        /// Sets the format of a line.
+        format(format: Format),
+        /// Sets the number of lines to show around each.
+        context(lines: usize),
     }
 }
 

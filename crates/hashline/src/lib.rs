@@ -7,6 +7,7 @@ mod error;
 mod excerpt;
 mod lines;
 mod md5;
+mod setters;
 mod stale;
 mod tag;
 mod view;

@@ -1,9 +1,10 @@
 //! A few shells in the machine that share the work.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use backend_core::sync::lock;
 use backend_core::{Error, ErrorKind, Result};
 use bytes::Bytes;
 use sandbox_wire::Machine;
@@ -50,10 +51,6 @@ impl<M: Machine> Pool<M> {
         }
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<Worker>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the marker of the command with this number, in the form of a
     /// variable assignment.
     pub(crate) fn mark(&self, number: u64) -> String {
@@ -62,8 +59,7 @@ impl<M: Machine> Pool<M> {
 
     /// Returns the prefix of all commands' markers.
     pub(crate) fn mark_prefix(&self) -> String {
-        let owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
-        format!("{VARIABLE}={owner}.")
+        format!("{VARIABLE}={}.", lock(&self.owner))
     }
 
     /// Whether the shells run as root, which may read everything.
@@ -112,7 +108,7 @@ impl<M: Machine> Pool<M> {
         };
         let answer = match done {
             Some(Ok(answer)) => {
-                self.idle().push(worker);
+                lock(&self.idle).push(worker);
                 answer
             }
             Some(Err(error)) => {
@@ -134,7 +130,7 @@ impl<M: Machine> Pool<M> {
     /// Returns a shell that answers.
     async fn take(&self) -> Result<Worker> {
         loop {
-            let idle = self.idle().pop();
+            let idle = lock(&self.idle).pop();
             let Some(mut worker) = idle else {
                 return self.open().await;
             };
@@ -153,7 +149,7 @@ impl<M: Machine> Pool<M> {
         }
         // Commands run without it, too.
         if let Ok(worker) = self.open().await {
-            self.idle().push(worker);
+            lock(&self.idle).push(worker);
         }
     }
 
@@ -179,10 +175,7 @@ impl<M: Machine> Pool<M> {
 
     /// Returns the machine's reason for a loss, or `error` if it knows none.
     pub(crate) async fn explain(&self, error: Error) -> Error {
-        match self.machine.diagnose().await {
-            Some(reason) => reason,
-            None => error,
-        }
+        self.machine.diagnose().await.unwrap_or(error)
     }
 
     /// Ends a shell that does not answer, with everything it runs. Its input
@@ -198,7 +191,7 @@ impl<M: Machine> Pool<M> {
         let pid = worker.pid.to_string();
         let request = Request::new("kill").arg(pid).arg("").arg("0");
         if let Ok(_done) = other.exchange(&*self.machine, &request).await {
-            self.idle().push(other);
+            lock(&self.idle).push(other);
         }
         drop(worker);
     }
@@ -206,8 +199,8 @@ impl<M: Machine> Pool<M> {
     /// Closes all idle shells. They end when they notice, together with
     /// commands that still run under the markers given out so far.
     pub(crate) fn close(&self) {
-        *self.owner.lock().unwrap_or_else(PoisonError::into_inner) = random_word();
+        *lock(&self.owner) = random_word();
         self.opened.store(false, Ordering::Relaxed);
-        self.idle().clear();
+        lock(&self.idle).clear();
     }
 }

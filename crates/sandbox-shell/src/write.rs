@@ -75,21 +75,52 @@ impl<M: Machine> Writer<M> {
         options: WriteOptions,
         gone: CancellationToken,
     ) -> Result<WriteOutcome> {
-        match content {
+        self.place(path, content, options, &gone, true).await
+    }
+
+    /// Writes a file in a turn of its own, unless the caller has the turn.
+    async fn place(
+        &self,
+        path: &VPath,
+        content: Content,
+        options: WriteOptions,
+        gone: &CancellationToken,
+        needs_turn: bool,
+    ) -> Result<WriteOutcome> {
+        let pieces = match content {
             Content::Bytes(bytes) if bytes.len() <= PIECE_BYTES => {
-                let turn = self.turn.lock().await;
+                let _turn = self.turn_if(needs_turn).await;
                 if gone.is_cancelled() {
                     return Err(cancelled());
                 }
-                let written = self.write_small(path, bytes, options).await;
-                drop(turn);
-                written
+                return self.write_small(path, bytes, options).await;
             }
-            Content::Bytes(bytes) => {
-                let pieces = stream::iter([Ok(bytes)]).boxed();
-                self.write_large(path, pieces, options, gone).await
-            }
-            Content::Stream(pieces) => self.write_large(path, pieces, options, gone).await,
+            Content::Bytes(bytes) => stream::iter([Ok(bytes)]).boxed(),
+            Content::Stream(pieces) => pieces,
+        };
+        // A temporary file gets its final name at the end.
+        let begun = self.begin(path, options).await?;
+        let placed = async {
+            let filled = self.fill(&begun, pieces, gone).await?;
+            let _turn = self.turn_if(needs_turn).await;
+            self.commit(path, options, &begun, filled).await
+        };
+        let placed = placed.await;
+        if placed.is_err() {
+            let request = Request::new("discard")
+                .arg(&begun.directory)
+                .arg(&begun.name);
+            // A later listing of the directory removes a leftover file.
+            let _ = self.pool.ask(request).await;
+        }
+        placed
+    }
+
+    async fn turn_if(&self, is_needed: bool) -> Option<tokio::sync::MutexGuard<'_, ()>> {
+        if is_needed {
+            Some(self.turn.lock().await)
+        } else {
+            None
         }
     }
 
@@ -113,25 +144,6 @@ impl<M: Machine> Writer<M> {
             .body(bytes.clone());
         let created = is_new(&self.pool.ask(request).await?)?;
         Ok(WriteOutcome::of(created, &bytes))
-    }
-
-    /// Writes piece by piece to a temporary file that gets its final name at
-    /// the end.
-    async fn write_large(
-        &self,
-        path: &VPath,
-        mut pieces: BoxStream<'static, Result<Bytes>>,
-        options: WriteOptions,
-        gone: CancellationToken,
-    ) -> Result<WriteOutcome> {
-        let begun = self.begin(path, options).await?;
-        let placed = async {
-            let filled = self.fill(&begun, &mut pieces, &gone).await?;
-            let _turn = self.turn.lock().await;
-            self.commit(path, options, &begun, filled).await
-        };
-        let placed = placed.await;
-        self.settle(begun, placed).await
     }
 
     /// Creates the temporary file for a path's content.
@@ -168,23 +180,11 @@ impl<M: Machine> Writer<M> {
         Ok(WriteOutcome::new(created, size, hash))
     }
 
-    /// Removes the file if it did not get its final name.
-    async fn settle(&self, begun: Begun, placed: Result<WriteOutcome>) -> Result<WriteOutcome> {
-        if placed.is_err() {
-            let request = Request::new("discard")
-                .arg(&begun.directory)
-                .arg(&begun.name);
-            // A later listing of the directory removes a leftover file.
-            let _ = self.pool.ask(request).await;
-        }
-        placed
-    }
-
     /// Writes all content to the temporary file.
     async fn fill(
         &self,
         begun: &Begun,
-        pieces: &mut BoxStream<'static, Result<Bytes>>,
+        mut pieces: BoxStream<'static, Result<Bytes>>,
         gone: &CancellationToken,
     ) -> Result<(u64, ContentHash)> {
         let mut hasher = ContentHasher::new();
@@ -241,22 +241,19 @@ impl<M: Machine> Writer<M> {
         options: EditOptions,
         gone: CancellationToken,
     ) -> Result<EditOutcome> {
-        let turn = self.turn.lock().await;
-        let mut attempts = EDIT_ATTEMPTS;
-        let edited = loop {
+        let _turn = self.turn.lock().await;
+        // A file that is not the expected one is read once more.
+        let mut attempts = options.expected.map_or(EDIT_ATTEMPTS, |_| 2);
+        loop {
             if gone.is_cancelled() {
-                break Err(cancelled());
+                return Err(cancelled());
             }
+            attempts -= 1;
             match self.edit_once(path, edits, options).await {
-                Err(error) if error.kind() == ErrorKind::Conflict && attempts > 1 => attempts -= 1,
-                edited => break edited,
+                Err(error) if error.kind() == ErrorKind::Conflict && attempts > 0 => {}
+                edited => return edited,
             }
-            if options.expected.is_some() {
-                attempts = 1;
-            }
-        };
-        drop(turn);
-        edited
+        }
     }
 
     async fn edit_once(
@@ -279,24 +276,9 @@ impl<M: Machine> Writer<M> {
         let (after, outcome) = edit_bytes(&before.data, edits, &options)?;
         let unchanged = WriteMode::IfUnchanged(ContentHash::of(&before.data));
         let write = WriteOptions::default().links(options.links).mode(unchanged);
-        self.replace(path, after, write).await?;
+        let (content, never) = (Content::Bytes(after), CancellationToken::new());
+        self.place(path, content, write, &never, false).await?;
         Ok(outcome)
-    }
-
-    /// Writes bytes. The caller holds the lock.
-    async fn replace(&self, path: &VPath, bytes: Bytes, options: WriteOptions) -> Result<()> {
-        if bytes.len() <= PIECE_BYTES {
-            return self.write_small(path, bytes, options).await.map(drop);
-        }
-        let begun = self.begin(path, options).await?;
-        let mut pieces = stream::iter([Ok(bytes)]).boxed();
-        let placed = async {
-            let never = CancellationToken::new();
-            let filled = self.fill(&begun, &mut pieces, &never).await?;
-            self.commit(path, options, &begun, filled).await
-        };
-        let placed = placed.await;
-        self.settle(begun, placed).await.map(drop)
     }
 
     pub(crate) async fn create_dir(&self, path: &VPath, options: CreateDirOptions) -> Result<()> {
@@ -342,10 +324,8 @@ impl<M: Machine> Writer<M> {
             .arg(home.as_str())
             .arg(depth)
             .arg(length);
-        let turn = self.turn.lock().await;
-        let moved = self.pool.ask(request).await;
-        drop(turn);
-        moved.map(drop)
+        let _turn = self.turn.lock().await;
+        self.pool.ask(request).await.map(drop)
     }
 
     pub(crate) async fn copy(&self, from: &VPath, to: &VPath, options: CopyOptions) -> Result<()> {
@@ -357,13 +337,8 @@ impl<M: Machine> Writer<M> {
             .arg(depth)
             .arg(length);
         // A copy that replaces nothing needs no lock, and a tree may take long.
-        let turn = if options.overwrite {
-            Some(self.turn.lock().await)
-        } else {
-            None
-        };
+        let _turn = self.turn_if(options.overwrite).await;
         let copied = self.pool.ask(request).await;
-        drop(turn);
         copied
             .map(drop)
             .map_err(directory(Error::needs_recursive_copy))

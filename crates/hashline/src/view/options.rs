@@ -1,5 +1,6 @@
 //! The options of a view: its lines and their format.
 
+use crate::setters::setters;
 use crate::tag::TagWidth;
 
 /// The format of a line.
@@ -30,18 +31,11 @@ impl Default for Format {
 }
 
 impl Format {
-    /// Sets the number of digits of the tags.
-    #[must_use]
-    pub const fn tag_width(mut self, width: TagWidth) -> Self {
-        self.tag_width = width;
-        self
-    }
-
-    /// Sets the number of bytes shown of a line.
-    #[must_use]
-    pub const fn max_line_bytes(mut self, bytes: usize) -> Self {
-        self.max_line_bytes = bytes;
-        self
+    setters! {
+        /// Sets the number of digits of the tags.
+        tag_width(width: TagWidth),
+        /// Sets the number of bytes shown of a line.
+        max_line_bytes(bytes: usize),
     }
 }
 
@@ -90,31 +84,14 @@ impl ViewOptions {
         }
     }
 
-    /// Sets the number of lines to skip.
-    #[must_use]
-    pub const fn offset(mut self, lines: usize) -> Self {
-        self.offset = lines;
-        self
-    }
-
-    /// Sets the most lines to show.
-    #[must_use]
-    pub const fn limit(mut self, lines: usize) -> Self {
-        self.limit = lines;
-        self
-    }
-
-    /// Sets the most bytes of lines to show.
-    #[must_use]
-    pub const fn max_bytes(mut self, bytes: usize) -> Self {
-        self.max_bytes = bytes;
-        self
-    }
-
-    /// Sets the format of a line.
-    #[must_use]
-    pub const fn format(mut self, format: Format) -> Self {
-        self.format = format;
-        self
+    setters! {
+        /// Sets the number of lines to skip.
+        offset(lines: usize),
+        /// Sets the most lines to show.
+        limit(lines: usize),
+        /// Sets the most bytes of lines to show.
+        max_bytes(bytes: usize),
+        /// Sets the format of a line.
+        format(format: Format),
     }
 }
