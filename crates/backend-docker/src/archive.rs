@@ -10,6 +10,11 @@ use tar::{Builder, EntryType, Header};
 
 use crate::spec::OwnedDir;
 
+/// The mode of a program that every user can run.
+pub(crate) const PROGRAM: u32 = 0o755;
+/// The mode of a file that only its owner can read.
+pub(crate) const PRIVATE: u32 = 0o600;
+
 /// An archive to be unpacked at `/`.
 pub(crate) struct Archive(Builder<Vec<u8>>);
 
@@ -27,17 +32,8 @@ impl Archive {
         added.map_err(pack_error)
     }
 
-    /// Adds a program that is owned by root and executable by every user.
-    pub(crate) fn program(&mut self, path: &str, content: &[u8]) -> Result<()> {
-        self.file(path, 0o755, content)
-    }
-
-    /// Adds a file that only root can read.
-    pub(crate) fn private(&mut self, path: &str, content: &[u8]) -> Result<()> {
-        self.file(path, 0o600, content)
-    }
-
-    fn file(&mut self, path: &str, mode: u32, content: &[u8]) -> Result<()> {
+    /// Adds a file that is owned by root.
+    pub(crate) fn file(&mut self, path: &str, mode: u32, content: &[u8]) -> Result<()> {
         let mut header = header(EntryType::Regular, mode, (0, 0));
         header.set_size(content.len() as u64);
         let path = Path::new(path.trim_start_matches('/'));
@@ -132,8 +128,8 @@ mod tests {
             mode: 0o755,
         };
         archive.directory(&directory, (0, 0)).unwrap();
-        archive.private("/notes/a", b"1").unwrap();
-        archive.private("/notes/b", b"").unwrap();
+        archive.file("/notes/a", PRIVATE, b"1").unwrap();
+        archive.file("/notes/b", PRIVATE, b"").unwrap();
         let found = files(&archive.finish().unwrap()).unwrap();
         let expected = [("a", &b"1"[..]), ("b", &b""[..])];
         let expected = expected.map(|(name, content)| (name.to_owned(), Bytes::from(content)));
@@ -149,7 +145,7 @@ mod tests {
             mode: 0o755,
         };
         archive.directory(&work, (1000, 1001)).unwrap();
-        archive.program("/.agentbox/x", b"abc").unwrap();
+        archive.file("/.agentbox/x", PROGRAM, b"abc").unwrap();
         let bytes = archive.finish().unwrap();
         let mut read = tar::Archive::new(&bytes[..]);
         let mut seen = Vec::new();
@@ -186,7 +182,7 @@ mod tests {
     fn the_only_file_of_garbage_is_none() {
         assert_eq!(only_file(b"garbage"), None);
         let mut archive = Archive::new();
-        archive.program("/etc/passwd", b"a:b").unwrap();
+        archive.file("/etc/passwd", PROGRAM, b"a:b").unwrap();
         let bytes = archive.finish().unwrap();
         assert_eq!(only_file(&bytes).as_deref(), Some("a:b"));
     }

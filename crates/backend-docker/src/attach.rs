@@ -12,7 +12,6 @@ use crate::inspect::ContainerInfo;
 use crate::machine::MachineConfig;
 use crate::options::{Delivery, Mode};
 use crate::sandbox::DockerSandbox;
-use crate::setters::setters;
 use crate::settings::Settings;
 
 /// Options for attaching to a container, from [`DockerSandbox::attach`].
@@ -50,7 +49,7 @@ impl Attach {
         }
     }
 
-    setters! {
+    backend_core::setters! {
         /// Sets the daemon. The default is the one at `/var/run/docker.sock`, or on Windows at
         /// `//./pipe/docker_engine`.
         fn daemon(self, daemon: Daemon) { self.settings.daemon = Some(daemon) }

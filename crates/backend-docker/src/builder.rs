@@ -12,7 +12,6 @@ use crate::daemon::Daemon;
 use crate::image::BuildOptions;
 use crate::options::{Delivery, Mode, Network, Relaxation, Volume};
 use crate::sandbox::DockerSandbox;
-use crate::setters::setters;
 use crate::settings::Settings;
 
 /// Options of a [`DockerSandbox`], from [`DockerSandbox::builder`].
@@ -53,7 +52,7 @@ impl DockerSandbox {
 }
 
 impl DockerBuilder {
-    setters! {
+    backend_core::setters! {
         /// Sets the daemon. The default is the one at `/var/run/docker.sock`, or on Windows at
         /// `//./pipe/docker_engine`.
         fn daemon(self, daemon: Daemon) { self.settings.daemon = Some(daemon) }

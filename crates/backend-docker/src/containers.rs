@@ -27,7 +27,7 @@ use bollard::query_parameters::{
 use bytes::Bytes;
 use futures::StreamExt as _;
 
-use crate::archive::{self, Archive};
+use crate::archive::{self, Archive, PRIVATE};
 use crate::check::{self, ensure};
 use crate::daemon::{self, Daemon};
 use crate::inspect::{ContainerInfo, ContainerState};
@@ -219,7 +219,7 @@ pub async fn write_file(
     let container = checked(container)?;
     let path = check::absolute_path("a file", path)?;
     let mut archive = Archive::new();
-    archive.private(path.as_str(), content)?;
+    archive.file(path.as_str(), PRIVATE, content)?;
     let archive = archive.finish()?;
     let daemon = daemon.clone();
     daemon::run(async move {

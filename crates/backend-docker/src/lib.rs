@@ -14,7 +14,6 @@ mod leftovers;
 mod machine;
 mod options;
 mod sandbox;
-mod setters;
 mod settings;
 mod spec;
 mod stats;

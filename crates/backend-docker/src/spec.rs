@@ -63,18 +63,11 @@ impl User {
         facts: &ImageFacts,
         shared: Option<(u32, u32)>,
     ) -> Self {
-        let runtime = settings
-            .runtime
-            .as_ref()
-            .and_then(|runtime| runtime.run_as_uid);
-        if let Some(name) = &settings.user {
-            return Self::named(name.clone());
-        }
-        if let Some(uid) = runtime {
-            return Self::named(format!("{uid}:{uid}"));
-        }
-        if let Some(name) = &facts.user {
-            return Self::named(name.clone());
+        let runtime = || settings.runtime.as_ref()?.run_as_uid;
+        let named = settings.user.clone();
+        let named = named.or_else(|| runtime().map(|uid| format!("{uid}:{uid}")));
+        if let Some(name) = named.or_else(|| facts.user.clone()) {
+            return Self::named(name);
         }
         let (uid, gid) = shared.filter(|(uid, _)| *uid != 0).unwrap_or(UNPRIVILEGED);
         Self {
@@ -85,10 +78,9 @@ impl User {
 
     pub(crate) fn named(name: String) -> Self {
         let (user, group) = name.split_once(':').unwrap_or((&name, &name));
-        let ids = user.parse().ok().zip(group.parse().ok());
         let ids = match user {
             "root" => Some((0, 0)),
-            _ => ids,
+            _ => user.parse().ok().zip(group.parse().ok()),
         };
         Self {
             name,
@@ -206,6 +198,8 @@ impl Plan<'_> {
     }
 
     fn tmpfs(&self) -> HashMap<String, String> {
+        let owner = self.user.ids;
+        let owner = owner.map(|(uid, gid)| format!("uid={uid},gid={gid}"));
         let asked = self.settings.tmpfs.iter();
         let mut all: HashMap<_, _> = asked
             .map(|(target, options)| {
@@ -215,14 +209,9 @@ impl Plan<'_> {
                 let executable = !has("exec") && !has("noexec");
                 // The user should be able to write there, unless the options say
                 // otherwise.
-                let owner = match self.user.ids {
-                    Some((uid, gid)) if !["mode", "uid", "gid"].iter().any(|name| has(name)) => {
-                        Some(format!("uid={uid},gid={gid}"))
-                    }
-                    _ => None,
-                };
+                let has_owner = ["mode", "uid", "gid"].iter().any(|name| has(name));
                 words.extend(executable.then_some("exec"));
-                words.extend(owner.as_deref());
+                words.extend(owner.as_deref().filter(|_| !has_owner));
                 (target.clone(), words.join(","))
             })
             .collect();
@@ -231,11 +220,11 @@ impl Plan<'_> {
                 all.insert("/tmp".to_owned(), "exec,mode=1777".to_owned());
             }
             if !self.is_mounted(self.working_dir.as_str()) {
-                let owner = match self.user.ids {
-                    Some((uid, gid)) => format!("exec,mode=755,uid={uid},gid={gid}"),
+                let options = match owner {
+                    Some(owner) => format!("exec,mode=755,{owner}"),
                     None => "exec,mode=1777".to_owned(),
                 };
-                all.insert(self.working_dir.to_string(), owner);
+                all.insert(self.working_dir.to_string(), options);
             }
         }
         all

@@ -174,18 +174,35 @@ impl Runtime {
         }
     }
 
-    /// Sets the description.
-    #[must_use]
-    pub fn with_description(mut self, description: impl Into<String>) -> Self {
-        self.description = description.into();
-        self
-    }
+    backend_core::setters! {
+        /// Sets the description.
+        fn with_description(self, description: impl Into<String>) {
+            self.description = description.into();
+        }
 
-    /// Adds a package.
-    #[must_use]
-    pub fn with_package(mut self, manager: PackageManager, package: impl Into<String>) -> Self {
-        self.packages.of_mut(manager).push(package.into());
-        self
+        /// Adds a package.
+        fn with_package(self, manager: PackageManager, package: impl Into<String>) {
+            self.packages.of_mut(manager).push(package.into());
+        }
+
+        /// Adds a command that runs before packages are installed.
+        fn with_setup_command(self, command: impl Into<String>) {
+            self.setup_commands.push(command.into());
+        }
+
+        /// Sets an environment variable for commands.
+        fn with_env(self, name: impl Into<String>, value: impl Into<String>) {
+            self.env_vars.insert(name.into(), value.into());
+        }
+
+        /// Sets the working directory.
+        fn with_work_dir(self, work_dir: impl Into<String>) { self.work_dir = work_dir.into() }
+
+        /// Sets whether an image that was built before is reused.
+        fn with_cache_image(self, cache_image: bool) { self.cache_image = cache_image }
+
+        /// Sets the user to run as.
+        fn with_run_as_uid(self, uid: u32) { self.run_as_uid = Some(uid) }
     }
 
     /// Adds several packages of one manager.
@@ -197,41 +214,6 @@ impl Runtime {
     ) -> Self {
         let list = self.packages.of_mut(manager);
         list.extend(packages.into_iter().map(Into::into));
-        self
-    }
-
-    /// Adds a command that runs before packages are installed.
-    #[must_use]
-    pub fn with_setup_command(mut self, command: impl Into<String>) -> Self {
-        self.setup_commands.push(command.into());
-        self
-    }
-
-    /// Sets an environment variable for commands.
-    #[must_use]
-    pub fn with_env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.env_vars.insert(name.into(), value.into());
-        self
-    }
-
-    /// Sets the working directory.
-    #[must_use]
-    pub fn with_work_dir(mut self, work_dir: impl Into<String>) -> Self {
-        self.work_dir = work_dir.into();
-        self
-    }
-
-    /// Sets whether an image that was built before is reused.
-    #[must_use]
-    pub fn with_cache_image(mut self, cache_image: bool) -> Self {
-        self.cache_image = cache_image;
-        self
-    }
-
-    /// Sets the user to run as.
-    #[must_use]
-    pub fn with_run_as_uid(mut self, uid: u32) -> Self {
-        self.run_as_uid = Some(uid);
         self
     }
 }

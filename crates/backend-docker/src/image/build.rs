@@ -27,31 +27,20 @@ use crate::daemon::Daemon;
 /// Maximum number of events that a slow listener may lag behind.
 const EVENTS: usize = 256;
 
-/// A cloneable error, for all callers that share the work.
-#[derive(Debug, Clone)]
-struct Failure {
-    kind: ErrorKind,
-    message: String,
-}
-
-impl Failure {
-    /// Leaves the backend's name out: it is added for each caller.
-    fn of(error: &Error) -> Self {
-        let mut message = error.message().to_owned();
-        let mut source = std::error::Error::source(error);
-        while let Some(cause) = source {
-            message.push_str(&format!(": {cause}"));
-            source = cause.source();
-        }
-        Self {
-            kind: error.kind(),
-            message,
-        }
+/// The kind and message of an error, for all callers that share the work. Leaves the
+/// backend's name out: it is added for each caller.
+fn failure(error: &Error) -> (ErrorKind, String) {
+    let mut message = error.message().to_owned();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        message.push_str(&format!(": {cause}"));
+        source = cause.source();
     }
+    (error.kind(), message)
 }
 
 /// `None` until the work is finished; then whether the image was built.
-type Outcome = Option<Result<bool, Failure>>;
+type Outcome = Option<Result<bool, (ErrorKind, String)>>;
 
 /// Identifies running work: daemon, image, whether the build cache is bypassed, and the
 /// credentials. Requests with different credentials share neither failures nor
@@ -126,13 +115,10 @@ impl Build {
     /// The same as for [`ensure`](super::ensure).
     pub async fn finish(self) -> Result<String> {
         let mut outcome = self.shared.outcome.clone();
-        let outcome = match outcome.wait_for(Option::is_some).await {
-            Ok(outcome) => outcome.clone(),
-            Err(_) => None,
-        };
-        match outcome {
+        let outcome = outcome.wait_for(Option::is_some).await;
+        match outcome.ok().and_then(|outcome| outcome.clone()) {
             Some(Ok(_)) => Ok(self.image.clone()),
-            Some(Err(failure)) => Err(Error::new(failure.kind, failure.message).on("docker")),
+            Some(Err((kind, message))) => Err(Error::new(kind, message).on("docker")),
             None => Err(Error::internal(
                 "preparing an image ended without a result; please report this",
             )),
@@ -172,7 +158,7 @@ pub(super) fn begin(
                 send,
             };
             let task = engine.spawn(async move {
-                let result = job.run().await.map_err(|error| Failure::of(&error));
+                let result = job.run().await.map_err(|error| failure(&error));
                 done.send_replace(Some(result));
             });
             let shared = Arc::new(SharedBuild {

@@ -2,7 +2,6 @@
 
 use super::ca::CaBundle;
 use super::logins::Logins;
-use crate::setters::setters;
 
 /// The builder to use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -51,29 +50,23 @@ impl BuildOptions {
         Self::default()
     }
 
-    setters! {
+    backend_core::setters! {
         /// Sets the builder.
-        #[must_use]
         fn with_builder(self, builder: Builder) { self.builder = builder }
 
         /// Sets certificates to trust during the build.
-        #[must_use]
         fn with_ca_bundle(self, bundle: CaBundle) { self.ca_bundle = Some(bundle) }
 
         /// Sets the network for commands that run during a build.
-        #[must_use]
         fn with_network(self, network: impl Into<String>) { self.network = Some(network.into()) }
 
         /// Sets whether every step is run again.
-        #[must_use]
         fn with_no_cache(self, no_cache: bool) { self.no_cache = no_cache }
 
         /// Sets whether older images of the same runtime are kept.
-        #[must_use]
         fn with_keep_superseded(self, keep: bool) { self.keep_superseded = keep }
 
         /// Sets the registry credentials.
-        #[must_use]
         fn with_logins(self, logins: Logins) { self.logins = logins }
     }
 }

@@ -18,7 +18,7 @@ use lookup::Lookup;
 use super::lifecycle::StartReason;
 use super::state::Presence;
 use super::{Core, deliver, is_source_missing};
-use crate::archive::Archive;
+use crate::archive::{Archive, PROGRAM};
 use crate::check;
 use crate::daemon;
 use crate::inspect::ContainerInfo;
@@ -68,7 +68,11 @@ impl Core {
                 // Another process created a container of this name first.
                 self.state().attempted = false;
                 if settings.exclusive {
-                    return Err(self.name_is_taken());
+                    let name = &self.name;
+                    let message = format!(
+                        "there is a container {name} already; attach to it, or choose another name"
+                    );
+                    return Err(Error::new(ErrorKind::AlreadyExists, message));
                 }
                 if let Some(found) = self.find_soon().await? {
                     return self.resume(found, StartReason::OnDemand).await;
@@ -97,17 +101,6 @@ impl Core {
             self.discard().await;
         }
         provisioned
-    }
-
-    /// The error for a new container whose name another one has.
-    fn name_is_taken(&self) -> Error {
-        Error::new(
-            ErrorKind::AlreadyExists,
-            format!(
-                "there is a container {} already; attach to it, or choose another name",
-                self.name
-            ),
-        )
     }
 
     /// Finds the container of a name that is taken. It may still be in creation.
@@ -216,7 +209,7 @@ impl Core {
             // One archive for everything, before anything runs.
             let path = deliver::uploaded_path(stamp);
             let mut archive = directories.take().unwrap_or_else(Archive::new);
-            archive.program(&path, &deliver::content(agent).await?)?;
+            archive.file(&path, PROGRAM, &deliver::content(agent).await?)?;
             let uploaded = self.daemon.unpack(&self.name, archive.finish()?).await;
             uploaded.map_err(|error| self.daemon.error(error))?;
             self.state().uploaded = Some(path);

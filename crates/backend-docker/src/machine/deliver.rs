@@ -16,7 +16,7 @@ use tokio::sync::OnceCell;
 use super::Core;
 use super::exec::Exec;
 use super::state::Pending;
-use crate::archive::Archive;
+use crate::archive::{Archive, PROGRAM};
 use crate::daemon;
 use crate::spec;
 
@@ -89,7 +89,7 @@ impl Core {
             Ok(_) => {}
             Err(error) if daemon::is_missing(&error) => {
                 let mut archive = Archive::new();
-                archive.program(&path, &content(agent).await?)?;
+                archive.file(&path, PROGRAM, &content(agent).await?)?;
                 self.unpack(archive.finish()?).await?;
             }
             Err(error) => return Err(self.explain(error).await),
@@ -177,9 +177,12 @@ pub(super) fn uploaded_path(stamp: &str) -> String {
 /// Identifies an agent without reading its content: another path, size or modification
 /// time is another agent.
 pub(super) async fn stamp(agent: &AgentBinary) -> Result<String> {
-    let metadata = tokio::fs::metadata(agent.path())
-        .await
-        .map_err(|source| unreadable(agent).with_source(source))?;
+    let metadata = tokio::fs::metadata(agent.path()).await.map_err(|source| {
+        let path = agent.path().to_string_lossy();
+        let shown = Quoted::new(&path);
+        let message = format!("the agent at {shown} cannot be read; build it again");
+        Error::new(ErrorKind::Config, message).with_source(source)
+    })?;
     let modified = metadata.modified().ok();
     let since = modified.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
     let nanos = since.unwrap_or_default().as_nanos();
@@ -197,15 +200,4 @@ pub(super) async fn content(agent: &AgentBinary) -> Result<Bytes> {
     let agent = agent.clone();
     let read = tokio::task::spawn_blocking(move || agent.content()).await;
     read.unwrap_or_else(|_| Err(Error::internal("reading the agent panicked")))
-}
-
-fn unreadable(agent: &AgentBinary) -> Error {
-    let path = agent.path().to_string_lossy();
-    Error::new(
-        ErrorKind::Config,
-        format!(
-            "the agent at {} cannot be read; build it again",
-            Quoted::new(&path)
-        ),
-    )
 }
