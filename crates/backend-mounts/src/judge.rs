@@ -101,59 +101,6 @@ impl Scope {
         op.class() == OpClass::Read && self.asking(op, directory).is_some()
     }
 
-    /// Returns the strongest action that `op` could get for an entry at or beneath
-    /// `directory`. It may be too strong, but never too weak. A caller that changes,
-    /// moves or copies a whole directory must check each entry unless this is
-    /// [`Action::Allow`].
-    pub fn strongest_beneath(&self, op: Op, directory: &VPath) -> Action {
-        let class = op.class();
-        if class == OpClass::Execute {
-            return Action::Allow;
-        }
-        if removes(op) && self.0.mounts.has_mount_within(directory) {
-            return Action::Deny;
-        }
-        let at = |place: &VPath| match self.0.mounts.find(place) {
-            Some(mount) if self.is_open(class, place) => {
-                let is_filtered = (checks_suffix(op) && mount.suffixes.is_some())
-                    || (checks_size(op) && mount.max_file_bytes.is_some());
-                match (is_filtered, mount.asks(class)) {
-                    (true, _) => Action::Deny,
-                    (false, true) => Action::Ask,
-                    (false, false) => Action::Allow,
-                }
-            }
-            _ => Action::Deny,
-        };
-        let beneath = self.places_beneath(directory).map(at).max();
-        beneath.map_or(at(directory), |beneath| beneath.max(at(directory)))
-    }
-
-    /// Returns the most lenient action that `op` can get for any path.
-    pub fn most_lenient(&self, op: Op) -> Action {
-        let class = op.class();
-        let root = VPath::root();
-        if class == OpClass::Execute || (is_listing(op) && self.asking(op, &root).is_none()) {
-            return Action::Allow;
-        }
-        let worst = if is_listing(op) {
-            Action::Ask
-        } else {
-            Action::Deny
-        };
-        let at = |place: &VPath| match self.0.mounts.find(place) {
-            Some(mount) if self.is_open(class, place) => {
-                if mount.asks(class) {
-                    Action::Ask
-                } else {
-                    Action::Allow
-                }
-            }
-            _ => worst,
-        };
-        self.places_beneath(&root).map(at).min().unwrap_or(worst)
-    }
-
     /// Returns the entries that `ls`, `glob` or `grep` must leave out of its results.
     ///
     /// Everything that cannot be read in this scope is left out. `ls` shows the
@@ -195,11 +142,53 @@ impl PathLayer for Scope {
     }
 
     fn most_lenient(&self, op: Op) -> Action {
-        self.most_lenient(op)
+        let class = op.class();
+        let root = VPath::root();
+        if class == OpClass::Execute || (is_listing(op) && self.asking(op, &root).is_none()) {
+            return Action::Allow;
+        }
+        let worst = if is_listing(op) {
+            Action::Ask
+        } else {
+            Action::Deny
+        };
+        let at = |place: &VPath| match self.0.mounts.find(place) {
+            Some(mount) if self.is_open(class, place) => {
+                if mount.asks(class) {
+                    Action::Ask
+                } else {
+                    Action::Allow
+                }
+            }
+            _ => worst,
+        };
+        self.places_beneath(&root).map(at).min().unwrap_or(worst)
     }
 
+    /// A caller that changes, moves or copies a whole directory must check each entry
+    /// unless this is [`Action::Allow`].
     fn strongest_beneath(&self, op: Op, directory: &VPath) -> Action {
-        self.strongest_beneath(op, directory)
+        let class = op.class();
+        if class == OpClass::Execute {
+            return Action::Allow;
+        }
+        if removes(op) && self.0.mounts.has_mount_within(directory) {
+            return Action::Deny;
+        }
+        let at = |place: &VPath| match self.0.mounts.find(place) {
+            Some(mount) if self.is_open(class, place) => {
+                let is_filtered = (checks_suffix(op) && mount.suffixes.is_some())
+                    || (checks_size(op) && mount.max_file_bytes.is_some());
+                match (is_filtered, mount.asks(class)) {
+                    (true, _) => Action::Deny,
+                    (false, true) => Action::Ask,
+                    (false, false) => Action::Allow,
+                }
+            }
+            _ => Action::Deny,
+        };
+        let beneath = self.places_beneath(directory).map(at);
+        beneath.fold(at(directory), Action::max)
     }
 
     fn max_file_bytes(&self, path: &VPath) -> Option<u64> {

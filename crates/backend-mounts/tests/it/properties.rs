@@ -1,7 +1,7 @@
 //! Properties of any mounts, any chain of scopes and any path.
 use backend_core::VPath;
 use backend_mounts::{Derive, Mode, Mount, Mounts, Scope};
-use permissions::{Action, Kind, Op};
+use permissions::{Action, Kind, Op, PathLayer as _};
 use proptest::prelude::*;
 
 fn place() -> impl Strategy<Value = VPath> {

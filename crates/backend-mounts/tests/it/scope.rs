@@ -4,7 +4,7 @@ use std::path::Path;
 use backend_core::ErrorKind;
 use backend_mounts::{Derive, Mode, Scope};
 use backend_testkit::path;
-use permissions::{Action, Kind, Layer, Op, Reason, Refusal};
+use permissions::{Action, Kind, Layer, Op, PathLayer as _, Reason, Refusal};
 
 use crate::support::scope::{mount, rw, scope, strings, texts};
 

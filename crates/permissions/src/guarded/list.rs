@@ -8,7 +8,7 @@
 use backend_core::ops::{
     Entry, GlobQuery, GlobResult, GrepQuery, GrepResult, Links, Listing, LsOptions, StatOptions,
 };
-use backend_core::search::Exclude;
+use backend_core::search::{Exclude, Glob};
 use backend_core::{Backend, Error, Operation, Result, VPath};
 
 use super::gate::Gate;
@@ -251,21 +251,12 @@ fn moved_pattern(pattern: &str, route: &LinkResolution) -> Result<String> {
         .strip_prefix(given)
         .filter(|rest| rest.starts_with('/') && !given.contains(['*', '?', '[', '{', '\\']));
     match rest {
-        Some(rest) => Ok(format!("{}{rest}", escaped(route.at()))),
+        Some(rest) => {
+            let target = route.at().as_str().trim_end_matches('/');
+            Ok(format!("{}{rest}", Glob::escape(target)))
+        }
         None => Err(Error::invalid_input(
             "an absolute pattern through a link cannot be searched; use one relative to the path",
         )),
     }
-}
-
-/// Returns a pattern that matches only this path; empty for the root.
-fn escaped(path: &VPath) -> String {
-    let mut pattern = String::new();
-    for c in path.as_str().trim_end_matches('/').chars() {
-        if matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | ',' | '\\' | '!') {
-            pattern.push('\\');
-        }
-        pattern.push(c);
-    }
-    pattern
 }
