@@ -80,11 +80,6 @@ impl Access {
         }
     }
 
-    fn of_any_size(mut self) -> Self {
-        self.bytes = None;
-        self
-    }
-
     /// Returns the path, if the target is one.
     pub fn path(&self) -> Option<&VPath> {
         match &self.target {
@@ -122,86 +117,101 @@ impl fmt::Display for Access {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Intent {
-    call: Call,
+    ops: &'static [(Op, End)],
+    target: Target,
+    to: Option<VPath>,
     kind: Kind,
     bytes: Option<u64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Call {
-    /// One operation on one path.
-    One(Op, VPath),
-    Edit(VPath),
-    Grep(VPath),
-    Move(VPath, VPath),
-    Copy(VPath, VPath),
-    Execute(String),
+/// The target of an operation: that of the call, or the destination of a move or copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Target,
+    To,
+}
+
+/// Defines the calls about one path, by their operations and the kind of entry there.
+macro_rules! intents {
+    ($($(#[$doc:meta])+ $name:ident = $kind:ident, $($op:ident)+;)+) => {
+        impl Intent {
+            $(
+                $(#[$doc])+
+                pub fn $name(path: VPath) -> Self {
+                    Self {
+                        kind: Kind::$kind,
+                        ..Self::new(&[$((Op::$op, End::Target)),+], Target::Path(path))
+                    }
+                }
+            )+
+        }
+    };
+}
+
+intents! {
+    /// Reads a file.
+    read = File, Read;
+    /// Writes a file.
+    write = File, Write;
+    /// Edits a file. This includes reading it, because a failed match reports the file's
+    /// contents.
+    edit = File, Read Edit;
+    /// Deletes a file. For a directory, see [`kind`](Self::kind).
+    delete = File, Delete;
+    /// Lists a directory, describes the entry at a path, or follows its links.
+    ls = Directory, Ls;
+    /// Finds files by name.
+    glob = Directory, Glob;
+    /// Finds lines by content, which includes reading.
+    grep = Directory, Grep Read;
+    /// Creates a directory.
+    create_dir = Directory, Write;
 }
 
 impl Intent {
-    fn new(call: Call, kind: Kind) -> Self {
+    fn new(ops: &'static [(Op, End)], target: Target) -> Self {
         Self {
-            call,
-            kind,
+            ops,
+            target,
+            to: None,
+            kind: Kind::File,
             bytes: None,
         }
     }
 
-    /// Reads a file.
-    pub fn read(path: VPath) -> Self {
-        Self::new(Call::One(Op::Read, path), Kind::File)
-    }
-
-    /// Writes a file.
-    pub fn write(path: VPath) -> Self {
-        Self::new(Call::One(Op::Write, path), Kind::File)
-    }
-
-    /// Edits a file. This includes reading it, because a failed match reports the file's
-    /// contents.
-    pub fn edit(path: VPath) -> Self {
-        Self::new(Call::Edit(path), Kind::File)
-    }
-
-    /// Deletes a file. For a directory, see [`kind`](Self::kind).
-    pub fn delete(path: VPath) -> Self {
-        Self::new(Call::One(Op::Delete, path), Kind::File)
-    }
-
     /// Moves a file: reads and deletes the source, writes the destination.
     pub fn rename(from: VPath, to: VPath) -> Self {
-        Self::new(Call::Move(from, to), Kind::File)
+        const OPS: &[(Op, End)] = &[
+            (Op::Read, End::Target),
+            (Op::Delete, End::Target),
+            (Op::Write, End::To),
+            (Op::Move, End::Target),
+            (Op::Move, End::To),
+        ];
+        Self {
+            to: Some(to),
+            ..Self::new(OPS, Target::Path(from))
+        }
     }
 
     /// Copies a file: reads the source, writes the destination.
     pub fn copy(from: VPath, to: VPath) -> Self {
-        Self::new(Call::Copy(from, to), Kind::File)
-    }
-
-    /// Lists a directory, describes the entry at a path, or follows its links.
-    pub fn ls(path: VPath) -> Self {
-        Self::new(Call::One(Op::Ls, path), Kind::Directory)
-    }
-
-    /// Finds files by name.
-    pub fn glob(path: VPath) -> Self {
-        Self::new(Call::One(Op::Glob, path), Kind::Directory)
-    }
-
-    /// Finds lines by content, which includes reading.
-    pub fn grep(path: VPath) -> Self {
-        Self::new(Call::Grep(path), Kind::Directory)
-    }
-
-    /// Creates a directory.
-    pub fn create_dir(path: VPath) -> Self {
-        Self::new(Call::One(Op::Write, path), Kind::Directory)
+        const OPS: &[(Op, End)] = &[
+            (Op::Read, End::Target),
+            (Op::Write, End::To),
+            (Op::Copy, End::Target),
+            (Op::Copy, End::To),
+        ];
+        Self {
+            to: Some(to),
+            ..Self::new(OPS, Target::Path(from))
+        }
     }
 
     /// Runs a command line. The paths it names are known only to
     /// [`Policy::judge_command`](crate::Policy::judge_command).
     pub fn execute(line: impl Into<String>) -> Self {
-        Self::new(Call::Execute(line.into()), Kind::File)
+        Self::new(&[(Op::Execute, End::Target)], Target::Command(line.into()))
     }
 
     /// Sets the kind of entry that exists, or is to be created, at the path.
@@ -220,41 +230,18 @@ impl Intent {
 
     /// Returns the accesses that make up the call. Allocates nothing for the list.
     pub fn accesses(self) -> impl Iterator<Item = Access> {
-        let Self { call, kind, bytes } = self;
-        let on = move |op, path: &VPath| {
-            Some(Access {
-                op,
-                target: Target::Path(path.clone()),
-                kind,
-                bytes,
-            })
-        };
-        let parts = match call {
-            Call::One(op, path) => [on(op, &path), None, None, None, None],
-            Call::Edit(path) => {
-                // The size is that of the result. The size of the file being read is not
-                // known.
-                let read = on(Op::Read, &path).map(Access::of_any_size);
-                [read, on(Op::Edit, &path), None, None, None]
-            }
-            Call::Grep(path) => [on(Op::Grep, &path), on(Op::Read, &path), None, None, None],
-            Call::Move(from, to) => [
-                on(Op::Read, &from),
-                on(Op::Delete, &from),
-                on(Op::Write, &to),
-                on(Op::Move, &from),
-                on(Op::Move, &to),
-            ],
-            Call::Copy(from, to) => [
-                on(Op::Read, &from),
-                on(Op::Write, &to),
-                on(Op::Copy, &from),
-                on(Op::Copy, &to),
-                None,
-            ],
-            Call::Execute(line) => [Some(Access::command(line)), None, None, None, None],
-        };
-        parts.into_iter().flatten()
+        // For an edit, the size is that of the result. The size of the file being read is
+        // not known.
+        let edits = self.ops.iter().any(|(op, _)| *op == Op::Edit);
+        self.ops.iter().map(move |(op, end)| Access {
+            op: *op,
+            target: match (end, &self.to) {
+                (End::To, Some(to)) => Target::Path(to.clone()),
+                _ => self.target.clone(),
+            },
+            kind: self.kind,
+            bytes: self.bytes.filter(|_| !edits || *op != Op::Read),
+        })
     }
 }
 

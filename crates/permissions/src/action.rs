@@ -1,8 +1,28 @@
 //! [`Action`] and [`Op`]: the vocabulary shared by all layers.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
+
+/// Names the values of an enum: for the method that returns the name, and for `Display`.
+macro_rules! names {
+    ($type:ident::$method:ident { $($variant:ident = $name:literal,)+ }) => {
+        impl $type {
+            /// Returns the name of the value, as it is written and shown.
+            pub const fn $method(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+        }
+
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.$method())
+            }
+        }
+    };
+}
+
+pub(crate) use names;
 
 /// The decision about an access, in ascending order of strength. The strongest of several
 /// votes wins.
@@ -17,22 +37,11 @@ pub enum Action {
     Deny,
 }
 
-impl Action {
-    /// Returns the action's name in a ruleset.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Allow => "allow",
-            Self::Ask => "ask",
-            Self::Deny => "deny",
-        }
-    }
-}
-
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+names!(Action::as_str {
+    Allow = "allow",
+    Ask = "ask",
+    Deny = "deny",
+});
 
 /// An operation, as rules name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -77,22 +86,6 @@ impl Op {
         Self::Execute,
     ];
 
-    /// Returns the operation's name in a ruleset.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Edit => "edit",
-            Self::Delete => "delete",
-            Self::Move => "move",
-            Self::Copy => "copy",
-            Self::Ls => "ls",
-            Self::Glob => "glob",
-            Self::Grep => "grep",
-            Self::Execute => "execute",
-        }
-    }
-
     /// Returns whether the operation reads, changes or runs something.
     pub const fn class(self) -> OpClass {
         match self {
@@ -103,11 +96,18 @@ impl Op {
     }
 }
 
-impl fmt::Display for Op {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+names!(Op::as_str {
+    Read = "read",
+    Write = "write",
+    Edit = "edit",
+    Delete = "delete",
+    Move = "move",
+    Copy = "copy",
+    Ls = "ls",
+    Glob = "glob",
+    Grep = "grep",
+    Execute = "execute",
+});
 
 /// The error for a word that does not name an operation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

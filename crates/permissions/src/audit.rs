@@ -14,6 +14,7 @@ use backend_core::Quoted;
 use serde::{Deserialize, Serialize};
 use tracing::{Level, enabled, event};
 
+use crate::action::names;
 use crate::approval::{GrantId, Permit, PermitSource};
 use crate::{Access, Verdict};
 
@@ -37,22 +38,11 @@ pub enum Outcome {
     Refused,
 }
 
-impl Outcome {
-    /// Returns the outcome's name in a record.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Allowed => "allowed",
-            Self::Permitted => "permitted",
-            Self::Refused => "refused",
-        }
-    }
-}
-
-impl fmt::Display for Outcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+names!(Outcome::as_str {
+    Allowed = "allowed",
+    Permitted = "permitted",
+    Refused = "refused",
+});
 
 /// The party that made a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -6,7 +6,6 @@
 
 mod settings;
 
-use std::fmt;
 use std::str::FromStr;
 
 use backend_core::Quoted;
@@ -14,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub use settings::{ToolSetting, ToolSettings};
 
+use crate::action::names;
 use crate::{Action, Op, Policy};
 
 macro_rules! tools {
@@ -29,14 +29,9 @@ macro_rules! tools {
         impl Tool {
             /// Every tool.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
-
-            /// Returns the name by which a model calls the tool.
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $name,)*
-                }
-            }
         }
+
+        names!(Tool::name { $($variant = $name,)* });
     };
 }
 
@@ -104,12 +99,6 @@ const _: () = assert!(
     every_tool_has_operations(),
     "a tool must have at least one operation"
 );
-
-impl fmt::Display for Tool {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
 
 /// The error for a word that does not name a tool.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

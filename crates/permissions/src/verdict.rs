@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::action::names;
 use crate::{Action, Op, Refusal};
 
 /// A part of the policy that votes.
@@ -24,18 +25,14 @@ pub enum Layer {
     Protected,
 }
 
-impl fmt::Display for Layer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Mount => "mount",
-            Self::Scope => "scope",
-            Self::Rules => "rules",
-            Self::Command => "command",
-            Self::Tool => "tool",
-            Self::Protected => "protected",
-        })
-    }
-}
+names!(Layer::as_str {
+    Mount = "mount",
+    Scope = "scope",
+    Rules = "rules",
+    Command = "command",
+    Tool = "tool",
+    Protected = "protected",
+});
 
 /// A rule that matched.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -412,7 +412,7 @@ impl<'g, B: Backend> Gate<'g, B> {
     }
 
     /// Returns the refusal of a path that a listing would hide.
-    pub(super) fn hidden(&self, op: Op, shown: &VPath) -> Error {
-        self.refused(Refusal::rule(op, shown.as_str(), ""))
+    pub(super) fn hidden(&self, shown: &VPath) -> Error {
+        self.refused(Refusal::rule(Op::Ls, shown.as_str(), ""))
     }
 }

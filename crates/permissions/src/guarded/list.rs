@@ -24,9 +24,7 @@ impl<B: Backend> Guarded<B> {
         let mut route = LinkResolution::new(path, options.links, LastLink::Followed);
         loop {
             gate.authorize(&mut route, Intent::ls).await?;
-            if self.hides(Op::Ls, path) || self.hides(Op::Ls, route.at()) {
-                return Err(gate.hidden(Op::Ls, path));
-            }
+            self.visible(&gate, path, route.at())?;
             let mut now = options.clone().links(Links::Refuse);
             now.exclude = self.excluded(Op::Ls, &options.exclude, &route);
             if route.moved() && now.limit > 0 {

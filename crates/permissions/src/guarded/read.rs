@@ -66,7 +66,7 @@ impl<B: Backend> Guarded<B> {
         let options = options.links(Links::Refuse);
         loop {
             gate.authorize(&mut route, Intent::ls).await?;
-            self.visible(&gate, &route)?;
+            self.visible(&gate, path, route.at())?;
             match self.backend().stat(route.at(), options).await {
                 Ok(mut entry) => {
                     if route.moved() {
@@ -94,19 +94,16 @@ impl<B: Backend> Guarded<B> {
             gate.check(Access::directory(Op::Ls, found.clone()), Some(path))?;
             gate.ask(Effect::None).await?;
         }
-        if [path, &found].iter().any(|path| self.hides(Op::Ls, path)) {
-            return Err(gate.hidden(Op::Ls, path));
-        }
+        self.visible(&gate, path, &found)?;
         Ok(found)
     }
 
     /// Refuses a path that a listing would hide.
-    fn visible(&self, gate: &Gate<'_, B>, route: &LinkResolution) -> Result<()> {
-        if self.hides(Op::Ls, route.given()) || self.hides(Op::Ls, route.at()) {
-            Err(gate.hidden(Op::Ls, route.given()))
-        } else {
-            Ok(())
+    pub(super) fn visible(&self, gate: &Gate<'_, B>, given: &VPath, at: &VPath) -> Result<()> {
+        if self.hides(Op::Ls, given) || self.hides(Op::Ls, at) {
+            return Err(gate.hidden(given));
         }
+        Ok(())
     }
 
     /// Returns whether results of `op` leave out `path`.

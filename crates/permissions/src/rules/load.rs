@@ -1,7 +1,5 @@
 //! Reads and writes rulesets as TOML and JSON.
 
-use std::fmt;
-
 use backend_core::Quoted;
 
 use super::Ruleset;
@@ -9,7 +7,11 @@ use super::Ruleset;
 /// The reason why a text is not a ruleset, and the position.
 ///
 /// Columns count characters from 1 and may be after the error itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the ruleset is not valid at line {line}, column {column}, near {}: {message}; correct it there",
+    unescaped(.near)
+)]
 #[non_exhaustive]
 pub struct LoadError {
     /// The line, from 1.
@@ -22,23 +24,9 @@ pub struct LoadError {
     pub near: Quoted,
 }
 
-impl std::error::Error for LoadError {}
-
-impl fmt::Display for LoadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            line,
-            column,
-            message,
-            near,
-        } = self;
-        // Rules are full of double quotes, and this text is in single quotes.
-        let near = near.to_string().replace("\\\"", "\"");
-        write!(
-            f,
-            "the ruleset is not valid at line {line}, column {column}, near {near}: {message}; correct it there"
-        )
-    }
+/// Rules are full of double quotes, and this text is in single quotes.
+fn unescaped(near: &Quoted) -> String {
+    near.to_string().replace("\\\"", "\"")
 }
 
 /// The error for a ruleset that could not be serialized.

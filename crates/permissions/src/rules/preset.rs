@@ -1,6 +1,5 @@
 //! The presets and their patterns.
 
-use std::fmt;
 use std::str::FromStr;
 
 use backend_core::Quoted;
@@ -8,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{CommandRules, PathRule, PathRules, Ruleset};
 use crate::Action;
+use crate::action::names;
 use crate::verdict::MatchedRule;
 
 /// Files that usually contain secrets.
@@ -134,16 +134,6 @@ impl Preset {
         Self::Strict,
     ];
 
-    /// Returns the preset's name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Default => "default",
-            Self::Permissive => "permissive",
-            Self::Readonly => "readonly",
-            Self::Strict => "strict",
-        }
-    }
-
     /// Returns the rules of the preset.
     pub fn ruleset(self) -> Ruleset {
         use Action::{Allow, Ask, Deny};
@@ -221,11 +211,12 @@ fn rules(
         .map(move |rule| rule.description(description))
 }
 
-impl fmt::Display for Preset {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
+names!(Preset::name {
+    Default = "default",
+    Permissive = "permissive",
+    Readonly = "readonly",
+    Strict = "strict",
+});
 
 /// The error for a word that does not name a preset.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
