@@ -72,7 +72,7 @@ pub(crate) struct Mark {
 }
 
 /// Everything found in a command line.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Findings {
     /// The commands it would run. One that another command runs comes before it.
@@ -90,20 +90,9 @@ pub struct Findings {
 }
 
 impl Findings {
-    pub(crate) fn new() -> Self {
-        Self {
-            commands: Vec::new(),
-            notes: Vec::new(),
-            paths: Vec::new(),
-            fetchers: 0,
-            exhausted: false,
-            full: false,
-        }
-    }
-
     /// Creates the findings about a line that is not understood.
     pub fn unreadable(reason: &str) -> Self {
-        let mut findings = Self::new();
+        let mut findings = Self::default();
         findings.note(NoteKind::NotUnderstood, reason);
         findings
     }

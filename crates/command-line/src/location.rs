@@ -72,11 +72,7 @@ impl Location {
     pub(crate) fn could_be(&self, names: &[String]) -> bool {
         self.root == Root::System
             && self.names.len() == names.len()
-            && self
-                .names
-                .iter()
-                .zip(names)
-                .all(|(name, known)| name.could_be(known))
+            && std::iter::zip(&self.names, names).all(|(name, known)| name.could_be(known))
     }
 
     /// Whether it leads through a file descriptor: to a path beneath one, or to one of
@@ -146,20 +142,13 @@ pub(crate) struct Names {
 
 impl Names {
     pub(crate) fn new(names: &CommandPaths) -> Self {
-        let others = |(directory, at): &&(VPath, VPath)| directory != at;
+        let shown = |pairs: &[(VPath, VPath)]| {
+            let others = pairs.iter().filter(|(directory, at)| directory != at);
+            others.map(Shown::new).collect()
+        };
         Self {
-            roots: names
-                .roots()
-                .iter()
-                .filter(others)
-                .map(Shown::new)
-                .collect(),
-            aliases: names
-                .aliases()
-                .iter()
-                .filter(others)
-                .map(Shown::new)
-                .collect(),
+            roots: shown(names.roots()),
+            aliases: shown(names.aliases()),
             home: names.home().map(names_of),
         }
     }

@@ -96,7 +96,7 @@ impl<'a> Walk<'a> {
         Self {
             context,
             budget,
-            findings: Findings::new(),
+            findings: Findings::default(),
             dirs: Directories::new(context.directory, context.names, budget),
             functions: functions::Functions::new(context.line),
             traps: Vec::new(),

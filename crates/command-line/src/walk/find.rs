@@ -76,15 +76,10 @@ impl Walk<'_> {
             // Skip a parenthesis that closes nothing.
             expression.at += 1;
         }
-        let Effects {
-            destroys,
-            all,
-            changes,
-            runs,
-            edits,
-        } = expression.effects;
+        let effects = &expression.effects;
+        let changes = effects.destroys || effects.changes;
         let names = found_names(expression.words);
-        let usage = if destroys || changes || edits {
+        let usage = if changes || effects.edits {
             PathUse::Write
         } else {
             PathUse::Named
@@ -94,14 +89,14 @@ impl Walk<'_> {
         }
         for root in &roots {
             self.named(root, PathUse::Read);
-            if changes && danger::covers_others(root, &self.dirs) {
+            if effects.changes && danger::covers_others(root, &self.dirs) {
                 self.dangerous(format!("'find' changes who may use '{}'", root.shown()));
             }
-            if destroys || changes {
-                self.destroyed_by_find(root, all);
+            if changes {
+                self.destroyed_by_find(root, effects.all);
             }
             match &names {
-                _ if !(destroys || changes || runs) => {}
+                _ if !(changes || effects.runs) => {}
                 None => self.within(root),
                 Some(names) => {
                     for name in names {

@@ -57,10 +57,12 @@ pub(super) struct Functions<'a> {
     named: HashMap<String, Vec<usize>>,
     /// The directories in which a name was called, also if no function had it then.
     called: HashMap<String, Directories<'a>>,
-    /// Indexes of those whose definitions are being walked.
-    within: Vec<usize>,
+    /// Indexes of those whose definitions are being walked. Empty during a call, since
+    /// what the called function does is known from its own definition.
+    pub(super) within: Vec<usize>,
     active: Vec<Active<'a>>,
-    changes: usize,
+    /// How often a name that was called before came to change the directory.
+    pub(super) changes: usize,
     /// Whether the line may define any.
     possible: bool,
 }
@@ -107,16 +109,6 @@ impl<'a> Functions<'a> {
             walked: None,
         });
         Some(at)
-    }
-
-    /// Returns how often a name that was called before came to change the directory.
-    pub(super) fn changes(&self) -> usize {
-        self.changes
-    }
-
-    /// Notes that a name that was called before now changes the directory.
-    pub(super) fn change(&mut self) {
-        self.changes += 1;
     }
 
     /// Returns the directories in which `name` was called so far.
@@ -229,24 +221,6 @@ impl<'a> Functions<'a> {
             }
         }
         function.found.get_or_insert(found).clone()
-    }
-
-    pub(super) fn enter(&mut self, function: usize) {
-        self.within.push(function);
-    }
-
-    pub(super) fn leave(&mut self) {
-        self.within.pop();
-    }
-
-    /// Leaves all definitions for a call, since what the called function does is known
-    /// from its own definition. Returns them for [`enter_all`](Self::enter_all).
-    pub(super) fn leave_all(&mut self) -> Vec<usize> {
-        std::mem::take(&mut self.within)
-    }
-
-    pub(super) fn enter_all(&mut self, within: Vec<usize>) {
-        self.within = within;
     }
 
     pub(super) fn calls(&mut self, program: &str) {

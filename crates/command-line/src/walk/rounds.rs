@@ -80,7 +80,7 @@ impl<'a> Walk<'a> {
                 written: self.written.len(),
                 made_links: self.made_links.len(),
                 values: self.values.len(),
-                definitions: self.functions.changes(),
+                definitions: self.functions.changes,
                 moved: self.moved,
             },
         }
@@ -131,16 +131,16 @@ impl<'a> Walk<'a> {
         };
         let before = self.dirs.clone();
         let called = self.functions.called(name);
-        self.functions.enter(function);
+        self.functions.within.push(function);
         // It may be called with any input.
         self.body(function, definition, Stdin::Pipe(false));
-        self.functions.leave();
+        self.functions.within.pop();
         let Some(called) = called else {
             return;
         };
         // A function that was walked before may call it.
         if !self.dirs.is_same(&before) {
-            self.functions.change();
+            self.functions.changes += 1;
         }
         let after = std::mem::replace(&mut self.dirs, called);
         self.called(function, definition, Stdin::Pipe(false));
@@ -171,9 +171,9 @@ impl<'a> Walk<'a> {
 
     /// Walks a body that is called. The definitions that call it do not count.
     fn called(&mut self, function: usize, definition: &Definition, stdin: Stdin) {
-        let callers = self.functions.leave_all();
+        let callers = std::mem::take(&mut self.functions.within);
         self.body(function, definition, stdin);
-        self.functions.enter_all(callers);
+        self.functions.within = callers;
     }
 
     fn body(&mut self, function: usize, definition: &Definition, stdin: Stdin) {

@@ -1,5 +1,8 @@
 //! Scans the text of one word.
 
+use std::iter::Peekable;
+use std::str::Chars;
+
 use super::Atom;
 use super::calculation::{assigned, assigns, names};
 use crate::error::ParseError;
@@ -314,39 +317,37 @@ impl Scanner {
                 Some('t') => self.push(Atom::Lit('\t')),
                 Some('r') => self.push(Atom::Lit('\r')),
                 Some(c @ ('\\' | '"' | '?')) => self.push(Atom::Lit(c)),
-                Some('x') => {
-                    let digits: String =
-                        std::iter::from_fn(|| chars.next_if(char::is_ascii_hexdigit))
-                            .take(2)
-                            .collect();
-                    let decoded = u8::from_str_radix(&digits, 16).ok();
-                    let decoded = decoded.filter(|byte| matches!(byte, 1..=127));
-                    self.push(decoded.map_or(Atom::Computed, |byte| Atom::Lit(char::from(byte))));
-                }
+                Some('x') => self.numbered(0, 16, 2, 127, &mut chars),
                 Some(first @ '0'..='7') => {
-                    let mut digits = String::from(first);
-                    let more = std::iter::from_fn(|| chars.next_if(|c| ('0'..='7').contains(c)));
-                    digits.extend(more.take(2));
-                    let decoded = u8::from_str_radix(&digits, 8).ok();
-                    let decoded = decoded.filter(|byte| matches!(byte, 1..=127));
-                    self.push(decoded.map_or(Atom::Computed, |byte| Atom::Lit(char::from(byte))));
+                    let first = first.to_digit(8).unwrap_or_default();
+                    self.numbered(first, 8, 2, 127, &mut chars);
                 }
-                Some(kind @ ('u' | 'U')) => {
-                    let digits: String =
-                        std::iter::from_fn(|| chars.next_if(char::is_ascii_hexdigit))
-                            .take(if kind == 'u' { 4 } else { 8 })
-                            .collect();
-                    // A NUL would end the text for some shells.
-                    let decoded = u32::from_str_radix(&digits, 16).ok().filter(|c| *c > 0);
-                    let decoded = decoded.and_then(char::from_u32);
-                    self.push(decoded.map_or(Atom::Computed, Atom::Lit));
-                }
+                Some('u') => self.numbered(0, 16, 4, u32::MAX, &mut chars),
+                Some('U') => self.numbered(0, 16, 8, u32::MAX, &mut chars),
                 // The other escapes need not be decoded: treating them as computed is
                 // safe.
                 Some(_) => self.push(Atom::Computed),
             }
         }
         Ok(())
+    }
+
+    /// Reads up to `count` more digits of the number of a character. A NUL would end the
+    /// text for some shells, and bytes above `most` are only parts of characters.
+    fn numbered(
+        &mut self,
+        first: u32,
+        radix: u32,
+        count: usize,
+        most: u32,
+        chars: &mut Peekable<Chars<'_>>,
+    ) {
+        let digits = std::iter::from_fn(|| chars.next_if(|c| c.is_digit(radix))?.to_digit(radix));
+        let code = digits
+            .take(count)
+            .fold(first, |code, digit| code * radix + digit);
+        let known = (1..=most).contains(&code).then(|| char::from_u32(code));
+        self.push(known.flatten().map_or(Atom::Computed, Atom::Lit));
     }
 
     /// Reads `$((...))`, if it is plainly arithmetic.
