@@ -15,7 +15,7 @@ mod dry_run;
 mod gate;
 mod globs;
 mod guard;
-mod judge;
+mod judge_command;
 mod link_resolution;
 mod list;
 mod preview;

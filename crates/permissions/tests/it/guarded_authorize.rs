@@ -113,3 +113,27 @@ async fn a_view_asks_in_its_own_words_and_shows_as_much() {
     let refused = guarded.write_file("/a", "1").await.unwrap_err();
     assert!(refused.to_string().contains("keep a note"), "{refused}");
 }
+
+#[tokio::test]
+async fn a_view_with_another_policy_is_bound_by_that_policy_alone() {
+    let person = Person::yes();
+    let guarded = guard(StateBackend::new(), policy(ASK), &person);
+    let narrow = guarded.with_policy(policy(r#"{ "default": "deny" }"#));
+    let denied = narrow.write_file("/a", "1").await;
+    fails(ErrorKind::PermissionDenied, denied);
+    let wide = guarded.with_policy(Policy::allow_all());
+    wide.write_file("/deny/a", "1").await.unwrap();
+    assert!(person.taken().is_empty());
+    guarded.write_file("/a", "1").await.unwrap();
+    assert_eq!(person.taken().len(), 1, "the guard itself keeps its policy");
+    // The settings of the view's tool are those of the new policy.
+    let deny = ToolSetting::action(Action::Deny);
+    let tools = ToolSettings::default().with(Tool::WriteFile, deny);
+    let tool = guarded.with_tool("write_file");
+    let view = tool.with_policy(Policy::builder().tools(tools).build());
+    fails(
+        ErrorKind::PermissionDenied,
+        view.write_file("/b", "1").await,
+    );
+    tool.write_file("/b", "1").await.unwrap();
+}
