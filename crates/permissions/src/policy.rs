@@ -18,7 +18,7 @@ pub(crate) use command::refusal;
 pub use path_layer::PathLayer;
 use protected::Protected;
 
-use crate::rules::Rules;
+use crate::rules::{LISTING, Rules};
 use crate::tool::ToolSettings;
 use crate::{Action, Kind, Layer, Op, Verdict, Vote};
 
@@ -45,8 +45,8 @@ struct Layers {
     paths: Vec<Arc<dyn PathLayer>>,
     tools: ToolSettings,
     protected: Protected,
-    /// Entries that `ls`, `glob` and `grep` leave out.
-    excludes: [Exclude; 3],
+    /// The entries that each of [`LISTING`] leaves out.
+    excludes: [Exclude; LISTING.len()],
 }
 
 impl Policy {
@@ -159,22 +159,6 @@ impl Policy {
         verdict
     }
 
-    /// Returns the verdict about several spellings of one path: the strongest of their
-    /// verdicts.
-    pub fn judge_spellings(
-        &self,
-        op: Op,
-        spellings: &[&VPath],
-        kind: Kind,
-        bytes: Option<u64>,
-    ) -> Verdict {
-        let mut verdict = Verdict::from(Vote::abstain(Layer::Rules));
-        for path in spellings {
-            verdict = verdict.and_all(self.judge(op, path, kind, bytes));
-        }
-        verdict
-    }
-
     /// Explains the verdict about an access to a path, one vote per line.
     pub fn explain(&self, op: Op, path: &VPath) -> String {
         let verdict = self.judge(op, path, Kind::File, None);
@@ -222,13 +206,8 @@ impl Policy {
     /// once the questions raised by [`judge`](Self::judge) are answered.
     pub fn exclude(&self, op: Op) -> &Exclude {
         const NONE: &Exclude = &Exclude::none();
-        let [ls, glob, grep] = &self.0.excludes;
-        match op {
-            Op::Ls => ls,
-            Op::Glob => glob,
-            Op::Grep => grep,
-            _ => NONE,
-        }
+        let at = LISTING.iter().position(|listing| *listing == op);
+        at.and_then(|at| self.0.excludes.get(at)).unwrap_or(NONE)
     }
 
     /// Returns an id for the policy. Equal layers have equal ids, in every process.

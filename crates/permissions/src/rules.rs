@@ -17,6 +17,7 @@ mod section;
 mod table;
 
 pub use builder::RulesetBuilder;
+pub(crate) use compiled::LISTING;
 pub use compiled::Rules;
 pub use data::{CommandRule, CommandRules, PathRule, PathRules, Ruleset};
 pub use load::{LoadError, SaveError};

@@ -56,7 +56,7 @@ impl<B: Backend> Guarded<B> {
         let accesses: Vec<Access> = accesses.into_iter().collect();
         let mut gate = Gate::for_command(self, Operation::Execute);
         for access in accesses {
-            gate.set_operation(operation(access.op));
+            gate.operation = operation(access.op);
             match &access.target {
                 Target::Command(line) => {
                     let here = self.backend().working_dir();
@@ -88,7 +88,7 @@ impl<B: Backend> Guarded<B> {
             backend_core::ops::Links::Follow,
             last_link(access.op),
         );
-        let followed = route.follow(self.backend(), gate.operation()).await;
+        let followed = route.follow(self.backend(), gate.operation).await;
         followed.map_err(|error| gate.failed(error))?;
         if route.moved() {
             let there = Access {

@@ -20,13 +20,13 @@ const MAX_REASONS: usize = 20;
 /// Judges all accesses of one call, and asks once for all of them.
 pub(super) struct Gate<'g, B> {
     guard: &'g Guarded<B>,
-    operation: Operation,
+    pub(super) operation: Operation,
     /// The path used in errors, as the caller knows it.
     given: Option<&'g VPath>,
     /// Accesses that need approval.
     asks: Vec<(Access, Verdict)>,
     /// Reasons why approval was needed, whether it has been given or not.
-    reasons: Vec<(Op, Reason)>,
+    pub(super) reasons: Vec<(Op, Reason)>,
     /// Permits granted during this call.
     permits: Vec<Permit>,
 }
@@ -89,16 +89,6 @@ impl<'g, B: Backend> Gate<'g, B> {
             reasons: Vec::new(),
             permits: Vec::new(),
         }
-    }
-
-    /// Returns the current operation.
-    pub(super) fn operation(&self) -> Operation {
-        self.operation
-    }
-
-    /// Sets the current operation.
-    pub(super) fn set_operation(&mut self, operation: Operation) {
-        self.operation = operation;
     }
 
     /// Discards the pending questions, because everything is judged again.
@@ -218,11 +208,6 @@ impl<'g, B: Backend> Gate<'g, B> {
             None => error.during(self.operation),
         };
         error.on(self.guard.backend().info().name)
-    }
-
-    /// Returns the reasons why accesses judged so far needed approval.
-    pub(super) fn reasons(&self) -> Vec<(Op, Reason)> {
-        self.reasons.clone()
     }
 
     /// Returns whether any access needs approval.

@@ -195,18 +195,22 @@ impl<B: Backend> Guarded<B> {
     /// still show the exact effect. A refusal repeats the words to the model.
     #[must_use]
     pub fn with_description(&self, words: impl Into<Arc<str>>) -> Self {
-        let mut view = self.clone();
-        view.words = Some(words.into());
-        view
+        let words = Some(words.into());
+        Self {
+            words,
+            ..self.clone()
+        }
     }
 
     /// Returns a view whose questions show the arguments of a call, for approvers that
     /// decide by them.
     #[must_use]
     pub fn with_args(&self, args: Arc<Value>) -> Self {
-        let mut view = self.clone();
-        view.args = Some(args);
-        view
+        let args = Some(args);
+        Self {
+            args,
+            ..self.clone()
+        }
     }
 
     /// Returns a view with another policy, which may also be a wider one.

@@ -180,7 +180,7 @@ impl<B: Backend> Guarded<B> {
         F: Fn(&Entry) -> Option<Intent> + Send,
     {
         let top = route.at();
-        let reasons = gate.reasons();
+        let reasons = gate.reasons.clone();
         let mut pending = vec![top.clone()];
         let mut found = 0;
         while let Some(directory) = pending.pop() {
@@ -196,7 +196,7 @@ impl<B: Backend> Guarded<B> {
                     return Ok(TreeCheck::Single);
                 }
                 Err(error) => {
-                    return Err(gate.failed(error.as_part_of(gate.operation(), route.given())));
+                    return Err(gate.failed(error.as_part_of(gate.operation, route.given())));
                 }
             };
             for entry in listing.entries {
@@ -277,7 +277,7 @@ impl ResolutionPair {
             return Ok(());
         }
         let (from, to) = (self.from.given().as_str(), self.to.given().as_str());
-        let effect = match gate.operation() {
+        let effect = match gate.operation {
             Operation::Copy => Effect::copy(from, to),
             _ => Effect::rename(from, to),
         };

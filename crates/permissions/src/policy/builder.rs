@@ -6,9 +6,9 @@ use backend_core::VPath;
 
 use super::path_layer::{PathLayer, is};
 use super::{Layers, Policy};
-use crate::rules::Rules;
+use crate::Ruleset;
+use crate::rules::{LISTING, Rules};
 use crate::tool::ToolSettings;
-use crate::{Op, Ruleset};
 
 /// Builder for a [`Policy`].
 #[derive(Debug, Clone, Default)]
@@ -53,7 +53,7 @@ impl PolicyBuilder {
             let by_path = self.0.paths.iter().map(|layer| layer.exclude(op));
             by_path.fold(by_rules.unwrap_or_default(), |all, more| all.and(&more))
         };
-        self.0.excludes = [Op::Ls, Op::Glob, Op::Grep].map(exclude);
+        self.0.excludes = LISTING.map(exclude);
         Policy(Arc::new(self.0))
     }
 }

@@ -69,8 +69,8 @@ fn the_strongest_spelling_counts() {
     let (link, real) = (path("/link"), path("/real/x"));
     let policy = policy(&ruleset);
     for spellings in [[&link, &real], [&real, &link]] {
-        let verdict = policy.judge_spellings(Op::Read, &spellings, Kind::File, None);
-        assert_eq!(verdict.action(), Action::Deny);
+        let [one, two] = spellings.map(|path| policy.judge(Op::Read, path, Kind::File, None));
+        assert_eq!(one.and_all(two).action(), Action::Deny);
     }
     let text = policy.explain(Op::Read, &real);
     assert!(text.contains("rule 1 of read ('/real/**'): why"), "{text}");

@@ -1,5 +1,7 @@
 //! [`RulesetBuilder`]: builds a ruleset from a few switches and additional rules.
 
+use std::collections::BTreeSet;
+
 use super::data::{CommandRule, CommandRules, PathRule, PathRules, Ruleset};
 use super::pattern::PatternError;
 use super::preset::secrets;
@@ -26,13 +28,8 @@ use crate::action::{Action, Op};
 #[derive(Debug, Clone)]
 pub struct RulesetBuilder {
     default: Action,
-    read: bool,
-    write: bool,
-    edit: bool,
-    execute: bool,
-    glob: bool,
-    grep: bool,
-    ls: bool,
+    /// The operations that are allowed; the others are asked about.
+    allowed: BTreeSet<Op>,
     deny_secrets: bool,
     opaque: Action,
     paths: Vec<(Op, PathRule)>,
@@ -44,13 +41,7 @@ impl Default for RulesetBuilder {
     fn default() -> Self {
         Self {
             default: Action::Ask,
-            read: true,
-            write: false,
-            edit: false,
-            execute: false,
-            glob: true,
-            grep: true,
-            ls: true,
+            allowed: BTreeSet::from([Op::Read, Op::Ls, Op::Glob, Op::Grep]),
             deny_secrets: true,
             opaque: Action::Ask,
             paths: Vec::new(),
@@ -68,7 +59,7 @@ impl Ruleset {
 }
 
 macro_rules! switches {
-    ($($method:ident sets $field:ident: $what:literal, $usually:literal;)+) => {
+    ($($method:ident sets $op:ident: $what:literal, $usually:literal;)+) => {
         impl RulesetBuilder {
             $(
                 #[doc = concat!(
@@ -77,7 +68,8 @@ macro_rules! switches {
                 )]
                 #[must_use]
                 pub fn $method(mut self, allow: bool) -> Self {
-                    self.$field = allow;
+                    self.allowed.retain(|op| *op != Op::$op);
+                    self.allowed.extend(allow.then_some(Op::$op));
                     self
                 }
             )+
@@ -86,13 +78,13 @@ macro_rules! switches {
 }
 
 switches! {
-    allow_read sets read: "reading", "allowed";
-    allow_write sets write: "writing, and so deleting,", "asked about";
-    allow_edit sets edit: "editing", "asked about";
-    allow_execute sets execute: "running commands", "asked about";
-    allow_glob sets glob: "finding files by name", "allowed";
-    allow_grep sets grep: "searching content", "allowed";
-    allow_ls sets ls: "listing directories", "allowed";
+    allow_read sets Read: "reading", "allowed";
+    allow_write sets Write: "writing, and so deleting,", "asked about";
+    allow_edit sets Edit: "editing", "asked about";
+    allow_execute sets Execute: "running commands", "asked about";
+    allow_glob sets Glob: "finding files by name", "allowed";
+    allow_grep sets Grep: "searching content", "allowed";
+    allow_ls sets Ls: "listing directories", "allowed";
 }
 
 impl RulesetBuilder {
@@ -154,22 +146,26 @@ impl RulesetBuilder {
         if let Some(error) = self.error {
             return Err(error);
         }
-        let section = |allow: bool| {
+        let default = |op| {
+            let allowed = self.allowed.contains(&op);
+            if allowed { Action::Allow } else { Action::Ask }
+        };
+        let section = |op| {
             Some(PathRules {
-                default: allow_or_ask(allow),
+                default: default(op),
                 rules: Vec::new(),
             })
         };
         let mut ruleset = Ruleset {
             default: self.default,
-            read: section(self.read),
-            write: section(self.write),
-            edit: section(self.edit),
-            glob: section(self.glob),
-            grep: section(self.grep),
-            ls: section(self.ls),
+            read: section(Op::Read),
+            write: section(Op::Write),
+            edit: section(Op::Edit),
+            glob: section(Op::Glob),
+            grep: section(Op::Grep),
+            ls: section(Op::Ls),
             execute: Some(CommandRules {
-                default: allow_or_ask(self.execute),
+                default: default(Op::Execute),
                 rules: self.commands,
                 opaque: self.opaque,
                 ..CommandRules::default()
@@ -201,8 +197,4 @@ impl RulesetBuilder {
         }
         self
     }
-}
-
-fn allow_or_ask(allow: bool) -> Action {
-    if allow { Action::Allow } else { Action::Ask }
 }

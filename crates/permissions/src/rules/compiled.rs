@@ -1,19 +1,18 @@
 //! [`Rules`]: the engine that evaluates a ruleset.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use backend_core::search::Exclude;
 use backend_core::{PathError, VPath};
 use command_line::StepBudget;
 
-use super::data::Ruleset;
+use super::data::{PathRules, Ruleset};
 use super::denials::Denials;
 use super::hidden;
 use super::section::Section;
 use crate::action::{Action, Op};
 use crate::command::CommandPolicy;
-use crate::verdict::{Layer, Reason, Vote};
+use crate::verdict::{Layer, Vote};
 
 /// A compiled [`Ruleset`]. Cloning is cheap.
 ///
@@ -45,6 +44,9 @@ use crate::verdict::{Layer, Reason, Vote};
 #[derive(Debug, Clone)]
 pub struct Rules(Arc<Compiled>);
 
+/// The operations whose results leave entries out.
+pub(crate) const LISTING: [Op; 3] = [Op::Ls, Op::Glob, Op::Grep];
+
 #[derive(Debug)]
 struct Compiled {
     ruleset: Ruleset,
@@ -53,9 +55,8 @@ struct Compiled {
     commands: CommandPolicy,
     /// By operation, in the order of [`Op::ALL`]. `None` has no objection.
     sections: [Option<Arc<Section>>; Op::ALL.len()],
-    ls: Exclude,
-    glob: Exclude,
-    grep: Exclude,
+    /// The entries that each of [`LISTING`] leaves out.
+    excludes: [Exclude; LISTING.len()],
     /// Denials of reading and of writing.
     denials: [Denials; 2],
     /// Patterns for which writing needs approval.
@@ -90,27 +91,20 @@ impl Rules {
         if delete.is_none() {
             delete.clone_from(write);
         }
-        let exclude = |op| hidden::exclude(ruleset, op, working_dir);
-        let denials = [&ruleset.read, &ruleset.write].map(|section| {
+        let patterns = |section: &Option<PathRules>, action| {
             let section = section.as_ref();
             section.map_or_else(Denials::default, |rules| {
-                Denials::new(rules, Action::Deny, working_dir)
+                Denials::new(rules, action, working_dir)
             })
-        });
-        let questions = ruleset.write.as_ref();
-        let questions = questions.map_or_else(Denials::default, |rules| {
-            Denials::new(rules, Action::Ask, working_dir)
-        });
+        };
         Self(Arc::new(Compiled {
             id: ruleset.id(),
             working_dir: working_dir.clone(),
             commands: CommandPolicy::new(ruleset),
             sections,
-            ls: exclude(Op::Ls),
-            glob: exclude(Op::Glob),
-            grep: exclude(Op::Grep),
-            denials,
-            questions,
+            excludes: LISTING.map(|op| hidden::exclude(ruleset, op, working_dir)),
+            denials: [&ruleset.read, &ruleset.write].map(|section| patterns(section, Action::Deny)),
+            questions: patterns(&ruleset.write, Action::Ask),
             ruleset: ruleset.clone(),
         }))
     }
@@ -150,26 +144,6 @@ impl Rules {
         }
     }
 
-    /// Returns the vote of the rules for `op` about one entry that has several
-    /// `spellings`, such as a path and its resolved form: the strongest vote, or the
-    /// first of equal ones. Without any spelling nothing is known, so the result is a
-    /// denial.
-    pub fn judge_spellings(&self, op: Op, spellings: &[&VPath]) -> Vote {
-        let votes = spellings.iter().map(|path| self.judge(op, path));
-        votes
-            .reduce(|one, other| {
-                if other.action > one.action {
-                    other
-                } else {
-                    one
-                }
-            })
-            .unwrap_or_else(|| {
-                let reason = Cow::Borrowed("no path was given");
-                Vote::new(Layer::Rules, Action::Deny, Reason::Text(reason))
-            })
-    }
-
     /// Returns the vote of the rules for `op` about a path as typed. A relative path
     /// starts at the working directory.
     ///
@@ -188,12 +162,9 @@ impl Rules {
     /// also leaves out paths that may not be read, and those that a rule for reading asks
     /// about, because nothing has approved showing them. The root is never left out.
     pub fn exclude(&self, op: Op) -> Exclude {
-        match op {
-            Op::Ls => self.0.ls.clone(),
-            Op::Glob => self.0.glob.clone(),
-            Op::Grep => self.0.grep.clone(),
-            _ => Exclude::none(),
-        }
+        let at = LISTING.iter().position(|listing| *listing == op);
+        let exclude = at.and_then(|at| self.0.excludes.get(at));
+        exclude.cloned().unwrap_or_default()
     }
 
     /// Returns the most lenient action that `op` can get for any target.

@@ -180,20 +180,14 @@ mod millis {
 
     pub(super) fn serialize<S: Serializer>(time: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
         let since = time.duration_since(SystemTime::UNIX_EPOCH);
-        to.serialize_u64(as_millis(since.unwrap_or_default()))
+        let millis = since.unwrap_or_default().as_millis();
+        to.serialize_u64(u64::try_from(millis).unwrap_or(u64::MAX))
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<SystemTime, D::Error> {
-        time(u64::deserialize(from)?)
-            .ok_or_else(|| serde::de::Error::custom("the time is out of range"))
-    }
-
-    fn as_millis(time: Duration) -> u64 {
-        u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-    }
-
-    fn time(millis: u64) -> Option<SystemTime> {
-        SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(millis))
+        let since = Duration::from_millis(u64::deserialize(from)?);
+        let time = SystemTime::UNIX_EPOCH.checked_add(since);
+        time.ok_or_else(|| serde::de::Error::custom("the time is out of range"))
     }
 }
 
