@@ -34,8 +34,7 @@ impl App {
         log::start(config.log.as_deref())?;
         let rules = config.permissions.as_ref().map(Rules::configured);
         let rules = rules.transpose()?;
-        let spec = config.backend.as_deref();
-        let spec = BackendSpec::new(spec, &config.backends)?;
+        let spec = BackendSpec::new(config.backend.as_deref(), &config.backends)?;
         if options.allows_directories() && spec.allowed_directories().is_empty() {
             return Err(Failure::usage(
                 "--allow-dir is for --backend local:DIR; other backends have no such directories",
@@ -82,11 +81,8 @@ impl App {
 
     /// Returns the paths of those files, as the tools know them.
     fn protected(&self, opened: &OpenBackend) -> Vec<VPath> {
-        let files = self.policy_files();
-        files
-            .iter()
-            .flat_map(|file| opened.paths_of(file))
-            .collect()
+        let files = self.policy_files().into_iter();
+        files.flat_map(|file| opened.paths_of(&file)).collect()
     }
 
     /// Builds the tools for a backend. Without rules everything inside it is allowed,

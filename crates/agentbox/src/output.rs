@@ -52,9 +52,7 @@ pub(crate) fn print_bytes(bytes: &[u8]) -> Result<bool, Failure> {
 /// Prints data as JSON.
 pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value);
-    let text = text.map_err(|error| environment!("JSON could not be written: {error}"))?;
-    let mut out = io::stdout().lock();
-    written(writeln!(out, "{text}").and_then(|()| out.flush()))
+    print(&text.map_err(|error| environment!("JSON could not be written: {error}"))?)
 }
 
 /// Prints a message to standard error. Errors are ignored.

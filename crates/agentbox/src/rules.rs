@@ -28,31 +28,24 @@ pub(crate) enum Source {
 impl Rules {
     /// Reads a preset's name or a file.
     pub(crate) fn named(name: &str) -> Result<Self, Failure> {
-        let unknown = match name.parse::<Preset>() {
-            Ok(preset) => {
-                return Ok(Self {
-                    ruleset: preset.ruleset(),
-                    source: Source::Preset(preset),
-                });
-            }
-            Err(unknown) => unknown,
-        };
         let path = Path::new(name);
-        if !path.exists() {
-            return Err(usage!("{unknown}, and there is no such file"));
-        }
-        let text = read_text(path, "ruleset")?;
-        let json = path.extension().is_some_and(|end| end == "json");
-        let read = if json {
-            Ruleset::from_json(&text)
-        } else {
-            Ruleset::from_toml(&text)
+        let (ruleset, source) = match name.parse::<Preset>() {
+            Ok(preset) => (preset.ruleset(), Source::Preset(preset)),
+            Err(unknown) if !path.exists() => {
+                return Err(usage!("{unknown}, and there is no such file"));
+            }
+            Err(_) => {
+                let text = read_text(path, "ruleset")?;
+                let read = if path.extension().is_some_and(|end| end == "json") {
+                    Ruleset::from_json(&text)
+                } else {
+                    Ruleset::from_toml(&text)
+                };
+                let ruleset = read.map_err(|error| usage!("{}: {error}", path.display()))?;
+                (ruleset, Source::File(path.to_path_buf(), text))
+            }
         };
-        let ruleset = read.map_err(|error| usage!("{}: {error}", path.display()))?;
-        Ok(Self {
-            ruleset,
-            source: Source::File(path.to_path_buf(), text),
-        })
+        Ok(Self { ruleset, source })
     }
 
     /// Reads the rules of the configuration.

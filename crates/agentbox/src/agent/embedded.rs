@@ -21,11 +21,11 @@ pub(super) fn agents() -> Vec<AgentBinary> {
             tracing::warn!("no home to unpack the agent in; set HOME or XDG_CACHE_HOME");
             return None;
         };
-        let agent = unpack(arch, packed, &cache.join("agents"));
-        let agent = agent
-            .map_err(|error| error.to_string())
-            .and_then(|path| AgentBinary::new(path).map_err(|error| error.to_string()));
-        agent
+        let agent = || {
+            let path = unpack(arch, packed, &cache.join("agents"))?;
+            anyhow::Ok(AgentBinary::new(path)?)
+        };
+        agent()
             .inspect_err(|error| {
                 let cache = cache.display();
                 tracing::warn!("the agent cannot be unpacked to {cache}: {error}; set XDG_CACHE_HOME to a directory of yours");

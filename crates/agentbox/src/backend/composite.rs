@@ -37,7 +37,7 @@ enum Part {
     Table(PartTable),
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PartTable {
     backend: String,
@@ -58,9 +58,7 @@ impl Part {
             Self::Table(table) => table,
             Self::Spec(backend) => PartTable {
                 backend,
-                directory: None,
-                full_paths: false,
-                settings: Table::new(),
+                ..PartTable::default()
             },
         }
     }
@@ -70,9 +68,9 @@ impl CompositeFile {
     fn read(file: &Path) -> Result<Self, Failure> {
         let written: Self = read_toml(file, "composite")?;
         if written.default.is_none() && written.routes.is_empty() {
+            let file = file.display();
             return Err(usage!(
-                "{}: it names no backend, write default = \"BACKEND\" and [routes]; correct it there",
-                file.display()
+                "{file}: it names no backend, write default = \"BACKEND\" and [routes]; correct it there"
             ));
         }
         Ok(written)
@@ -173,13 +171,9 @@ fn translated(one: &HostDir, from: Option<&VPath>, prefix: &VPath) -> Option<Hos
 }
 
 fn path(text: &str, file: &Path) -> Result<VPath, Failure> {
-    let absolute = text.starts_with('/').then(|| VPath::parse(text));
-    match absolute {
-        Some(Ok(path)) => Ok(path),
-        _ => Err(usage!(
-            "{}: {} is not an absolute path; write one such as /docs",
-            file.display(),
-            Quoted::new(text)
-        )),
-    }
+    let path = VPath::parse(text).ok();
+    path.filter(|_| text.starts_with('/')).ok_or_else(|| {
+        let (file, text) = (file.display(), Quoted::new(text));
+        usage!("{file}: {text} is not an absolute path; write one such as /docs")
+    })
 }

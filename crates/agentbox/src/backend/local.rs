@@ -72,13 +72,12 @@ impl Settings {
     }
 
     fn commands(&self) -> Result<Commands, Failure> {
-        let mut environment = match self.environment {
+        let environment = match self.environment {
             InheritedEnvironment::Inherit => Environment::inherit(),
             InheritedEnvironment::Minimal => Environment::empty(),
         };
-        for name in &self.variables {
-            environment = environment.allow(name);
-        }
+        let variables = self.variables.iter();
+        let environment = variables.fold(environment, |all, name| all.allow(name));
         let mut limits = Limits::default();
         if let Some(seconds) = self.cpu_seconds {
             limits = limits.cpu_seconds(seconds);
@@ -159,13 +158,12 @@ impl Settings {
             }
             return Ok(Confinement::Off);
         }
-        let mut landlock = Landlock::new().network(self.network);
-        for path in &self.read {
-            landlock = landlock.read(path);
-        }
-        for path in &self.write {
-            landlock = landlock.write(path);
-        }
+        let landlock = Landlock::new().network(self.network);
+        let landlock = self.read.iter().fold(landlock, |all, path| all.read(path));
+        let landlock = self
+            .write
+            .iter()
+            .fold(landlock, |all, path| all.write(path));
         Ok(Confinement::Landlock(landlock))
     }
 }

@@ -1,7 +1,6 @@
 //! `agentbox agent`: the program that runs in containers and makes calls fast.
 
 use std::ffi::{OsStr, OsString};
-use std::fmt;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -109,13 +108,15 @@ impl Install {
         let cargo = cargo();
         let host = host(&cargo)?;
         let target = self.target.clone().unwrap_or_else(|| usual_target(&host));
+        let from = source.as_deref().unwrap_or(Path::new("crates.io"));
         output::note(&format!(
-            "agentbox: building {PROGRAM} {VERSION} for {target} from {source}"
+            "agentbox: building {PROGRAM} {VERSION} for {target} from {}",
+            from.display()
         ));
         let mut command = Command::new(&cargo);
         // Where we are, an agent may have selected another toolchain.
         command.current_dir("/");
-        command.arg("install").args(source.arguments());
+        command.arg("install").args(package(source));
         for setting in PROFILE {
             command.args(["--config", setting]);
         }
@@ -148,9 +149,10 @@ impl Install {
         Ok(AgentBinary::new(directory.join("bin").join(PROGRAM))?)
     }
 
-    fn source(&self) -> Result<Source, Failure> {
+    /// Returns the directory of the agent's package; `None` for the release.
+    fn source(&self) -> Result<Option<PathBuf>, Failure> {
         let Some(given) = &self.source else {
-            return Source::of_build(SOURCE);
+            return source_of_build(SOURCE);
         };
         let inside = given.join("crates").join(PROGRAM);
         let named = given.ends_with(PROGRAM).then(|| given.clone());
@@ -161,9 +163,7 @@ impl Install {
                 given.display()
             )
         })?;
-        Ok(Source::Directory(
-            std::path::absolute(&found).unwrap_or(found),
-        ))
+        Ok(Some(std::path::absolute(&found).unwrap_or(found)))
     }
 
     /// Copies the agent to its destination.
@@ -200,43 +200,26 @@ fn usual_target(host: &str) -> String {
     }
 }
 
-/// The source of the agent's package.
-#[derive(Debug, PartialEq, Eq)]
-enum Source {
-    Directory(PathBuf),
-    /// The release of this program's version on crates.io.
-    Release,
-}
-
-impl Source {
-    /// Returns the source for a program built in `checkout`, or from crates.io.
-    fn of_build(checkout: Option<&str>) -> Result<Self, Failure> {
-        match checkout.map(PathBuf::from) {
-            None => Ok(Self::Release),
-            Some(directory) if is_package(&directory) => Ok(Self::Directory(directory)),
-            // The release may differ from that checkout.
-            Some(directory) => Err(usage!(
-                "the checkout that this program was built from has no {} any more; give one \
-                 with --source DIRECTORY, or an agent with --file FILE",
-                directory.display()
-            )),
-        }
-    }
-
-    fn arguments(&self) -> [OsString; 2] {
-        match self {
-            Self::Directory(directory) => ["--path".into(), directory.into()],
-            Self::Release => [PACKAGE.into(), format!("--version={VERSION}").into()],
-        }
+/// Returns the directory of the agent's package for a program built in `checkout`; for
+/// one from crates.io there is none.
+fn source_of_build(checkout: Option<&str>) -> Result<Option<PathBuf>, Failure> {
+    match checkout.map(PathBuf::from) {
+        // The release may differ from that checkout.
+        Some(directory) if !is_package(&directory) => Err(usage!(
+            "the checkout that this program was built from has no {} any more; give one \
+             with --source DIRECTORY, or an agent with --file FILE",
+            directory.display()
+        )),
+        source => Ok(source),
     }
 }
 
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Directory(directory) => directory.display().fmt(f),
-            Self::Release => f.write_str("crates.io"),
-        }
+/// Returns cargo's arguments for the package in a directory, or else for the release of
+/// this program's version.
+fn package(directory: Option<PathBuf>) -> [OsString; 2] {
+    match directory {
+        Some(directory) => ["--path".into(), directory.into()],
+        None => [PACKAGE.into(), format!("--version={VERSION}").into()],
     }
 }
 
@@ -345,16 +328,16 @@ mod tests {
 
     #[test]
     fn a_program_from_crates_io_gets_its_agent_there() {
-        let release = Source::of_build(None).unwrap();
+        let release = source_of_build(None).unwrap();
         let version = format!("--version={VERSION}");
-        assert_eq!(release.arguments(), [PACKAGE, &version]);
+        assert_eq!(package(release), [PACKAGE, &version]);
         let temporary = tempfile::tempdir().unwrap();
         let path = temporary.path().to_str();
-        let error = Source::of_build(path).unwrap_err().to_string();
+        let error = source_of_build(path).unwrap_err().to_string();
         assert!(error.contains("--source DIRECTORY"), "{error}");
         std::fs::write(temporary.path().join("Cargo.toml"), "").unwrap();
-        let directory = Source::of_build(path).unwrap();
-        assert_eq!(directory.arguments()[0], "--path");
+        let directory = source_of_build(path).unwrap();
+        assert_eq!(package(directory)[0], "--path");
     }
 
     #[test]

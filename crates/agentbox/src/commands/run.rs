@@ -59,14 +59,13 @@ pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
 }
 
 fn timeout(seconds: Option<f64>) -> Result<Option<Duration>, Failure> {
-    let Some(seconds) = seconds else {
-        return Ok(None);
-    };
-    let time = Duration::try_from_secs_f64(seconds).ok();
-    let time = time.filter(|time| !time.is_zero());
-    time.map(Some).ok_or_else(|| {
-        usage!("{seconds} is not a valid time; give seconds, or leave --timeout out")
-    })
+    let time = seconds.map(|seconds| {
+        let time = Duration::try_from_secs_f64(seconds).ok();
+        time.filter(|time| !time.is_zero()).ok_or_else(|| {
+            usage!("{seconds} is not a valid time; give seconds, or leave --timeout out")
+        })
+    });
+    time.transpose()
 }
 
 /// Quotes the arguments as a command line with exactly that meaning.
@@ -98,16 +97,13 @@ async fn follow(backend: &dyn Backend, command: Command) -> Result<u8, Failure> 
             Event::Ended(outcome) => return Ok(code(outcome.status)),
             _ => Ok(()),
         };
-        match written {
-            Ok(()) => {}
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+        if let Err(error) = written {
+            if error.kind() == ErrorKind::BrokenPipe {
                 return Ok(exit::signalled(SIGPIPE));
             }
-            Err(error) => {
-                return Err(environment!(
-                    "the command's output cannot be written: {error}; make room or write elsewhere"
-                ));
-            }
+            return Err(environment!(
+                "the command's output cannot be written: {error}; make room or write elsewhere"
+            ));
         }
     }
     Err(Failure::environment(

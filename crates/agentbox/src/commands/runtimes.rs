@@ -7,7 +7,7 @@ use clap::Subcommand;
 
 use crate::app::App;
 use crate::backend::docker::settings::DockerSettings;
-use crate::exit::{self, Failure, environment};
+use crate::exit::{self, Failure, environment, usage};
 use crate::output;
 use crate::progress;
 use crate::signals::Interrupts;
@@ -80,14 +80,8 @@ pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
 fn built_from(runtime: &Runtime) -> Result<String, Failure> {
     let text = image::dockerfile(runtime, image::Builder::Auto)?;
     text.ok_or_else(|| {
-        Failure::new(
-            exit::FIXABLE,
-            format!(
-                "{} is the image {} as it is; nothing is built for it",
-                runtime.name,
-                runtime.image.as_deref().unwrap_or_default()
-            ),
-        )
+        let (name, image) = (&runtime.name, runtime.image.as_deref().unwrap_or_default());
+        usage!("{name} is the image {image} as it is; nothing is built for it").code(exit::FIXABLE)
     })
 }
 

@@ -176,14 +176,13 @@ impl Filter {
 
     fn take(&mut self, c: char, out: &mut String) {
         match (&mut self.state, c) {
-            (State::Text, '\x1b') => self.state = State::Escape,
+            (State::Title(escaped), '\x1b') => *escaped = true,
+            (_, '\x1b') => self.state = State::Escape,
             (State::Text, c) => self.show(c, out),
             (State::Escape, '[') => self.state = State::Sequence(String::new()),
             (State::Escape, ']' | 'P' | 'X' | '^' | '_') => self.state = State::Title(false),
             (State::Escape, ' '..='/') => self.state = State::Short,
-            (State::Escape | State::Short, '\x1b') => self.state = State::Escape,
             (State::Escape | State::Short, '0'..='~') => self.state = State::Text,
-            (State::Sequence(_) | State::Other, '\x1b') => self.state = State::Escape,
             (State::Sequence(so_far), '0'..='9' | ';' | ':') if so_far.len() < SEQUENCE => {
                 so_far.push(c);
             }
@@ -199,9 +198,7 @@ impl Filter {
             // Any sequence other than a colour is dropped.
             (State::Sequence(_) | State::Other, ' '..='?') => self.state = State::Other,
             (State::Sequence(_) | State::Other, '@'..='~') => self.state = State::Text,
-            (State::Title(_), '\x07') => self.state = State::Text,
-            (State::Title(escaped), '\x1b') => *escaped = true,
-            (State::Title(true), '\\') => self.state = State::Text,
+            (State::Title(_), '\x07') | (State::Title(true), '\\') => self.state = State::Text,
             (State::Title(escaped), c) if c != '\n' && c != '\r' => *escaped = false,
             // The sequence is invalid: it ends, and this character is shown.
             (_, c) => {
