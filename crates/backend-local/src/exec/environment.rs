@@ -138,7 +138,7 @@ impl Environment {
         Self {
             inherit: Inherit::None,
             allowed: allowed.map(OsString::from).to_vec(),
-            changes: Vec::new(),
+            ..Self::inherit()
         }
     }
 

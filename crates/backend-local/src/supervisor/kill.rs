@@ -8,7 +8,7 @@
 //! command is ended with it, even if another command started it. A process that
 //! hides its origin is ended with the first command it may belong to.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -228,7 +228,7 @@ impl<'a> ProcessScan<'a> {
         if self.scope == Scope::Tree {
             family.close();
             for (place, process) in all.iter().enumerate() {
-                if !family.has(place) && process.alive && self.suspicious(process) {
+                if !family.members.contains(&place) && process.alive && self.suspicious(process) {
                     family.add(place);
                 }
             }
@@ -309,7 +309,7 @@ fn descendants(all: &[Process], root: i32) -> Vec<Process> {
 /// A set of processes that grows by the processes its members started.
 struct Family<'a> {
     all: &'a [Process],
-    member: Vec<bool>,
+    members: BTreeSet<usize>,
     /// Members whose relatives have not been added yet.
     fresh: Vec<usize>,
     /// The processes with this number as parent, group or session.
@@ -326,19 +326,14 @@ impl<'a> Family<'a> {
         }
         Self {
             all,
-            member: vec![false; all.len()],
+            members: BTreeSet::new(),
             fresh: Vec::new(),
             kin,
         }
     }
 
-    fn has(&self, place: usize) -> bool {
-        self.member.get(place).copied().unwrap_or(false)
-    }
-
     fn add(&mut self, place: usize) {
-        if let Some(member) = self.member.get_mut(place).filter(|member| !**member) {
-            *member = true;
+        if self.members.insert(place) {
             self.fresh.push(place);
         }
     }
@@ -354,11 +349,9 @@ impl<'a> Family<'a> {
     }
 
     fn living(self) -> Vec<Process> {
-        let pairs = self.all.iter().zip(self.member);
-        pairs
-            .filter(|(process, member)| *member && process.alive)
-            .map(|(process, _)| *process)
-            .collect()
+        let members = self.members.iter();
+        let members = members.filter_map(|place| self.all.get(*place));
+        members.filter(|process| process.alive).copied().collect()
     }
 }
 

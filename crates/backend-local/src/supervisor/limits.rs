@@ -163,23 +163,22 @@ impl Launch {
     ///
     /// The reason why the group could not be set up. No command may start then.
     pub(crate) fn prepare(&self) -> Result<Prepared, String> {
-        let group = match self.tasks {
-            None => None,
-            Some(tasks) => {
-                let failed = |error| format!("cannot bound the number of processes: {error}");
-                let parent = Parent::find().map_err(failed)?;
-                let own = OWN_TASKS.saturating_add(idle_threads());
-                let mut group = Group::create(&parent, tasks.saturating_add(own))
-                    .map_err(|error| failed(error.to_string()))?;
-                group.enter().map_err(|error| failed(error.to_string()))?;
-                Some(group)
-            }
-        };
+        let failed = |error| format!("cannot bound the number of processes: {error}");
+        let group = self.tasks.map(enter_group).transpose();
         Ok(Prepared {
             specification: specify(&self.limits),
-            _group: group,
+            _group: group.map_err(failed)?,
         })
     }
+}
+
+/// Enters a new group for this process and `tasks` of its commands.
+fn enter_group(tasks: u64) -> Result<Group, String> {
+    let own = OWN_TASKS.saturating_add(idle_threads());
+    let mut group = Group::create(&Parent::find()?, tasks.saturating_add(own))
+        .map_err(|error| error.to_string())?;
+    group.enter().map_err(|error| error.to_string())?;
+    Ok(group)
 }
 
 /// Limits that apply to commands started through [`wrap`](Self::wrap). Drop it
@@ -203,13 +202,9 @@ impl Prepared {
         if !self.wraps() {
             return argv;
         }
-        let mut wrapped: Vec<OsString> = vec![
-            "/proc/self/exe".into(),
-            LAUNCH.into(),
-            OsString::from(&self.specification),
-        ];
-        wrapped.extend(argv);
-        wrapped
+        let launcher = ["/proc/self/exe", LAUNCH, &self.specification];
+        let launcher = launcher.into_iter().map(OsString::from);
+        launcher.chain(argv).collect()
     }
 
     /// Keeps a launcher whose `main` is async from starting one thread per
@@ -284,25 +279,17 @@ fn restore_threads(command: &mut Command) {
 /// raise it.
 fn set(kind: Kind, limit: u64) -> rustix::io::Result<()> {
     let held = getrlimit(kind.resource()).maximum.unwrap_or(u64::MAX);
-    let maximum = match kind {
-        Kind::Cpu => limit.saturating_add(CPU_GRACE),
-        _ => limit,
+    let grace = if kind == Kind::Cpu { CPU_GRACE } else { 0 };
+    let new = Rlimit {
+        current: Some(limit.min(held)),
+        maximum: Some(limit.saturating_add(grace).min(held)),
     };
-    setrlimit(
-        kind.resource(),
-        Rlimit {
-            current: Some(limit.min(held)),
-            maximum: Some(maximum.min(held)),
-        },
-    )
+    setrlimit(kind.resource(), new)
 }
 
 fn specify(limits: &[(Kind, u64)]) -> String {
-    let shown: Vec<String> = limits
-        .iter()
-        .map(|(kind, limit)| format!("{}={limit}", kind.name()))
-        .collect();
-    shown.join(",")
+    let shown = |(kind, limit): &(Kind, u64)| format!("{}={limit}", kind.name());
+    limits.iter().map(shown).collect::<Vec<_>>().join(",")
 }
 
 fn parse(specification: &str) -> Option<Vec<(Kind, u64)>> {

@@ -70,16 +70,6 @@ impl Group {
     pub(super) fn directory(&self) -> &Path {
         &self.directory
     }
-
-    /// Checks that processes can be moved in and back.
-    fn can_be_entered(&self) -> io::Result<()> {
-        for group in [&self.directory, &self.home] {
-            File::options()
-                .write(true)
-                .open(group.join("cgroup.procs"))?;
-        }
-        Ok(())
-    }
 }
 
 impl Drop for Group {
@@ -100,6 +90,8 @@ pub(super) struct Parent {
     pub(super) directory: PathBuf,
     /// The group of this process.
     pub(super) home: PathBuf,
+    /// Whether it is in the version 2 hierarchy.
+    unified: bool,
 }
 
 impl Parent {
@@ -115,38 +107,29 @@ impl Parent {
         for candidate in candidates {
             let usable = || {
                 if candidate.unified {
-                    delegated(&candidate.parent.directory)?;
+                    delegated(&candidate.directory)?;
                     // Moving a process needs permission in the group above
                     // both.
-                    let above = candidate.parent.directory.join("cgroup.procs");
-                    File::options().write(true).open(above)?;
+                    open_procs(&candidate.directory)?;
                 }
-                Group::create(&candidate.parent, 1)?.can_be_entered()
+                // Processes can be moved in and back.
+                open_procs(&Group::create(&candidate, 1)?.directory)?;
+                open_procs(&candidate.home)
             };
             match usable() {
-                Ok(()) => return Ok(candidate.parent),
-                Err(error) => {
-                    reason = format!("{}: {error}", candidate.parent.directory.display());
-                }
+                Ok(_) => return Ok(candidate),
+                Err(error) => reason = format!("{}: {error}", candidate.directory.display()),
             }
         }
         Err(reason)
     }
 }
 
-/// A parent to be tried.
-#[derive(Debug, PartialEq, Eq)]
-struct Candidate {
-    parent: Parent,
-    /// Whether it is in the version 2 hierarchy.
-    unified: bool,
-}
-
 /// Returns the directories where a group could be created, given
 /// `/proc/self/cgroup` and `/proc/self/mountinfo`. In version 1 that is below
 /// the group of this process. In version 2 a group that has processes cannot
 /// pass controllers on, so it is a group above it, nearest first.
-fn candidates(groups: &str, mounts: &str) -> Vec<Candidate> {
+fn candidates(groups: &str, mounts: &str) -> Vec<Parent> {
     let mut found = Vec::new();
     for line in groups.lines() {
         let mut fields = line.splitn(3, ':').skip(1);
@@ -160,11 +143,9 @@ fn candidates(groups: &str, mounts: &str) -> Vec<Candidate> {
         let Some((mount, home)) = locate(mounts, unified, Path::new(path)) else {
             continue;
         };
-        let candidate = |directory: &Path| Candidate {
-            parent: Parent {
-                directory: directory.into(),
-                home: home.clone(),
-            },
+        let candidate = |directory: &Path| Parent {
+            directory: directory.into(),
+            home: home.clone(),
             unified,
         };
         if unified {
@@ -219,6 +200,12 @@ pub(super) fn fuzz(groups: &str, mounts: &str) {
     drop(candidates(groups, mounts));
 }
 
+/// Opens the list of a group's processes for writing.
+fn open_procs(group: &Path) -> io::Result<File> {
+    let procs = group.join("cgroup.procs");
+    File::options().write(true).open(procs)
+}
+
 /// Checks that groups below `directory` get the controller.
 fn delegated(directory: &Path) -> io::Result<()> {
     let passed = fs::read_to_string(directory.join("cgroup.subtree_control"))?;
@@ -257,7 +244,7 @@ mod tests {
         32 29 0:28 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
 
     fn directories(groups: &str, mounts: &str) -> Vec<String> {
-        let shown = |candidate: Candidate| candidate.parent.directory.display().to_string();
+        let shown = |candidate: Parent| candidate.directory.display().to_string();
         candidates(groups, mounts).into_iter().map(shown).collect()
     }
 
