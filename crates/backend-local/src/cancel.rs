@@ -26,7 +26,6 @@ impl CancelFlag {
         CancelOnDrop(self.clone())
     }
 
-    /// Cancels the operation.
     pub(crate) fn set(&self) {
         self.0.store(true, Ordering::SeqCst);
     }
@@ -36,11 +35,7 @@ impl CancelFlag {
         self.0.load(Ordering::SeqCst)
     }
 
-    /// Stops the operation if its call was dropped.
-    ///
-    /// # Errors
-    ///
-    /// `Cancelled`. No caller is left to see it.
+    /// Fails if the call was dropped. No caller is left to see the error.
     pub(crate) fn check(&self) -> Result<()> {
         if self.is_set() {
             Err(Error::new(ErrorKind::Cancelled, "the call was dropped"))

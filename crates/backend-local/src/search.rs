@@ -34,11 +34,6 @@ pub(crate) enum SearchRoot {
 pub(crate) type ReadAbove = dyn Fn(&VPath) -> Option<Vec<u8>> + Send + Sync;
 
 /// Finds files. `open` is called after the query has been validated.
-///
-/// # Errors
-///
-/// `InvalidInput` for a bad query, any error of `open`, `NotADirectory` for a
-/// file, and `Unavailable` if the process can open no more files.
 pub(crate) async fn glob(
     open: impl FnOnce() -> Result<SearchRoot> + Send + 'static,
     query: GlobQuery,
@@ -59,11 +54,6 @@ pub(crate) async fn glob(
 }
 
 /// Finds lines. `open` is called after the query has been validated.
-///
-/// # Errors
-///
-/// `InvalidInput` for a bad query, any error of `open`, `Unavailable` if the
-/// process can open no more files, and any error from reading a named file.
 pub(crate) async fn grep(
     open: impl FnOnce() -> Result<SearchRoot> + Send + 'static,
     query: GrepQuery,

@@ -122,7 +122,6 @@ impl Shells {
     }
 }
 
-/// A background shell.
 struct Shell {
     id: ShellId,
     line: String,

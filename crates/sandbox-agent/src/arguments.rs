@@ -6,7 +6,6 @@ use std::path::PathBuf;
 
 use backend_core::{Quoted, VPath};
 
-/// The text of `--help`.
 pub(crate) const USAGE: &str = "\
 Serves the files and commands of a sandbox over standard input and output.
 Programs that drive a sandbox start it; it ends, with all it started, when they go.

@@ -28,7 +28,6 @@ use crate::arguments::{Arguments, Request, USAGE};
 /// supervisor, which notices that its host is gone.
 const FAREWELL: Duration = Duration::from_secs(30);
 
-/// The exit code for wrong usage.
 const USAGE_ERROR: u8 = 2;
 
 fn main() -> ExitCode {
@@ -154,7 +153,6 @@ impl Signals {
         Self(kinds.map(|kind| signal(kind).ok()))
     }
 
-    /// Waits for the first of them.
     async fn arrive(&mut self) {
         std::future::poll_fn(|context| {
             let mut signals = self.0.iter_mut().flatten();

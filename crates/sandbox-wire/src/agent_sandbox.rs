@@ -185,7 +185,6 @@ impl<M: Machine> AgentSandbox<M> {
         Ok(attempt.boxed().shared())
     }
 
-    /// Sends a request.
     async fn open(&self, request: Request) -> Result<Call> {
         let channel = self.channel().await?;
         if let Some(call) = channel.call(&request).await? {

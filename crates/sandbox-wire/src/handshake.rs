@@ -25,7 +25,6 @@ const QUOTED_BYTES: usize = 256;
 /// The time to wait for the rest of something that is not a greeting.
 const QUOTED_WAIT: Duration = Duration::from_millis(300);
 
-/// The crate's version.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// An agent's information about itself.

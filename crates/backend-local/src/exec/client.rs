@@ -57,7 +57,6 @@ pub(crate) struct SupervisorClient {
     gone: watch::Sender<bool>,
 }
 
-/// The receiver of a command's replies.
 #[derive(Debug)]
 struct Listener {
     to: mpsc::UnboundedSender<Reply>,
@@ -145,7 +144,6 @@ impl SupervisorClient {
         receive(replies, &mut Vec::new()).await
     }
 
-    /// Sends a whole frame.
     async fn send(&self, frame: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
         let _turn = self.turn.lock().await;
         let stream: &UnixStream = self.stream.as_ref();
@@ -267,7 +265,6 @@ impl SupervisorClient {
         self.send(&frame, &[]).await.map_err(|_| lost())
     }
 
-    /// Stops listening for a command's replies.
     pub(crate) fn forget(&self, id: u64) {
         lock(&self.commands).remove(&id);
     }

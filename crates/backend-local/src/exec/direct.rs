@@ -25,7 +25,6 @@ use crate::supervisor::process::{MARKER, group_exists, ticks};
 /// The directory in which an open descriptor has a path.
 const DESCRIPTORS: &str = "/proc/self/fd";
 
-/// A command that is a child of this process.
 #[derive(Debug)]
 pub(crate) struct Direct {
     pid: u32,

@@ -12,9 +12,7 @@ use crate::supervisor::kill::Scope;
 /// A started command. It must be ended before it is dropped.
 #[derive(Debug)]
 pub(crate) enum Job {
-    /// By a supervisor.
     Supervised(Supervised),
-    /// By this process.
     Direct(Direct),
 }
 

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use backend_core::{Error, ErrorKind, Result};
 
-/// The supervisor's file name.
 const PROGRAM: &str = "agentbox-supervisor";
 
 /// The program that supervises commands.
@@ -86,7 +85,6 @@ fn beside_this_program() -> Option<PathBuf> {
     is_program(&path).then_some(path)
 }
 
-/// Returns the shell to start.
 pub(crate) fn shell(wanted: Option<&Path>, path: Option<&OsStr>) -> Result<PathBuf> {
     let found = match wanted {
         Some(shell) if shell.components().count() > 1 => {

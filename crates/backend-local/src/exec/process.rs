@@ -8,7 +8,6 @@ use backend_core::{Error, ErrorKind};
 
 use super::pump::ChildEnds;
 
-/// A command to start.
 #[derive(Debug)]
 pub(crate) struct StartRequest {
     pub(crate) line: String,

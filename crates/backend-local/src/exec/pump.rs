@@ -133,7 +133,6 @@ async fn write(sink: &mut Sink, piece: &[u8]) -> bool {
     }
 }
 
-/// Takes up to `wanted` from `left`.
 fn take(left: &AtomicU64, wanted: usize) -> usize {
     let before = left.load(Ordering::Relaxed);
     let taken = before.min(wanted as u64);

@@ -65,7 +65,6 @@ impl Runner {
         }
     }
 
-    /// Prepares for commands.
     pub(crate) async fn start(&self) -> Result<()> {
         self.state.activity.touch();
         let state = Arc::clone(&self.state);
@@ -79,7 +78,6 @@ impl Runner {
         on_engine(async move { state.stop(mode).await }).await
     }
 
-    /// Runs a command to its end.
     pub(crate) async fn execute(&self, task: Task) -> Result<ExecuteOutcome> {
         let (reply, answer) = oneshot::channel();
         let engine = engine::handle()?;

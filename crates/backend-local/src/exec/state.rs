@@ -56,7 +56,6 @@ pub(crate) struct State {
     pub(crate) shells: Shells,
     /// The time that leftover processes of a command may go on printing.
     pub(super) linger: Duration,
-    /// The directory for temporary files of confined commands.
     _temporary: Option<TempDir>,
 }
 
@@ -79,7 +78,6 @@ struct Connection {
 }
 
 impl SupervisorSlot {
-    /// Returns the supervisor, if one runs.
     fn running(&self) -> Option<Arc<SupervisorClient>> {
         let client = lock(&self.connection).client.clone();
         client.filter(|client| client.is_alive())
@@ -166,7 +164,6 @@ impl State {
         }
     }
 
-    /// Whether commands run under a supervisor.
     pub(super) fn is_supervised(&self) -> bool {
         self.supervisor.is_some()
     }

@@ -13,7 +13,6 @@ use super::process::{Exited, StartRequest, spawn_error};
 use crate::supervisor::kill::Scope;
 use crate::supervisor::protocol::{self, Exit, Reply};
 
-/// A command under a supervisor.
 #[derive(Debug)]
 pub(crate) struct Supervised {
     client: Arc<SupervisorClient>,

@@ -26,7 +26,6 @@ use crate::supervisor::kill::Scope;
 /// The time allowed for a killed process to disappear.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A command that is about to run.
 #[derive(Debug)]
 pub(crate) struct Task {
     _running: UseGuard,

@@ -32,7 +32,6 @@ pub(crate) struct Endpoints {
     pub(crate) if_exists: IfExists,
 }
 
-/// The context of a copy.
 #[derive(Clone, Copy)]
 pub(crate) struct Job<'c> {
     pub(crate) cancel: &'c CancelFlag,
@@ -77,7 +76,6 @@ impl RootedFs {
         })
     }
 
-    /// [`Backend::copy`](backend_core::Backend::copy).
     pub(crate) fn copy(
         &self,
         from: &VPath,
@@ -219,9 +217,7 @@ fn real_kind(directory: &OwnedFd, name: &OsStr, told: FileType) -> Result<Option
     }
 }
 
-/// A directory that is being copied.
 struct Level {
-    /// Metadata of the source directory.
     source: Stat,
     /// Its subdirectories that are still to be copied.
     left: Vec<OsString>,

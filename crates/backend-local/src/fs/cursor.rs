@@ -20,7 +20,6 @@ const OPEN: usize = 16;
 /// The device and inode number, which identify a directory while it exists.
 pub(crate) type Identity = (u64, u64);
 
-/// Returns the identity of an open directory.
 pub(crate) fn identity(directory: impl AsFd) -> Result<Identity> {
     let found = rustix::fs::fstat(directory).map_err(errno::error)?;
     Ok((found.st_dev, found.st_ino))
@@ -74,7 +73,6 @@ impl Cursor {
         })
     }
 
-    /// Returns the current directory.
     pub(crate) fn directory(&self) -> Result<&OwnedFd> {
         self.open
             .back()
@@ -95,11 +93,8 @@ impl Cursor {
         Ok(Ok(()))
     }
 
-    /// Goes back up, to the same directory it came from.
-    ///
-    /// # Errors
-    ///
-    /// `Unavailable` if the current directory has been moved elsewhere.
+    /// Goes back up to the directory it came from. Fails if the current one has
+    /// been moved elsewhere.
     pub(crate) fn leave(&mut self) -> Result<()> {
         self.way.pop();
         let Some(left) = self.open.pop_back() else {

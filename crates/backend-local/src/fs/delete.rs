@@ -17,7 +17,6 @@ use crate::fs::resolve::{ATTEMPTS, LastLink, ResolvedEntry, is_directory, open_a
 use crate::fs::rooted::RootedFs;
 
 impl RootedFs {
-    /// [`Backend::delete`](backend_core::Backend::delete).
     pub(crate) fn delete(
         &self,
         path: &VPath,
@@ -67,7 +66,6 @@ pub(crate) fn own_name(target: &ResolvedEntry) -> Result<&OsStr> {
     })
 }
 
-/// Deletes a directory and its contents.
 pub(crate) fn delete_tree(parent: &OwnedFd, name: &OsStr) -> Result<()> {
     for _ in 0..ATTEMPTS {
         match rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR) {

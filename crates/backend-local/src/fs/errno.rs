@@ -44,7 +44,6 @@ pub(crate) fn link_leads_outside() -> Error {
     denied("a symbolic link on the way leads outside; name the file itself")
 }
 
-/// The error for a path outside the backend's directories.
 pub(crate) fn outside_roots() -> Error {
     denied("the path lies outside the directories of this backend; list the working directory")
 }
@@ -54,7 +53,6 @@ pub(crate) fn keeps_changing() -> Error {
     Error::unavailable("the directories on the way keep changing; try again")
 }
 
-/// Returns an error of kind `PermissionDenied`.
 pub(crate) fn denied(message: &'static str) -> Error {
     Error::new(ErrorKind::PermissionDenied, message)
 }

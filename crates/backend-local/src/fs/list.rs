@@ -56,7 +56,6 @@ pub(crate) fn each_name(
     Ok(())
 }
 
-/// Whether this is the name of a temporary file.
 pub(crate) fn is_temporary(name: &OsStr) -> bool {
     name.as_bytes().starts_with(TEMPORARY_PREFIX.as_bytes())
 }
@@ -103,7 +102,6 @@ impl RootedFs {
         (kind_of(&found) != FileType::Symlink).then(|| entry(path.clone(), &found))
     }
 
-    /// [`Backend::stat`](backend_core::Backend::stat).
     pub(crate) fn stat(&self, path: &VPath, links: Links) -> Result<Entry> {
         let opened = self.open_path(path, ENTRY, links)?;
         let found = rustix::fs::fstat(&opened).map_err(errno::error)?;
@@ -143,7 +141,6 @@ impl RootedFs {
         }
     }
 
-    /// [`Backend::ls`](backend_core::Backend::ls).
     pub(crate) fn ls(
         &self,
         path: &VPath,

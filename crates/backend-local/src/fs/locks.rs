@@ -15,7 +15,6 @@ use crate::fs::errno;
 /// The number of locks. Two paths may share one, which only costs time.
 const SHARDS: usize = 64;
 
-/// A fixed table of locks.
 pub(crate) struct Locks {
     shards: [Mutex<()>; SHARDS],
     hasher: RandomState,
@@ -39,10 +38,6 @@ impl Default for Locks {
 impl Locks {
     /// Locks the given names in their directories. Call this only where
     /// blocking is allowed, and not while holding another guard.
-    ///
-    /// # Errors
-    ///
-    /// Any error of the kernel for a directory.
     pub(crate) fn hold(&self, places: &[(impl AsFd, &OsStr)]) -> Result<PathGuard<'_>> {
         let mut wanted = Vec::with_capacity(places.len());
         for (directory, name) in places {

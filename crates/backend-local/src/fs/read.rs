@@ -139,7 +139,6 @@ pub(crate) fn hole_at(file: &OwnedFd, offset: u64) -> u64 {
 }
 
 impl RootedFs {
-    /// Opens a regular file for reading.
     pub(crate) fn open_file(&self, path: &VPath, links: Links) -> Result<(OwnedFd, Stat)> {
         let file = self.open_path(path, READ, links)?;
         let found = rustix::fs::fstat(&file).map_err(errno::error)?;
@@ -185,7 +184,6 @@ impl RootedFs {
         Some(scanner.finish().map_err(Error::from))
     }
 
-    /// [`Backend::read`](backend_core::Backend::read).
     pub(crate) fn read(
         &self,
         path: &VPath,
@@ -196,7 +194,6 @@ impl RootedFs {
         read_range(&file, &found, options, cancel)
     }
 
-    /// [`Backend::read_text`](backend_core::Backend::read_text).
     pub(crate) fn read_text(
         &self,
         path: &VPath,

@@ -20,7 +20,6 @@ use crate::fs::temp_file::{IfExists, rename_free};
 use crate::fs::write::make_directories;
 
 impl RootedFs {
-    /// [`Backend::rename`](backend_core::Backend::rename).
     pub(crate) fn rename(
         &self,
         from: &VPath,

@@ -58,11 +58,9 @@ pub(crate) struct ResolvedEntry {
     pub(crate) missing: Vec<OsString>,
     /// The name in the last of them; `None` if the path is `directory` itself.
     pub(crate) name: Option<OsString>,
-    /// The entry there, if it exists.
     pub(crate) found: Option<Stat>,
 }
 
-/// Opens `name` in `directory`.
 pub(crate) fn open_at(
     directory: impl AsFd,
     name: &OsStr,
@@ -81,7 +79,6 @@ pub(crate) fn stat_at(directory: impl AsFd, name: &OsStr) -> Result<Option<Stat>
     }
 }
 
-/// Returns the file type in `found`.
 pub(crate) fn kind_of(found: &Stat) -> FileType {
     FileType::from_raw_mode(found.st_mode)
 }
@@ -118,11 +115,6 @@ impl RootedFs {
     ///
     /// If they include `NOFOLLOW`, a link in the last component is opened
     /// itself, which only `PATH` can do.
-    ///
-    /// # Errors
-    ///
-    /// `NotFound`, `NotADirectory`, `IsALink`, `PermissionDenied`,
-    /// `InvalidPath`, and any error from opening the entry.
     pub(crate) fn open_path(&self, path: &VPath, flags: OFlags, links: Links) -> Result<OwnedFd> {
         let at = self.locate(path, links)?;
         match self.by_kernel(&at, at.as_str(), flags, links, ResolveFlags::empty()) {
@@ -219,10 +211,6 @@ impl RootedFs {
     }
 
     /// Follows every link in `path`.
-    ///
-    /// # Errors
-    ///
-    /// As [`Backend::resolve`](backend_core::Backend::resolve).
     pub(crate) fn resolve(&self, path: &VPath) -> Result<VPath> {
         let at = self.locate(path, Links::Follow)?;
         let plain = self.by_kernel(

@@ -25,6 +25,7 @@ use crate::fs::roots::{
 const HOST_WORKING_DIR: &str = "a working directory can only be chosen with virtual names; with the host's names it is the root directory";
 
 /// The directories that a backend may touch, and the mapping of paths to them.
+/// Its methods with names of [`Backend`](backend_core::Backend) do what those do.
 pub(crate) struct RootedFs {
     /// The opened directories. None lies inside another.
     roots: Vec<Arc<Root>>,
@@ -41,7 +42,6 @@ pub(crate) struct RootedFs {
     /// call.
     pub(crate) kernel: bool,
     pub(crate) read_only: bool,
-    /// The size of the largest file that may be written.
     pub(crate) max_file_bytes: u64,
     pub(crate) locks: Locks,
 }
@@ -98,7 +98,6 @@ impl fmt::Debug for RootedFs {
 }
 
 impl RootedFs {
-    /// Opens the root and the allowed directories.
     pub(crate) fn open(builder: &LocalBuilder) -> Result<Self> {
         let (host_names, allowed) = match &builder.names {
             NameSpace::Virtual => (false, &[][..]),
@@ -175,7 +174,6 @@ impl RootedFs {
         (near != root && is_local_filesystem(&home)).then_some(near)
     }
 
-    /// Returns the directory that relative paths start from.
     pub(crate) fn working_dir(&self) -> VPath {
         self.working_dir.clone()
     }
@@ -228,12 +226,9 @@ impl RootedFs {
         }
     }
 
-    /// Maps a path to a root and a relative path.
-    ///
-    /// # Errors
-    ///
-    /// `PermissionDenied` outside the backend's directories. If links are
-    /// refused, `IsALink` for a spelling that leads through a link.
+    /// Maps a path to a root and a relative path. Fails outside the backend's
+    /// directories and, if links are refused, for a spelling that leads through
+    /// one.
     pub(crate) fn locate<'p>(&'p self, path: &'p VPath, links: Links) -> Result<Location<'p>> {
         if !self.host_names {
             let relative = Cow::Borrowed(path.as_str().get(1..).unwrap_or_default());

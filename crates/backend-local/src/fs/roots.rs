@@ -44,10 +44,6 @@ pub(crate) struct Root {
 
 impl Root {
     /// Returns the path of the entry with these names beneath the root.
-    ///
-    /// # Errors
-    ///
-    /// `InvalidPath` if the entry has no valid path.
     pub(super) fn path_of(&self, names: impl IntoIterator<Item: AsRef<OsStr>>) -> Result<VPath> {
         let mut text = self.base.clone();
         for name in names {
@@ -64,7 +60,6 @@ impl Root {
     }
 }
 
-/// Returns the canonical host path of a directory.
 pub(super) fn canonical(given: &Path, create: bool) -> Result<PathBuf> {
     if create {
         std::fs::create_dir_all(given).map_err(from_io)?;

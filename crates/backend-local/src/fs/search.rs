@@ -16,12 +16,7 @@ use crate::fs::write::open_regular;
 use crate::search::SearchRoot;
 
 impl RootedFs {
-    /// Opens the entry that a search starts from.
-    ///
-    /// # Errors
-    ///
-    /// Any error from opening the entry; `InvalidInput` if it is neither a file
-    /// nor a directory.
+    /// Opens the file or directory that a search starts from.
     pub(crate) fn open_search_root(&self, path: &VPath, links: Links) -> Result<SearchRoot> {
         let opened: OwnedFd = self.open_path(path, READ, links)?;
         let found = rustix::fs::fstat(&opened).map_err(errno::error)?;

@@ -19,7 +19,6 @@ const KEPT_BITS: u32 = 0o777;
 /// A file that does not have its final name yet. Dropping it removes it.
 #[derive(Debug)]
 pub(crate) struct TempFile {
-    /// The directory that contains it.
     directory: OwnedFd,
     name: OsString,
     pub(crate) file: OwnedFd,
@@ -48,7 +47,6 @@ pub(crate) enum IfExists {
 }
 
 impl TempFile {
-    /// Creates a file in `directory`.
     pub(crate) fn create(directory: &OwnedFd, attributes: Attributes<'_>) -> Result<Self> {
         // The replacement of a private file must never be readable by other
         // users, not even for a moment.
@@ -74,7 +72,6 @@ impl TempFile {
         Ok(temporary)
     }
 
-    /// Creates a symbolic link in `directory`.
     pub(crate) fn link(directory: &OwnedFd, text: &CStr) -> Result<Self> {
         let (directory, name) = (clone_handle(directory)?, random_name());
         rustix::fs::symlinkat(text, &directory, &name).map_err(errno::error)?;
@@ -105,7 +102,6 @@ impl TempFile {
         set_mode(&self.file, old)
     }
 
-    /// Writes `content` at an offset.
     pub(crate) fn write_at(&self, mut content: &[u8], mut offset: u64) -> Result<()> {
         while !content.is_empty() {
             let written = retry_on_intr(|| rustix::io::pwrite(&self.file, content, offset));

@@ -56,7 +56,6 @@ impl PendingWrite {
 }
 
 impl RootedFs {
-    /// Starts a write.
     pub(crate) fn begin_write(&self, path: &VPath, options: WriteOptions) -> Result<PendingWrite> {
         self.writable()?;
         let target = self.resolve_entry(path, options.links, LastLink::Follow)?;
@@ -124,7 +123,6 @@ impl RootedFs {
         self.finish_write(pending, cancel)
     }
 
-    /// [`Backend::edit`](backend_core::Backend::edit).
     pub(crate) fn edit(
         &self,
         path: &VPath,
@@ -184,7 +182,6 @@ impl RootedFs {
         }
     }
 
-    /// [`Backend::create_dir`](backend_core::Backend::create_dir).
     pub(crate) fn create_dir(&self, path: &VPath, options: CreateDirOptions) -> Result<()> {
         self.writable()?;
         self.make_dir(path, options.links)

@@ -144,15 +144,12 @@ struct Merge<T: Task> {
     next: u64,
     /// Batches that wait for earlier ones, with their sizes.
     waiting: BTreeMap<u64, (usize, Findings<T>)>,
-    /// The total size of the waiting batches.
     held: usize,
-    /// The number of working threads.
     threads: usize,
     /// Whether helper threads may no longer start.
     closed: bool,
     /// The entries skipped by the time the collector was full.
     full: Option<Skipped>,
-    /// The error that ended the search.
     error: Option<Error>,
 }
 

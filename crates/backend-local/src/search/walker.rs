@@ -25,16 +25,12 @@ const LISTING_BYTES: usize = 32 * 1024;
 /// keeps open.
 const BATCH_DIRECTORIES: usize = 16;
 
-/// A file to examine.
 pub(super) struct Candidate {
-    /// The directory that contains it.
     pub(super) directory: Arc<OwnedFd>,
-    /// Its path.
     pub(super) path: VPath,
 }
 
 impl Candidate {
-    /// Returns its name in the directory.
     pub(super) fn name(&self) -> &str {
         self.path.file_name().unwrap_or_default()
     }
@@ -78,7 +74,6 @@ impl Walker {
         }
     }
 
-    /// Returns the entries skipped so far.
     pub(super) fn skipped(&self) -> Skipped {
         self.walk.skipped()
     }

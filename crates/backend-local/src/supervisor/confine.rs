@@ -37,12 +37,8 @@ pub enum Confinement {
 impl Confinement {
     /// Returns the policy that the supervisor must enforce, if any.
     /// `directories` are the backend's own, and `temporary` is a private one
-    /// for temporary files.
-    ///
-    /// # Errors
-    ///
-    /// `Unsupported` if this host cannot enforce it; `Config` for a missing
-    /// path, or for permission to write everywhere.
+    /// for temporary files. Fails if this host cannot enforce it, for a missing
+    /// path, and for permission to write everywhere.
     pub(crate) fn policy(
         &self,
         directories: &[&Path],

@@ -54,7 +54,6 @@ pub(crate) enum Scope {
 pub(crate) struct Target {
     /// Process groups that the command started with.
     pub(crate) groups: Vec<i32>,
-    /// The marker's value.
     pub(crate) marker: Marker,
     /// The start of the command, in [`process::ticks`].
     pub(crate) since: u64,

@@ -108,12 +108,8 @@ impl Kind {
 }
 
 impl Limits {
-    /// Returns the limits that the supervisor must enforce, if any.
-    ///
-    /// # Errors
-    ///
-    /// `InvalidInput` for a limit of zero; `Unsupported` for a limit on the
-    /// number of processes that this host cannot enforce.
+    /// Returns the limits that the supervisor must enforce, if any. Fails for a
+    /// limit of zero, and for one that this host cannot enforce.
     pub(crate) fn launch(&self) -> Result<Option<Launch>> {
         let asked = [
             (Kind::Cpu, self.cpu_seconds),
@@ -157,11 +153,7 @@ impl Limits {
 
 impl Launch {
     /// Prepares the limits, in the supervisor before it is confined. Enters a
-    /// control group if one is used.
-    ///
-    /// # Errors
-    ///
-    /// The reason why the group could not be set up. No command may start then.
+    /// control group if one is used. If that fails, no command may start.
     pub(crate) fn prepare(&self) -> Result<Prepared, String> {
         let failed = |error| format!("cannot bound the number of processes: {error}");
         let group = self.tasks.map(enter_group).transpose();

@@ -10,7 +10,6 @@ use std::os::unix::fs::FileExt as _;
 /// memory.
 const COMMAND_EXTRA: i32 = 500;
 
-/// The highest possible score.
 const MAX_SCORE: i32 = 1_000;
 
 /// This process's OOM score adjustment, which children inherit.

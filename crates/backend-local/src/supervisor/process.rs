@@ -19,7 +19,6 @@ const ENVIRONMENT_BYTES: u64 = 8 * 1024 * 1024;
 /// name.
 const STAT_BYTES: usize = 2048;
 
-/// A snapshot of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Process {
     pub(crate) pid: i32,
@@ -34,7 +33,6 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Reads the state of one process.
     pub(crate) fn read(pid: i32) -> Option<Self> {
         let mut line = [0; STAT_BYTES];
         // The kernel writes the whole line at once.

@@ -16,7 +16,6 @@ use nix::sys::signal::SigSet;
 use nix::unistd::Pid;
 use rustix::io::Errno;
 
-/// The variables of a program.
 pub(crate) type Environment = BTreeMap<OsString, OsString>;
 
 /// A program that has not been started yet.

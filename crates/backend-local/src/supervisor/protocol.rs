@@ -54,15 +54,12 @@ pub(crate) enum Request {
 pub(crate) struct Hello {
     /// The host's process ID.
     pub(crate) host: i32,
-    /// The shell's path.
     pub(crate) shell: Vec<u8>,
     /// The base environment, without a command's own variables.
     pub(crate) environment: Vec<(Vec<u8>, Vec<u8>)>,
     /// The marker's value up to the command's number.
     pub(crate) marker: String,
-    /// The confinement of commands.
     pub(crate) policy: Option<Policy>,
-    /// The resource limits of commands.
     pub(crate) launch: Option<Launch>,
 }
 
@@ -71,9 +68,7 @@ pub(crate) struct Hello {
 /// merged.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Spawn {
-    /// Its number.
     pub(crate) id: u64,
-    /// The line that the shell runs.
     pub(crate) line: String,
     /// Variables on top of the environment of [`Hello`].
     pub(crate) environment: Vec<(String, String)>,
@@ -88,9 +83,7 @@ pub(crate) struct Spawn {
 /// The processes of a command to end.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct End {
-    /// The command.
     pub(crate) id: u64,
-    /// The processes to end.
     pub(crate) scope: Scope,
     /// Milliseconds between TERM and KILL. `None` only counts them.
     pub(crate) grace: Option<u64>,
@@ -102,52 +95,37 @@ pub(crate) enum Reply {
     /// It cannot serve, for this reason. Stays the first variant in every
     /// version.
     Refused(String),
-    /// It is ready.
     Ready,
-    /// A command started.
     Spawned {
-        /// The command.
         id: u64,
-        /// Its process ID.
         pid: i32,
     },
-    /// A command did not start.
     Failed {
-        /// The command.
         id: u64,
         /// Whether its directory was the problem, and not the shell.
         directory: bool,
-        /// The system's error number.
         errno: i32,
     },
     /// A command's first process ended.
     Exited {
-        /// The command.
         id: u64,
-        /// Its exit status.
         exit: Exit,
         /// Whether its process group still has members.
         group: bool,
     },
     /// An [`End`] request is done.
     Ended {
-        /// The command.
         id: u64,
-        /// The number of processes.
         count: u32,
     },
 }
 
-/// The exit status of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Exit {
-    /// Exited with this code.
     Code(i32),
-    /// Killed by this signal.
     Signal(i32),
 }
 
-/// Encodes a message as a frame.
 pub(crate) fn encode(message: &impl Serialize) -> io::Result<Vec<u8>> {
     let frame = postcard::to_extend(message, vec![0; HEADER_BYTES]).map_err(io::Error::other)?;
     let mut frame = frame;
@@ -174,7 +152,6 @@ pub(crate) fn length(header: [u8; HEADER_BYTES]) -> io::Result<usize> {
     Ok(length)
 }
 
-/// Decodes a message from a frame's content.
 pub(crate) fn decode<T: DeserializeOwned>(content: &[u8]) -> io::Result<T> {
     postcard::from_bytes(content).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }

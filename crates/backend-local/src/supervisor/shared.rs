@@ -55,7 +55,6 @@ impl Shared {
         self.ending.load(Ordering::SeqCst)
     }
 
-    /// Returns the marker's value for a command.
     pub(crate) fn marker_of(&self, id: u64) -> String {
         format!("{}{id}", self.marker)
     }

@@ -5,7 +5,6 @@ use std::collections::{HashMap, VecDeque};
 /// The number of finished commands that are remembered.
 const FINISHED: usize = 256;
 
-/// The commands.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     /// Commands by the process ID of their first process, while it runs.
@@ -41,7 +40,6 @@ impl Table {
     }
 }
 
-/// A command.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Record {
     /// Its first process, whose ID is also that of its group.

@@ -53,7 +53,6 @@ pub(super) struct OpenedStream {
 /// A stream to an agent after the greeting.
 pub(crate) struct ChannelSetup<S> {
     pub(crate) socket: S,
-    /// The number of received bytes.
     pub(crate) received: Arc<AtomicU64>,
     /// Called now and then while the agent reports running commands.
     pub(crate) busy: Box<dyn Fn() + Send + Sync>,
@@ -85,7 +84,6 @@ where
     Ok(channel)
 }
 
-/// The way a channel ends.
 enum CloseReason {
     /// This side ended it. The reason is known.
     Known(ChannelError),

@@ -36,7 +36,6 @@ pub(crate) fn encode(message: &impl Serialize) -> Result<Vec<u8>> {
     Ok(message)
 }
 
-/// Writes a message.
 pub(crate) async fn send(
     stream: &mut (impl AsyncWrite + Unpin),
     message: &impl Serialize,

@@ -30,10 +30,6 @@ const NEEDED: ABI = ABI::V6;
 
 /// Confines the calling thread and everything it starts from now on, and checks
 /// that it is confined. If this fails, the thread must not start anything.
-///
-/// # Errors
-///
-/// The restriction that failed, or the escape that was found.
 pub(crate) fn restrict_current_thread(policy: &Policy) -> Result<(), String> {
     let rules = rules(policy)?;
     let filters = seccomp::filters(policy.network, rustix::thread::gettid())?;

@@ -14,7 +14,6 @@ use rustix::fs::FlockOperation;
 
 use crate::random::random;
 
-/// The prefix of our groups' names.
 const PREFIX: &str = "agentbox-";
 
 /// Attempts to create a group that another supervisor's sweep removes.
@@ -59,7 +58,6 @@ impl Group {
         ))
     }
 
-    /// Moves this process into the group.
     pub(super) fn enter(&mut self) -> io::Result<()> {
         fs::write(self.directory.join("cgroup.procs"), "0")?;
         self.entered = true;
@@ -86,7 +84,6 @@ impl Drop for Group {
 /// A directory in which groups can be created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Parent {
-    /// The directory.
     pub(super) directory: PathBuf,
     /// The group of this process.
     pub(super) home: PathBuf,
@@ -95,11 +92,8 @@ pub(super) struct Parent {
 }
 
 impl Parent {
-    /// Finds the first directory where this process may limit its tasks.
-    ///
-    /// # Errors
-    ///
-    /// The reason why there is none.
+    /// Finds the first directory where this process may limit its tasks. The
+    /// error says why there is none.
     pub(super) fn find() -> Result<Self, String> {
         let read = |path| fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
         let candidates = candidates(&read("/proc/self/cgroup")?, &read("/proc/self/mountinfo")?);
