@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use backend_core::ops::{
     Command, Content, Entry, ExecuteOutcome, GlobQuery, GlobResult, GrepQuery, GrepResult,
-    LineKind, LsOptions, ReadOptions, TextOptions, WriteOptions,
+    LineKind, ResolveOptions, TextOptions,
 };
 use backend_core::text::TextWindow;
 use backend_core::{Backend, BackendExt as _, ErrorKind, Result, Sandbox, VPath};
@@ -68,12 +68,15 @@ impl Env {
         Ok(self.backend.path(path)?)
     }
 
+    /// Follows every link in a path.
+    pub async fn resolve(&self, path: &str) -> Result<VPath> {
+        let path = self.backend.path(path)?;
+        self.backend.resolve(&path, ResolveOptions::default()).await
+    }
+
     /// Writes a file.
     pub async fn put(&self, path: &str, content: impl Into<Content>) -> CaseResult {
-        let path = self.path(path)?;
-        let content = content.into();
-        let options = WriteOptions::default();
-        self.backend.write(&path, content, options).await?;
+        self.backend.write_file(path, content).await?;
         Ok(())
     }
 
@@ -87,9 +90,7 @@ impl Env {
 
     /// Reads a whole file.
     pub async fn get(&self, path: &str) -> Result<Vec<u8>, Failure> {
-        let path = self.path(path)?;
-        let read = self.backend.read(&path, ReadOptions::default()).await?;
-        Ok(read.data.into())
+        Ok(self.backend.read_bytes(path).await?.into())
     }
 
     /// Reads a window of lines with the given options.
@@ -106,10 +107,7 @@ impl Env {
 
     /// Returns the names in a directory, with a slash after directories.
     pub async fn names(&self, path: &str) -> Result<Vec<String>, Failure> {
-        let listing = self
-            .backend
-            .ls(&self.path(path)?, LsOptions::default())
-            .await?;
+        let listing = self.backend.list_dir(path).await?;
         let name = |entry: &Entry| {
             let slash = if entry.is_dir() { "/" } else { "" };
             format!("{}{slash}", entry.name())

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use backend_core::ops::CreateDirOptions;
 use backend_core::{BackendExt as _, ErrorKind, Result};
 
 use super::concurrent::at_once;
@@ -11,9 +10,7 @@ use crate::failure::CaseResult;
 use crate::{check, check_eq};
 
 pub(crate) async fn create_dir(t: &Env, path: &str) -> Result<()> {
-    let path = t.backend().path(path)?;
-    let options = CreateDirOptions::default();
-    t.backend().create_dir(&path, options).await
+    t.backend().create_dir_all(path).await
 }
 
 /// Missing parents are created too.
@@ -79,10 +76,9 @@ pub async fn written_parents_stay(t: &Env) -> CaseResult {
 
 /// Concurrent calls that create the same directory all succeed.
 pub async fn race_is_fine(t: &Env) -> CaseResult {
-    let path = t.path("a/b/c")?;
     let results = at_once((0..16).map(|_| {
-        let (backend, path) = (Arc::clone(t.backend()), path.clone());
-        async move { backend.create_dir(&path, CreateDirOptions::default()).await }
+        let backend = Arc::clone(t.backend());
+        async move { backend.create_dir_all("a/b/c").await }
     }));
     results.await?.into_iter().collect::<Result<()>>()?;
     check_eq!(t.names("a/b").await?, ["c/"])

@@ -4,10 +4,11 @@ mod left_out;
 
 use std::time::{Duration, SystemTime};
 
-use backend_core::ops::{CreateDirOptions, GlobOrder, GlobQuery, GlobResult, StatOptions};
+use backend_core::ops::{GlobOrder, GlobQuery, GlobResult, StatOptions};
 use backend_core::search::Exclude;
 use backend_core::{Error, ErrorKind};
 
+use super::create_dir::create_dir;
 use crate::env::Env;
 use crate::failure::{CaseResult, Failure};
 use crate::{check, check_eq};
@@ -292,10 +293,7 @@ pub async fn absolute_pattern_outside_is_invalid(t: &Env) -> CaseResult {
 /// Directories are not found, empty or not.
 pub async fn files_only(t: &Env) -> CaseResult {
     t.put_all(&["name/a", "other/name"]).await?;
-    let empty = t.path("empty")?;
-    t.backend()
-        .create_dir(&empty, CreateDirOptions::default())
-        .await?;
+    create_dir(t, "empty").await?;
     check_eq!(t.glob("name").await?, ["other/name"])?;
     check_eq!(t.glob("e*").await?, NONE)?;
     let result = search(t, t.glob_query("**")).await?;

@@ -1,23 +1,16 @@
 //! Reading through symbolic links, inside the backend and out of it.
 
-use backend_core::ops::{FileKind, Links, LsOptions, ReadOptions, ResolveOptions, StatOptions};
-use backend_core::{BackendExt as _, ErrorKind, VPath};
+use backend_core::ops::{FileKind, Links, LsOptions, ReadOptions, StatOptions};
+use backend_core::{BackendExt as _, ErrorKind};
 
 use super::ops::{all_fail, reads, searches};
 use crate::env::Env;
 use crate::failure::{CaseResult, Failure};
 use crate::{check, check_eq};
 
-async fn resolve(t: &Env, path: &str) -> Result<VPath, Failure> {
-    let path = t.path(path)?;
-    Ok(t.backend()
-        .resolve(&path, ResolveOptions::default())
-        .await?)
-}
-
 /// Returns the rows of a listing as name, kind and whether it is a link.
 pub(crate) async fn rows(t: &Env, path: &str) -> Result<Vec<(String, FileKind, bool)>, Failure> {
-    let listing = t.backend().ls(&t.path(path)?, LsOptions::default()).await?;
+    let listing = t.backend().list_dir(path).await?;
     let entries = listing.entries.iter();
     Ok(entries
         .map(|entry| (entry.name().to_owned(), entry.kind, entry.link))
@@ -65,7 +58,7 @@ pub async fn chain_is_followed(t: &Env) -> CaseResult {
         target = name;
     }
     check_eq!(t.get(&target).await?, b"x")?;
-    check_eq!(resolve(t, &target).await?, t.path("file")?)
+    check_eq!(t.resolve(&target).await?, t.path("file")?)
 }
 
 /// `..` in a link is relative to the link's directory, not to the path by which it was
@@ -89,7 +82,7 @@ pub async fn parent_after_a_link_climbs_from_its_target(t: &Env) -> CaseResult {
     t.link("deep", "a/b/c").await?;
     t.link("link", "deep/../file").await?;
     check_eq!(t.get("link").await?, b"beside the target")?;
-    check_eq!(resolve(t, "link").await?, t.path("a/b/file")?)
+    check_eq!(t.resolve("link").await?, t.path("a/b/file")?)
 }
 
 /// An absolute link that stays inside is followed.
@@ -102,10 +95,10 @@ pub async fn absolute_link_inside_is_followed(t: &Env) -> CaseResult {
     check_eq!(t.get("real/to-file").await?, b"x")?;
     check_eq!(t.get("to-directory/to-file").await?, b"x")?;
     check_eq!(
-        resolve(t, "to-directory/to-file").await?,
+        t.resolve("to-directory/to-file").await?,
         t.path("real/file")?
     )?;
-    check_eq!(resolve(t, "to-directory/new").await?, t.path("real/new")?)?;
+    check_eq!(t.resolve("to-directory/new").await?, t.path("real/new")?)?;
     let root = t.fixture().link_text(&t.backend().working_dir());
     t.link("real/top", &root).await?;
     check_eq!(t.get("real/top/real/file").await?, b"x")
@@ -197,8 +190,7 @@ pub async fn circle_is_invalid(t: &Env) -> CaseResult {
         )?;
         let written = backend.write(&path, "x".into(), Default::default()).await;
         t.fails(ErrorKind::InvalidPath, written)?;
-        let resolved = backend.resolve(&path, ResolveOptions::default()).await;
-        t.fails(ErrorKind::InvalidPath, resolved)?;
+        t.fails(ErrorKind::InvalidPath, t.resolve(path.as_str()).await)?;
     }
     check_eq!(backend.exists("a").await?, false)?;
     let link = |name: &str| (name.to_owned(), FileKind::Link, true);
@@ -280,16 +272,14 @@ pub async fn resolve_goes_to_the_end(t: &Env) -> CaseResult {
         ("dangling", "real/new/deeper"),
         ("dangling/still", "real/new/deeper/still"),
     ] {
-        let resolved = resolve(t, path).await?;
+        let resolved = t.resolve(path).await?;
         check_eq!(resolved, t.path(leads_to)?)?;
-        check_eq!(resolve(t, resolved.as_str()).await?, resolved)?;
+        check_eq!(t.resolve(resolved.as_str()).await?, resolved)?;
     }
-    let beneath = t.path("one/file/beneath")?;
-    let resolved = t
-        .backend()
-        .resolve(&beneath, ResolveOptions::default())
-        .await;
-    t.fails(ErrorKind::NotADirectory, resolved)
+    t.fails(
+        ErrorKind::NotADirectory,
+        t.resolve("one/file/beneath").await,
+    )
 }
 
 /// A link never resolves to a path outside, whether that exists or not.
@@ -307,9 +297,7 @@ pub async fn resolve_of_a_link_out_is_denied(t: &Env) -> CaseResult {
         "absolute/secret",
         "chain/new",
     ] {
-        let path = t.path(path)?;
-        let resolved = t.backend().resolve(&path, ResolveOptions::default()).await;
-        t.fails(ErrorKind::PermissionDenied, resolved)?;
+        t.fails(ErrorKind::PermissionDenied, t.resolve(path).await)?;
     }
     Ok(())
 }

@@ -223,11 +223,7 @@ pub async fn failed_write_changes_nothing(t: &Env) -> CaseResult {
         Err(backend_core::Error::unavailable("the line is cut")),
     ]);
     let content = backend_core::ops::Content::Stream(Box::pin(pieces));
-    let path = t.path("link")?;
-    let written = t
-        .backend()
-        .write(&path, content, WriteOptions::default())
-        .await;
+    let written = t.backend().write_file("link", content).await;
     t.fails(ErrorKind::Unavailable, written)?;
     check_eq!(t.get("real/file").await?, b"kept")?;
     let entry = t.backend().metadata("link").await?;

@@ -11,8 +11,7 @@ use crate::failure::{CaseResult, Failure};
 use crate::{check, check_eq};
 
 async fn list(t: &Env, path: &str) -> Result<Listing, Failure> {
-    let path = t.path(path)?;
-    Ok(t.backend().ls(&path, LsOptions::default()).await?)
+    Ok(t.backend().list_dir(path).await?)
 }
 
 /// Directories come first. Within each group, names are in byte order.
@@ -41,23 +40,20 @@ pub async fn file_lists_itself(t: &Env) -> CaseResult {
 
 /// A missing directory is an error, not an empty one.
 pub async fn missing_is_not_found(t: &Env) -> CaseResult {
-    let path = t.path("missing")?;
-    let listing = t.backend().ls(&path, LsOptions::default()).await;
+    let listing = t.backend().list_dir("missing").await;
     t.fails(ErrorKind::NotFound, listing)
 }
 
 /// Listing a path below a file is an error.
 pub async fn beneath_a_file(t: &Env) -> CaseResult {
     t.put("file", "x").await?;
-    let path = t.path("file/beneath")?;
-    let listing = t.backend().ls(&path, LsOptions::default()).await;
+    let listing = t.backend().list_dir("file/beneath").await;
     t.fails(ErrorKind::NotADirectory, listing)
 }
 
 /// Listing an empty directory succeeds with no entries.
 pub async fn empty_directory(t: &Env) -> CaseResult {
-    let path = t.path("empty")?;
-    t.backend().create_dir(&path, Default::default()).await?;
+    t.backend().create_dir_all("empty").await?;
     let listing = list(t, "empty").await?;
     check_eq!((listing.total, listing.is_truncated()), (0, false))?;
     check!(list(t, ".").await?.total == 1)

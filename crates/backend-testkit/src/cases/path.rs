@@ -1,7 +1,6 @@
 //! Spellings of paths, and unusual names.
 
 use backend_core::limits::{NAME_BYTES, PATH_BYTES, PATH_DEPTH, TEMPORARY_PREFIX};
-use backend_core::ops::LsOptions;
 use backend_core::{BackendExt as _, ErrorKind};
 
 use crate::env::Env;
@@ -174,6 +173,5 @@ pub async fn temporary_names_are_reserved(t: &Env) -> CaseResult {
     let name = format!("{TEMPORARY_PREFIX}1");
     let write = t.backend().write_file(&name, "x").await;
     t.fails(ErrorKind::InvalidPath, write)?;
-    let list = t.backend().ls(&t.path(".")?, LsOptions::default()).await?;
-    check_eq!(list.total, 0)
+    check_eq!(t.backend().list_dir(".").await?.total, 0)
 }

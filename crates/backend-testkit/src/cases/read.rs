@@ -1,7 +1,7 @@
 //! Reading bytes.
 
-use backend_core::ErrorKind;
 use backend_core::ops::ReadOptions;
+use backend_core::{BackendExt as _, ErrorKind};
 use bytes::Bytes;
 
 use crate::env::Env;
@@ -44,24 +44,21 @@ pub async fn empty_file(t: &Env) -> CaseResult {
 
 /// A missing file is an error, not empty bytes.
 pub async fn missing_is_not_found(t: &Env) -> CaseResult {
-    let path = t.path("missing")?;
-    let read = t.backend().read(&path, ReadOptions::default()).await;
+    let read = t.backend().read_bytes("missing").await;
     t.fails(ErrorKind::NotFound, read)
 }
 
 /// Reading a directory is an error.
 pub async fn directory_is_an_error(t: &Env) -> CaseResult {
     t.put("directory/first.txt", "first").await?;
-    let path = t.path("directory")?;
-    let read = t.backend().read(&path, ReadOptions::default()).await;
+    let read = t.backend().read_bytes("directory").await;
     t.fails(ErrorKind::IsADirectory, read)
 }
 
 /// Reading a path below a file is an error.
 pub async fn beneath_a_file_is_not_a_directory(t: &Env) -> CaseResult {
     t.put("file", "x").await?;
-    let path = t.path("file/beneath")?;
-    let read = t.backend().read(&path, ReadOptions::default()).await;
+    let read = t.backend().read_bytes("file/beneath").await;
     t.fails(ErrorKind::NotADirectory, read)
 }
 

@@ -1,7 +1,7 @@
 //! Metadata of the entry at a path.
 
-use backend_core::ErrorKind;
-use backend_core::ops::{FileKind, StatOptions};
+use backend_core::ops::FileKind;
+use backend_core::{BackendExt as _, ErrorKind};
 
 use crate::env::Env;
 use crate::failure::CaseResult;
@@ -10,11 +10,10 @@ use crate::{check, check_eq};
 /// A file has a kind, a path and its size.
 pub async fn file(t: &Env) -> CaseResult {
     t.put("a/file", "12345").await?;
-    let path = t.path("a/file")?;
-    let entry = t.backend().stat(&path, StatOptions::default()).await?;
+    let entry = t.backend().metadata("a/file").await?;
     check_eq!(entry.kind, FileKind::File)?;
     check_eq!(entry.size, Some(5))?;
-    check_eq!(entry.path, path)?;
+    check_eq!(entry.path, t.path("a/file")?)?;
     check_eq!(entry.link, false)
 }
 
@@ -22,8 +21,7 @@ pub async fn file(t: &Env) -> CaseResult {
 pub async fn size_counts_bytes(t: &Env) -> CaseResult {
     for (content, size) in [("", 0), ("é\n", 3), ("a\r\nb\n", 5)] {
         t.put("file", content).await?;
-        let path = t.path("file")?;
-        let entry = t.backend().stat(&path, StatOptions::default()).await?;
+        let entry = t.backend().metadata("file").await?;
         check_eq!(entry.size, Some(size))?;
     }
     Ok(())
@@ -33,8 +31,7 @@ pub async fn size_counts_bytes(t: &Env) -> CaseResult {
 pub async fn directory(t: &Env) -> CaseResult {
     t.put("directory/file", "x").await?;
     for path in ["directory", "."] {
-        let path = t.path(path)?;
-        let entry = t.backend().stat(&path, StatOptions::default()).await?;
+        let entry = t.backend().metadata(path).await?;
         check_eq!(entry.kind, FileKind::Directory)?;
         check_eq!((entry.size, entry.modified), (None, None))?;
     }
@@ -44,21 +41,17 @@ pub async fn directory(t: &Env) -> CaseResult {
 /// A missing path is `NotFound`, and a path below a file `NotADirectory`.
 pub async fn missing(t: &Env) -> CaseResult {
     t.put("file", "x").await?;
-    let missing = t.path("missing")?;
-    let stat = t.backend().stat(&missing, StatOptions::default()).await;
-    t.fails(ErrorKind::NotFound, stat)?;
-    let beneath = t.path("file/beneath")?;
-    let stat = t.backend().stat(&beneath, StatOptions::default()).await;
+    t.fails(ErrorKind::NotFound, t.backend().metadata("missing").await)?;
+    let stat = t.backend().metadata("file/beneath").await;
     t.fails(ErrorKind::NotADirectory, stat)
 }
 
 /// A write sets the modification time, and it never goes back.
 pub async fn time_advances(t: &Env) -> CaseResult {
     t.put("file", "one").await?;
-    let path = t.path("file")?;
-    let first = t.backend().stat(&path, StatOptions::default()).await?;
+    let first = t.backend().metadata("file").await?;
     t.put("file", "two").await?;
-    let second = t.backend().stat(&path, StatOptions::default()).await?;
+    let second = t.backend().metadata("file").await?;
     check!(first.modified.is_some())?;
     check!(second.modified >= first.modified)
 }
