@@ -42,8 +42,7 @@ impl Arguments {
         given
     }
 
-    /// Parses the options of a program with known options. Returns `false` if some of
-    /// them are unknown.
+    /// Parses options that are known. Returns `false` if some of them are not.
     fn parsed(&mut self, base: &str, words: &[Word]) -> bool {
         let Some((row, said_by)) = tables::first_operand(base) else {
             return false;
@@ -126,8 +125,7 @@ fn texts(base: &str, words: &[Word]) -> BTreeSet<usize> {
     texts
 }
 
-/// Whether the argument is the value of an option of `xxd`, which has long options with
-/// a single dash.
+/// Whether the argument is the value of an option of `xxd`, whose long ones have one dash.
 fn is_xxd_value(at: usize, args: &[Word]) -> bool {
     const VALUED: &[&str] = &[
         "-c",

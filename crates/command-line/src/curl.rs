@@ -38,8 +38,7 @@ pub(crate) fn files(words: &[Word]) -> Vec<Word> {
     files
 }
 
-/// Returns the path of a `file:` URL. `guessed` means that a URL without a scheme is
-/// one too.
+/// Returns the path of a `file:` URL, or if `guessed`, of one without a scheme.
 fn of_address(url: &str, guessed: bool) -> Option<Word> {
     let rest = match url.get(..5) {
         Some(scheme) if scheme.eq_ignore_ascii_case("file:") => url.get(5..)?,

@@ -7,8 +7,7 @@ use crate::options::is_bundle;
 use crate::tables;
 use crate::word::Word;
 
-/// Returns the reason why a command is dangerous, if it is. `base` is its name without
-/// a directory.
+/// Returns the reason why a command is dangerous, if it is. `base` is the program's name.
 pub(crate) fn check(base: &str, words: &[Word], dirs: &Directories<'_>) -> Option<String> {
     let args = words.get(1..).unwrap_or_default();
     if base.starts_with("mkfs") || tables::FORMATTERS.contains(&base) {
@@ -144,8 +143,7 @@ fn machine(base: &str, args: &[Word]) -> Option<String> {
     }
 }
 
-/// Checks programs that end processes, stop the machine in other ways, or open it to
-/// others.
+/// Checks programs that end processes, stop the machine, or open it to others.
 fn processes_and_users(base: &str, args: &[Word]) -> Option<String> {
     match base {
         "kill" => {
@@ -307,8 +305,7 @@ fn is_within(location: &Location, tree: &str) -> bool {
     could_begin(location, tree).is_some_and(|names| names <= location.names.len())
 }
 
-/// Returns the number of names in `tree`, if the names of `location` could match them as
-/// far as both go.
+/// Returns the number of names in `tree`, if `location` could match as far as both go.
 fn could_begin(location: &Location, tree: &str) -> Option<usize> {
     let mut count = 0;
     for known in tree.split('/').skip(1) {

@@ -58,8 +58,7 @@ impl<'a> Directories<'a> {
         }
     }
 
-    /// Returns the number of names in all directories, which is the cost of resolving a
-    /// word.
+    /// Returns the number of names in all directories: the cost of resolving a word.
     pub(crate) fn weight(&self) -> usize {
         self.all
             .iter()
@@ -105,8 +104,7 @@ impl<'a> Directories<'a> {
             && all(&self.left, &other.left)
     }
 
-    /// Whether it has directories that `before` has not, if all of those were added to
-    /// it.
+    /// Whether it has more directories than `before`, which were all added to it.
     pub(crate) fn exceeds(&self, before: &Self) -> bool {
         self.unknown != before.unknown
             || self.all.len() > before.all.len()
@@ -157,8 +155,7 @@ impl<'a> Directories<'a> {
         self.all = Arc::new(self.homes());
     }
 
-    /// Returns the directories that `~` may stand for: the known home, if there is one,
-    /// and that of any other user.
+    /// Returns the directories that `~` may stand for: the known home, and any other.
     fn homes(&self) -> Vec<Location> {
         let known = self.names.home.as_deref().map(Location::system);
         let mut homes: Vec<Location> = known.into_iter().collect();
@@ -183,15 +180,13 @@ impl<'a> Directories<'a> {
         Some(locations)
     }
 
-    /// Whether a word starts with a computed part, or has one right after the directory
-    /// it starts with.
+    /// Whether a word starts with a computed part, or has one right after `~` or `$PWD`.
     pub(crate) fn begins_computed(word: &Word) -> bool {
         beginning(word).1.first() == Some(&WordPart::Computed)
     }
 
-    /// Returns every reading of a word. A computed part stands for any name. A word
-    /// that starts with a computed part has no reading, and neither has one that is too
-    /// deep.
+    /// Returns every reading of a word. A computed part stands for any name. There is none
+    /// if the word starts with a computed part or is too deep.
     pub(crate) fn readings(&self, word: &Word) -> Vec<Reading> {
         // A line that ran out of steps is denied, whatever it names.
         if Self::begins_computed(word) || self.budget.is_spent() {

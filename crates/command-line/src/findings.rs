@@ -40,8 +40,7 @@ pub struct Note {
 pub enum Role {
     /// Needs a rule that allows it.
     Plain,
-    /// Only the command it runs needs such a rule. A rule can still deny the wrapper or
-    /// ask about it.
+    /// Only the command it runs needs one. A rule can still deny it or ask about it.
     Wrapper,
 }
 

@@ -26,8 +26,7 @@ pub fn glob_could_name(glob: &str, sample: &str) -> bool {
     }
 }
 
-/// A glob that matches any one character, also a leading dot. It replaces bracket
-/// expressions that are not evaluated.
+/// Matches any one character, even a leading dot. Replaces brackets that are not evaluated.
 pub(crate) const ANY: &str = "[:]";
 
 /// Escapes `text` so that it stands for itself in a glob.
@@ -49,8 +48,7 @@ pub enum BracketKind {
     Exact,
     /// Taken to match any one character.
     Any,
-    /// Shells disagree where it ends: taken to match one character and any text after
-    /// it.
+    /// Shells disagree where it ends: taken to match one character and any text.
     Loose,
 }
 

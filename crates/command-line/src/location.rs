@@ -75,8 +75,7 @@ impl Location {
             && std::iter::zip(&self.names, names).all(|(name, known)| name.could_be(known))
     }
 
-    /// Whether it leads through a file descriptor: to a path beneath one, or to one of
-    /// another process.
+    /// Whether it leads beneath a file descriptor, or to one of another process.
     pub(crate) fn is_through_descriptor(&self) -> bool {
         let is = |at: usize, name: &str| self.names.get(at).is_some_and(|it| it.could_be(name));
         let own = is(1, "self") || is(1, "thread-self");

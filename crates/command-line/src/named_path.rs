@@ -15,8 +15,7 @@ pub enum PathUse {
     Named,
     /// The command may name it: the beginning of the path is computed.
     Possible,
-    /// The command may change anything beneath it or, for a glob, anything with that
-    /// name.
+    /// The command may change anything beneath it, or for a glob, of that name.
     Within,
 }
 

@@ -75,8 +75,7 @@ impl Row {
         }
     }
 
-    /// Describes a program that runs the command in its operands, after the first
-    /// `skip`.
+    /// Describes a program that runs the command in its operands after the first `skip`.
     pub(crate) const fn launcher(
         names: &'static str,
         skip: usize,

@@ -4,8 +4,7 @@ use crate::options::{self, Parsed};
 use crate::tables;
 use crate::word::Word;
 
-/// Whether a script could run a command or write a file. That is assumed unless it is
-/// plainly harmless.
+/// Whether a script may run a command or write a file: any that is not plainly harmless.
 pub(crate) fn runs_or_writes(words: &[Word]) -> bool {
     let parsed = options::parse(&tables::SED, words);
     if parsed.has(&["f", "file"]) {
@@ -211,8 +210,7 @@ impl Script {
     }
 }
 
-/// Takes the rest of the line, and returns the text after it. A backslash at the end
-/// continues the line.
+/// Takes the line, which a backslash at its end continues, and returns the rest.
 fn line<'s>(text: &'s str, taken: &mut Vec<String>) -> &'s str {
     let mut end = text.len();
     for (at, _) in text.match_indices('\n') {

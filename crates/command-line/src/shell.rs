@@ -57,8 +57,7 @@ pub(crate) fn read(text: &str, budget: &StepBudget<'_>) -> Result<Program, Parse
     })
 }
 
-/// Returns the length of the program at the start of `text`, including the parenthesis
-/// that closes it.
+/// Returns the length of the program that `text` starts with, up to the closing `)`.
 pub(crate) fn enclosed(text: &[char]) -> Result<usize, ParseError> {
     let mut reader = Reader::new(text);
     reader.enclosed()?;

@@ -155,8 +155,7 @@ pub(crate) const ALSO_RUN: &[&str] = &[
     "fdfind", "cargo", "expect",
 ];
 
-/// Words with which a program runs something. Upper and lower case are not
-/// distinguished.
+/// Words with which a program runs something, in any case.
 pub(crate) const HOOKS: &WordTable = &[
     (
         &["apt", "apt-get", "apt-cache", "aptitude"],

@@ -33,8 +33,7 @@ mod writes;
 /// The maximum nesting of programs.
 const MAX_DEPTH: usize = 12;
 
-/// The maximum number of bytes of programs read for one line. Nested programs count
-/// again.
+/// The maximum number of bytes of programs read for one line. Nested ones count again.
 const MAX_BYTES: usize = 1024 * 1024;
 
 /// The maximum nesting of commands within one program.
@@ -147,8 +146,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Notes code that comes from the input, which is dangerous if that is downloaded or
-    /// decoded.
+    /// Notes code from the input, which is dangerous if it is downloaded or decoded.
     fn code_from(&mut self, stdin: Stdin, text: impl Into<String>) {
         let fetched = stdin == Stdin::Pipe(true);
         let kind = if fetched {
@@ -159,8 +157,7 @@ impl<'a> Walk<'a> {
         self.findings.note(kind, text);
     }
 
-    /// Walks a program: the line itself, the contents of `$(...)`, the argument of
-    /// `sh -c` and so on.
+    /// Walks a program: the line itself, that in `$(...)`, that of `sh -c` and so on.
     fn program(&mut self, text: &str, stdin: Stdin) {
         if self.depth >= MAX_DEPTH || self.bytes < text.len() {
             return self.not_understood("programs are nested too deep in it");
@@ -191,8 +188,7 @@ impl<'a> Walk<'a> {
         self.subshell(|walk| walk.program(text, stdin));
     }
 
-    /// Walks what runs in a separate shell: wherever it goes and whatever it traps, this
-    /// one does not.
+    /// Walks what runs in a separate shell, whose directory and traps are its own.
     fn subshell(&mut self, walk: impl FnOnce(&mut Self)) {
         let (dirs, traps) = (self.dirs.clone(), self.traps.len());
         walk(self);

@@ -215,8 +215,7 @@ impl Word {
         Some(word)
     }
 
-    /// Splits the word at the characters for which `is_mark` is true, which are left
-    /// out. Empty pieces are left out too.
+    /// Splits the word at the marks. They and empty pieces are left out.
     pub(crate) fn split(&self, is_mark: impl Fn(char) -> bool) -> Vec<Self> {
         let mut pieces = vec![Vec::new()];
         for part in &self.parts {

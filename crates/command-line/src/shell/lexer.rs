@@ -138,8 +138,7 @@ impl Reader<'_> {
         Ok(word)
     }
 
-    /// Reads a character, or the whole construct that it starts. `quoted` is `true`
-    /// within double quotes.
+    /// Reads a character or the construct it starts. `quoted`: within double quotes.
     fn piece(&mut self, c: char, quoted: bool, word: &mut String) -> Result<(), ParseError> {
         match c {
             '\\' => self.escaped(word),
@@ -157,8 +156,7 @@ impl Reader<'_> {
         self.at += 1;
     }
 
-    /// Reads a backslash and the character after it. Both are dropped if that is a
-    /// newline.
+    /// Reads a backslash and the next character. Before a newline, both are dropped.
     fn escaped(&mut self, word: &mut String) {
         match self.char(1) {
             Some('\n') => self.at += 2,

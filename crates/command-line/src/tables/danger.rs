@@ -93,8 +93,7 @@ pub(crate) const DEVICES: &[&str] = &[
     "zram", "watchdog",
 ];
 
-/// Directories in `/dev` without file systems or memory. Entries of all others are
-/// volumes.
+/// Directories in `/dev` without file systems or memory. All others hold volumes.
 pub(crate) const DEVICE_DIRS: &[&str] = &[
     "bus",
     "char",

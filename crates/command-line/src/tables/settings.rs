@@ -22,8 +22,7 @@ pub(crate) const READING_VARIABLES: &[&str] = &[
     "GIT_WORK_TREE",
 ];
 
-/// Variables whose value is a file that is written. A name that ends with `_` is a
-/// prefix.
+/// Variables that name a file that is written. A name that ends with `_` is a prefix.
 pub(crate) const WRITTEN_VARIABLES: &[&str] = &[
     "GIT_TRACE",
     "GIT_TRACE_",

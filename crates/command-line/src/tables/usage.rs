@@ -60,8 +60,7 @@ pub(crate) const READERS: &[&str] = &[
 /// Programs that write their second operand.
 pub(crate) const SECOND_WRITTEN: &[&str] = &["uniq", "guniq", "xxd", "split", "gsplit"];
 
-/// Options that name a file to write, of programs without a row. Long ones may be
-/// abbreviated.
+/// Options, also abbreviated, that name a file to write, of programs without a row.
 pub(crate) const WRITES: &WordTable = &[
     (&["base64"], &["-o", "--output"]),
     (&["bat", "batcat"], &["--target"]),
@@ -70,8 +69,7 @@ pub(crate) const WRITES: &WordTable = &[
     (&["yq"], &["-s", "--split-exp"]),
 ];
 
-/// Programs that compress or decompress a file into another one, whose name differs by
-/// a suffix.
+/// Programs that compress or decompress a file into one with another suffix.
 pub(crate) const PACKERS: &[&str] = &[
     "gzip",
     "gunzip",

@@ -37,8 +37,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Checks for `set -k`, with which the shell takes assignments out of the arguments
-    /// of later commands.
+    /// Checks for `set -k`, with which later arguments can be assignments.
     pub(super) fn set(&mut self, words: &[Word]) {
         let options = words.iter().skip(1).map(Word::shown);
         let mut options = options.take_while(|text| text != "--" && text != "-");

@@ -240,8 +240,7 @@ impl Walk<'_> {
         effects.add(is(tables::WRITERS), narrow);
     }
 
-    /// Walks `-exec program {} ;`. Returns the name of the program, or an empty one if
-    /// it is not known.
+    /// Walks `-exec program {} ;`. Returns the program's name; empty if not known.
     fn find_runs(&mut self, expression: &mut Expression<'_>) -> String {
         let rest = expression.words.get(expression.at..).unwrap_or_default();
         let is = |at: usize, text| rest.get(at).and_then(Word::literal) == Some(text);
@@ -258,8 +257,7 @@ impl Walk<'_> {
 }
 
 impl Walk<'_> {
-    /// Handles a tree in which files are destroyed: all of them, or only those with
-    /// some names.
+    /// Handles a tree in which all files, or those with some names, are destroyed.
     fn destroyed_by_find(&mut self, root: &Word, all: bool) {
         if root.is_computed() {
             self.computed("what 'find' removes is computed");
@@ -276,8 +274,7 @@ impl Walk<'_> {
     }
 }
 
-/// Returns patterns that cover the names of all files found, or `None` if a file may
-/// have any name.
+/// Returns patterns for the names of all files found; `None` if they may have any.
 fn found_names(words: &[Word]) -> Option<Vec<String>> {
     let branches = |word: &Word| word.is_any(&["-o", "-or", "!", "-not", ",", "("]);
     if words.iter().any(branches) {
@@ -327,8 +324,7 @@ fn unescaped(pattern: &str) -> String {
     glob
 }
 
-/// Converts a regular expression to a glob. Only text, `.`, `.*` and `.+` are
-/// translated.
+/// Converts a regular expression of text, `.`, `.*` and `.+` to a glob.
 fn simple_regex(regex: &str) -> String {
     let mut glob = String::new();
     let mut chars = regex.chars().peekable();
@@ -356,8 +352,7 @@ fn in_any_case(name: &str) -> String {
     glob
 }
 
-/// Whether a pattern leaves only some names, because it has two letters or an
-/// extension.
+/// Whether a pattern leaves only some names: it has two letters or an extension.
 fn is_narrow(pattern: &str) -> bool {
     let is_letter = |c: &char| c.is_ascii_alphanumeric();
     let ends = |extension: &str| extension.starts_with(|c: char| is_letter(&c));

@@ -84,8 +84,7 @@ impl<'a> Functions<'a> {
         }
     }
 
-    /// Adds a definition, unless it is known, and returns its index. Returns `None` if
-    /// there are too many of that name.
+    /// Adds a new definition and returns its index; `None` if the name has too many.
     pub(super) fn add(&mut self, name: &str, definition: &Rc<Definition>) -> Option<usize> {
         let named = self.named.entry(name.to_owned()).or_default();
         let is_same = |at: &usize| {
@@ -136,8 +135,7 @@ impl<'a> Functions<'a> {
         known.filter_map(definition).collect()
     }
 
-    /// Returns the directories after a body, if it is being walked, or if a walk of it
-    /// covers this one.
+    /// Returns the directories after a body that is being walked, or was in this state.
     pub(super) fn repeats(
         &mut self,
         function: usize,
@@ -170,8 +168,7 @@ impl<'a> Functions<'a> {
         Some(dirs)
     }
 
-    /// Notes that the walk of a body begins. Returns `false` if calls are nested too
-    /// deep.
+    /// Notes that the walk of a body begins. Returns `false` if calls are too deep.
     pub(super) fn begin(&mut self, function: usize, before: Directories<'a>) -> bool {
         self.active.push(Active {
             function,
@@ -181,14 +178,12 @@ impl<'a> Functions<'a> {
         self.active.len() <= MAX_CALLS
     }
 
-    /// Notes that the walk of a body has ended. Returns the directories in which it calls
-    /// itself, if it does.
+    /// Notes the end of the walk. Returns the directories in which the body calls itself.
     pub(super) fn end(&mut self) -> Option<Directories<'a>> {
         self.active.pop()?.again
     }
 
-    /// Records a walk of a body, and returns the findings of the first one, which are
-    /// `found` if there was none before.
+    /// Records a walk of a body that had `found`. Returns the findings of the first walk.
     pub(super) fn walked(
         &mut self,
         function: usize,
@@ -242,8 +237,7 @@ impl<'a> Functions<'a> {
         }
     }
 
-    /// Whether a function starts processes and calls itself again, directly or through
-    /// others.
+    /// Whether a function starts processes and calls itself, perhaps through others.
     pub(super) fn explode(&self, budget: &StepBudget<'_>) -> bool {
         let mut named: HashMap<&str, Vec<&Function<'_>>> = HashMap::new();
         for function in &self.all {

@@ -105,8 +105,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Checks a word, or the value in it, for `transport::address`, which runs
-    /// `git-remote-transport`.
+    /// Checks for `transport::address`, which runs `git-remote-transport`.
     fn git_address(&mut self, word: &Word) {
         let text = word.shown();
         let address = text.rsplit('=').next().unwrap_or(&text);
@@ -251,8 +250,7 @@ const SHOWING: &[&str] = &[
 /// Options with which it only removes settings.
 const REMOVING: &[&str] = &["--unset", "--unset-all", "--remove-section"];
 
-/// Whether one of `options` is given before the first operand, and not as the value of
-/// another option.
+/// Whether one of `options` is given before the first operand, and as an option.
 fn option_given(words: &[Word], options: &[&str]) -> bool {
     const VALUED: &[&str] = &[
         "-f",

@@ -257,8 +257,7 @@ impl Walk<'_> {
         self.dirs = dirs;
     }
 
-    /// Records the files in options of programs whose options are not handled
-    /// elsewhere.
+    /// Records the files in options that are not handled elsewhere.
     fn option_files(&mut self, base: &str, words: &[Word], given: &Arguments) {
         for (word, usage) in &given.files {
             match usage {
@@ -327,8 +326,7 @@ impl Walk<'_> {
         self.dirs.merge(before);
     }
 
-    /// Remembers the links that a line creates. Paths through them lead elsewhere than
-    /// before the line ran.
+    /// Remembers the links that a line creates: paths through them lead elsewhere now.
     fn links(&mut self, args: &[Word]) {
         let operands: Vec<&Word> = danger::operands_at(args).map(|(_, word)| word).collect();
         let shown = operands.first().map(|word| word.shown());
@@ -347,8 +345,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Records paths that are only part of a word: `key=path`, `a:b`, `@file`,
-    /// `-fpath`, and strings in code.
+    /// Records paths within a word: `key=path`, `a:b`, `@file`, `-fpath`, or in code.
     fn pieces(&mut self, base: &str, args: &[Word], given: &Arguments) {
         if tables::PRINTERS.contains(&base) {
             return;
@@ -406,8 +403,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Records `--option=path`, `NAME=path`, `@file`, and files that a download is
-    /// written to.
+    /// Records `--option=path`, `NAME=path`, `@file`, and the targets of downloads.
     fn option_values(&mut self, base: &str, args: &[Word], given: &Arguments) {
         for (at, word) in args.iter().enumerate() {
             if given.is_said(at) {

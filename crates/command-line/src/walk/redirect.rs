@@ -50,8 +50,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Checks a variable that is set. `alone` is `true` if it stays set for the rest of
-    /// the line.
+    /// Checks a variable that is set; if `alone`, for the rest of the line.
     pub(super) fn variable(&mut self, name: &str, alone: bool) {
         self.numbers |= tables::NUMBER_VARIABLES.contains(&name);
         let among = |names: &[&str]| {
@@ -122,8 +121,7 @@ impl Walk<'_> {
         self.written.contains(base_name(name))
     }
 
-    /// Records paths in a here-document that holds file names or code, for `xargs`, a
-    /// loop or an interpreter.
+    /// Records paths in a here-document of file names or code.
     pub(super) fn listed<'r>(&mut self, redirects: impl Iterator<Item = &'r Redirect>) {
         for redirect in redirects {
             let Redirect::Document { body, .. } = redirect else {

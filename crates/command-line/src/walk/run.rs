@@ -9,8 +9,7 @@ use crate::sed;
 use crate::tables::{self, base_name};
 use crate::word::{Word, WordPart};
 
-/// The maximum length of a chain of programs that run one another. Each copies the
-/// words.
+/// The maximum number of programs that run one another. Each copies the words.
 const MAX_WRAPPED: usize = 16;
 
 /// The cost of a command, besides its words, for searching the tables.
@@ -176,8 +175,7 @@ impl Walk<'_> {
         true
     }
 
-    /// Handles a program that is in no table and has another program among its
-    /// arguments.
+    /// Handles a program in no table that has another one among its arguments.
     fn unknown_launcher(
         &mut self,
         base: &str,
@@ -360,8 +358,7 @@ fn types_a_command(word: &str) -> bool {
     !searches && !matches!(place, "" | "f" | "g" | "p" | "%")
 }
 
-/// Whether `name` is likely the start of a command when it appears among the arguments
-/// of another program.
+/// Whether `name` likely starts a command among the arguments of another program.
 fn is_launched(name: &str) -> bool {
     tables::LAUNCHED.contains(&name) || name.starts_with("mkfs")
 }

@@ -57,8 +57,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Parses the options of a shell, which do not follow getopt: `+x` undoes one, and
-    /// a long one may have a single dash.
+    /// Parses the options of a shell: `+x` undoes one, and long ones may have one dash.
     fn shell_options(&mut self, words: &[Word], simple: &mut SimpleCommand) -> Options {
         let mut options = Options {
             string: false,
@@ -145,8 +144,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Notes the run of a file that the line itself writes: its contents cannot be
-    /// checked in advance.
+    /// Notes the run of a file that the line itself writes, so its contents are unknown.
     pub(super) fn runs_file(&mut self, name: &str) {
         if self.written.contains(base_name(name)) {
             self.computed(format!("it runs '{name}', which it writes first"));

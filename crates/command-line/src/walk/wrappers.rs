@@ -9,8 +9,7 @@ use crate::tables::{self, base_name};
 use crate::word::Word;
 
 impl Walk<'_> {
-    /// Walks the command after the options of `env`, `sudo`, `nice` and the like.
-    /// Returns `false` if there is none.
+    /// Walks the command of `env`, `sudo`, `nice` and the like. Returns whether there is one.
     pub(super) fn launcher(&mut self, row: &Row, words: &[Word], stdin: Stdin) -> bool {
         let dirs = self.dirs.clone();
         let ran = self.launched(row, words, stdin);
@@ -256,8 +255,7 @@ impl Walk<'_> {
         self.changed(word);
     }
 
-    /// Walks the command of `su` or `runuser`: in an option, in the operands, or in the
-    /// arguments of a shell.
+    /// Walks the command of `su` or `runuser`: in an option, or in the operands.
     pub(super) fn su(&mut self, base: &str, words: &[Word], stdin: Stdin) {
         let parsed = options::parse(&tables::SU, words);
         self.options(base, &parsed, words, stdin);
@@ -323,8 +321,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Handles `env -S 'program arguments'`: the string is split into words, which
-    /// replace it.
+    /// Handles `env -S 'program arguments'`, which splits the string into words.
     fn split_string(&mut self, words: &[Word], given: &Given, stdin: Stdin) {
         let Some(text) = given.value.as_ref().and_then(Word::literal) else {
             return self.computed("what 'env -S' runs is computed");

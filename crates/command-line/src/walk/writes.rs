@@ -31,8 +31,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Records that any file named `name` may be changed, in the tree of `directory` or
-    /// anywhere.
+    /// Records that any `name` may be changed, in the tree of `directory` or anywhere.
     pub(super) fn within_named(&mut self, directory: Option<&Word>, name: &str, shown: &str) {
         let directories: Vec<String> = match directory {
             None => vec![String::new()],

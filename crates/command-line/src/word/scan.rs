@@ -8,8 +8,7 @@ use super::calculation::{assigned, assigns, names};
 use crate::error::ParseError;
 use crate::shell;
 
-/// The maximum nesting of `${` and `$((` in a word. The program inside `$(` is parsed
-/// separately.
+/// The maximum nesting of `${` and `$((` in a word. `$(` is parsed separately.
 const MAX_DEPTH: usize = 12;
 
 /// The context of the text.
@@ -31,8 +30,7 @@ pub(crate) struct Scanned {
     pub(crate) programs: Vec<String>,
     /// Variables that the word may set: by `${NAME:=value}`, or in a calculation.
     pub(crate) sets: Vec<String>,
-    /// Whether a variable is evaluated as a number. A shell may run a substitution in
-    /// its value then.
+    /// Whether a variable is evaluated as a number, which may run a substitution in it.
     pub(crate) numbers: bool,
     /// The atoms with the defaults of unset variables filled in: `${x:-this}`.
     pub(crate) defaults: Option<Vec<Atom>>,
