@@ -153,8 +153,7 @@ intents! {
     read = File, Read;
     /// Writes a file.
     write = File, Write;
-    /// Edits a file. This includes reading it, because a failed match reports the file's
-    /// contents.
+    /// Edits a file, which includes reading it: a failed match reports the contents.
     edit = File, Read Edit;
     /// Deletes a file. For a directory, see [`kind`](Self::kind).
     delete = File, Delete;

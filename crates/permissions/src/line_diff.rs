@@ -83,8 +83,7 @@ pub fn hunks<'a>(old: &'a str, new: &'a str, context: usize, effort: Effort) -> 
         .collect()
 }
 
-/// Calls the algorithm itself: the crate's text interface brings all of its algorithms
-/// into the program.
+/// Calls the algorithm itself, since the crate's text interface brings in all of them.
 fn compare(
     old: &[&str],
     old_range: Range<usize>,

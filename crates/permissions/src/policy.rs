@@ -183,8 +183,7 @@ impl Policy {
         by_rules.max(by_path).unwrap_or(Action::Allow)
     }
 
-    /// Returns the strongest action that an entry beneath `dir` could get. It may be too
-    /// strong, but never too weak.
+    /// Returns the strongest action of any entry beneath `dir`, or a stronger one.
     pub(crate) fn strongest_beneath(&self, op: Op, dir: &VPath) -> Action {
         let by_rules = self
             .rules_for(op)

@@ -197,15 +197,13 @@ constructors! {
     read_only = ReadOnly(path: impl Into<String>, writable: Vec<String>);
     /// Creates a refusal to delete or move a path with a mount at it or beneath it.
     mount_root = MountRoot(path: impl Into<String>);
-    /// Creates a refusal of a suffix that the mount does not accept. The suffix is in
-    /// lower case.
+    /// Creates a refusal of a suffix, in lower case, that the mount does not accept.
     suffix = Suffix(path: impl Into<String>, suffix: impl Into<String>, allowed: Vec<String>);
     /// Creates a refusal of a file that is larger than allowed.
     too_large = TooLarge(path: impl Into<String>, size: u64, limit: u64);
     /// Creates a refusal because the approver declined `what`.
     declined = Declined(what: impl Into<String>, note: impl Into<String>);
-    /// Creates a refusal because no approver could be asked about `what`. `why` follows
-    /// "and".
+    /// Creates a refusal because no approver could be asked. `why` follows "and".
     approval_required = ApprovalRequired(what: impl Into<String>, why: impl Into<String>);
 }
 

@@ -255,8 +255,7 @@ impl Effect {
         }
     }
 
-    /// Returns the value by which effects are compared: the arguments of the call, with
-    /// contents as hashes.
+    /// Returns the value by which effects are compared, with contents as hashes.
     pub(super) fn identity(&self) -> serde_json::Value {
         use serde_json::json;
         match self {

@@ -220,8 +220,7 @@ impl Question {
         })))
     }
 
-    /// Returns a fingerprint of everything the approver sees, to compare questions in
-    /// flight.
+    /// Returns a fingerprint of all that is shown, to compare questions in flight.
     pub(super) fn shown_fingerprint(&self) -> Fingerprint {
         let bound = self.bound.iter();
         Fingerprint(arguments::hash(&json!({

@@ -36,8 +36,7 @@ pub(crate) fn block(text: &str, first: &str, other: &str) -> String {
     shown
 }
 
-/// Returns the beginning and the end of `text`, with the number of missing bytes in
-/// between.
+/// Returns both ends of `text`, with the number of missing bytes in between.
 pub(crate) fn cut(text: &str, max: usize) -> Cow<'_, str> {
     let Some((head, tail)) = halves(text, max) else {
         return Cow::Borrowed(text);

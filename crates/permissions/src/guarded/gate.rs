@@ -134,8 +134,7 @@ impl<'g, B: Backend> Gate<'g, B> {
         Ok(())
     }
 
-    /// Refuses accesses that are denied whatever the path turns out to be, so that the
-    /// backend is not even asked about it.
+    /// Refuses what is denied for any kind of entry, before the backend is asked for it.
     pub(super) fn screen(&self, intent: Intent) -> Result<()> {
         for access in intent.kind(Kind::Directory).accesses() {
             let verdict = self.guard.judge(&access);
@@ -220,8 +219,7 @@ impl<'g, B: Backend> Gate<'g, B> {
         self.asks.iter().any(|(access, _)| access.op == op)
     }
 
-    /// Returns whether a file that a search found may be shown: it is allowed, or the
-    /// question about the search covered it.
+    /// Returns whether a found file is allowed, or the question about the search covers it.
     pub(super) fn includes(&self, access: &Access) -> bool {
         let verdict = self.guard.judge(access);
         match verdict.action() {
@@ -234,16 +232,14 @@ impl<'g, B: Backend> Gate<'g, B> {
         }
     }
 
-    /// Returns whether `op` needed approval because of a rule, and therefore has been
-    /// approved by now.
+    /// Returns whether a rule asked about `op`, which has been approved by now.
     pub(super) fn asked_by_rule(&self, op: Op) -> bool {
         let by_rule =
             |(asked, reason): &(Op, Reason)| *asked == op && matches!(reason, Reason::Rule(_));
         self.reasons.iter().any(by_rule)
     }
 
-    /// Judges a call about one path. If approval is needed, links are followed first, so
-    /// that one question covers everything.
+    /// Judges a call about one path, and where links lead if it needs approval.
     pub(super) async fn check_call<F>(
         &mut self,
         route: &mut LinkResolution,

@@ -7,8 +7,7 @@ use command_line::glob::name_matches;
 
 use super::guard::Guarded;
 
-/// Maximum number of entries examined for one line, and of paths that one glob may expand
-/// to.
+/// Maximum number of entries examined for a line, and of paths that one glob expands to.
 const MAX_ENTRIES: usize = 10_000;
 const MAX_PATHS: usize = 1_024;
 
@@ -22,8 +21,7 @@ impl Default for EntryBudget {
 }
 
 impl<B: Backend> Guarded<B> {
-    /// Returns the paths that a glob matches now, or `None` if there are too many to
-    /// examine.
+    /// Returns the paths that a glob matches now, or `None` if there are too many.
     pub(super) async fn expand(
         &self,
         glob: &NamedPath,

@@ -140,8 +140,7 @@ impl<B: Backend> Guarded<B> {
         judge(&self.policy, request).await
     }
 
-    /// Judges a line, the paths its globs expand to, and the targets of links in the
-    /// paths it names.
+    /// Judges a line, the paths its globs expand to, and where links in them lead.
     pub(super) async fn judge_line(&self, request: CommandRequest) -> Result<CommandJudgement> {
         let (directory, line) = (request.directory.clone(), request.line.clone());
         let mut judged = self.judge_text(request).await?;

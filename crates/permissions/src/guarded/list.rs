@@ -133,8 +133,7 @@ impl<B: Backend> Guarded<B> {
         }
     }
 
-    /// Returns the kind and size of the entry where a search starts, if a layer needs
-    /// them.
+    /// Returns the kind and size of the entry where a search starts, if they matter.
     async fn kind_at(&self, at: &VPath) -> Result<(Kind, Option<u64>)> {
         if !self.policy.has_path_layer() && self.policy.rules().is_none() {
             return Ok((Kind::Directory, None));
@@ -214,8 +213,7 @@ impl<B: Backend> Guarded<B> {
         verdict.action() != Action::Deny
     }
 
-    /// Returns the entries that the backend must leave out: the policy's, and the
-    /// caller's if no link changed the paths.
+    /// Returns what the backend must leave out; for the caller, only where no link leads.
     fn excluded(&self, op: Op, callers: &Exclude, route: &LinkResolution) -> Exclude {
         let ours = self.policy.exclude(op);
         if route.moved() {
@@ -225,8 +223,7 @@ impl<B: Backend> Guarded<B> {
         }
     }
 
-    /// Gives an entry the path by which the caller reached it. Returns `false` if that is
-    /// not a valid path.
+    /// Gives an entry the caller's path. Returns `false` if that is not a valid one.
     fn rename_entry(&self, entry: &mut Entry, route: &LinkResolution) -> bool {
         match entry.path.rebase(route.at(), route.given()) {
             Ok(path) => {

@@ -23,8 +23,7 @@ pub(super) enum FileState {
 }
 
 impl FileState {
-    /// Returns the mode for the write after the answer: it succeeds only if the file is
-    /// still in the state that the question showed.
+    /// Returns the mode for the write: it fails if the file is not as it was shown.
     pub(super) fn bind_mode(&self, mode: WriteMode) -> WriteMode {
         match (mode, self) {
             (WriteMode::Overwrite, Self::Missing) => WriteMode::CreateNew,
@@ -85,8 +84,7 @@ impl<B: Backend> Guarded<B> {
     }
 }
 
-/// Converts the error of a change to a file that is no longer in the state that was
-/// shown.
+/// Converts the error of a change to a file that is not as it was shown.
 pub(super) fn changed_meanwhile(error: Error) -> Error {
     match error.kind() {
         ErrorKind::Conflict | ErrorKind::AlreadyExists => Error::new(

@@ -78,8 +78,7 @@ impl<B: Backend> Guarded<B> {
         check_parts(gate, judged.map_err(|error| gate.failed(error))?, target)
     }
 
-    /// Returns the verdict about using shells at all: a denial if nothing may ever be
-    /// executed.
+    /// Returns the verdict about using shells: a denial if nothing may be executed.
     fn shells_verdict(&self) -> Verdict {
         match self.policy.most_lenient(Op::Execute) {
             Action::Deny => Vote::new(Layer::Command, Action::Deny, Reason::Unspecified).into(),

@@ -5,15 +5,13 @@ use std::collections::BTreeMap;
 use backend_core::limits::COMMAND_BYTES;
 use backend_core::ops::ShellId;
 
-/// Programs that run their input as a command line, in addition to
-/// [`command_line::is_shell`].
+/// Programs besides [`command_line::is_shell`] that run their input as command lines.
 const SHELLS: &[&str] = &[
     "busybox", "toybox", "su", "sudo", "doas", "ssh", "script", "screen", "tmux", "expect",
     "chroot", "nsenter", "docker", "podman", "kubectl", "xargs", "parallel", "at", "batch",
 ];
 
-/// Programs that run their input as other code, in addition to
-/// [`command_line::is_interpreter`].
+/// Programs besides [`command_line::is_interpreter`] that run their input as code.
 const INTERPRETERS: &[&str] = &["R", "Rscript", "bc", "erl", "iex"];
 
 /// Programs that treat their input as data, whatever their options.
@@ -47,8 +45,7 @@ pub(super) enum InputKind {
 }
 
 impl InputKind {
-    /// Guesses what a command line does with its input. To be safe, it considers every
-    /// word that could be a program.
+    /// Guesses what a line does with its input, from all words that could be programs.
     pub(super) fn of(line: &str) -> Self {
         let is_shell = |name: &str| command_line::is_shell(name) || SHELLS.contains(&name);
         let is_interpreter = |name: &str| {

@@ -206,8 +206,7 @@ pub(crate) fn refusal(op: Op, shown: &Target, verdict: &Verdict, same: bool) -> 
     Refusal::rule(op, shown.to_string(), description(verdict))
 }
 
-/// Rewrites the refusal with the name that the caller used, so that it does not reveal
-/// where a link leads.
+/// Rewrites the refusal with the caller's name, so as not to reveal where a link leads.
 fn retargeted(refusal: &Refusal, op: Op, shown: &Target) -> Refusal {
     let mut refusal = refusal.clone();
     match &mut refusal {

@@ -20,8 +20,7 @@ const CHANGES: &[&str] = &["chmod", "chown", "tee", "touch", "truncate"];
 /// Programs that give a file a second name.
 const LINKS: &[&str] = &["link", "ln"];
 
-/// Files that cannot be changed, removed or moved. The directories above them cannot be
-/// removed or moved either.
+/// Files that cannot be changed, removed or moved, nor moved with a directory above.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Protected(Vec<VPath>);
 

@@ -42,8 +42,7 @@ pub(crate) struct Compiled {
 /// A command, prepared for matching.
 pub(crate) struct Form {
     written: Vec<Element>,
-    /// The command with only the name of the program, without its directory and in
-    /// lower case.
+    /// The command with the program's name in lower case, without its directory.
     base: Vec<Element>,
     /// Like `base`, without the options.
     bare: Vec<Element>,
@@ -103,8 +102,7 @@ impl Options {
 }
 
 impl Compiled {
-    /// Compiles a pattern. Returns `None` if a quote is not closed or it ends with a
-    /// backslash.
+    /// Compiles a pattern. Returns `None` if it ends within a quote or an escape.
     pub(crate) fn new(pattern: &str) -> Option<Self> {
         let words = read(pattern)?;
         let mut options = Options::default();
@@ -137,8 +135,7 @@ impl Compiled {
         }
     }
 
-    /// Whether the pattern could match the command, for some value of the computed
-    /// parts.
+    /// Whether the pattern matches the command for some value of the computed parts.
     pub(crate) fn could_be(&self, form: &Form) -> bool {
         let could = |steps: &[Step], elements: &[Element]| matches(steps, elements, true);
         could(&self.steps, &form.written)
@@ -307,8 +304,7 @@ fn walk(steps: &[Step], elements: &[Element], could: bool) -> bool {
     reached.last().copied().unwrap_or_default()
 }
 
-/// Skips over stars, which may match nothing, and over any step if the last element may
-/// be any text.
+/// Skips stars, which may match nothing, and any step if the last element may be any text.
 fn close(steps: &[Step], reached: &mut [bool], any: bool) {
     let mut before = false;
     for (at, slot) in reached.iter_mut().enumerate() {

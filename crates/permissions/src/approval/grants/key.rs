@@ -175,8 +175,7 @@ impl Matcher {
         }
     }
 
-    /// Returns whether the key covers `asked`, assuming that a key for one call is for
-    /// this call.
+    /// Returns whether the key covers `asked`, if a key for one call is for this call.
     pub(super) fn covers(&self, key: &GrantKey, asked: &Asked) -> bool {
         matches!(key, GrantKey::Call { .. }) || self.covers_alone(key, asked)
     }
@@ -208,8 +207,7 @@ impl Matcher {
     }
 }
 
-/// Returns whether a command pattern covers a whole command line, as described in
-/// [`Remember::Pattern`].
+/// Returns whether a [`Remember::Pattern`] for commands covers a whole line.
 fn covers_command(pattern: &str, line: &str) -> bool {
     let Some(words) = pattern.strip_suffix(" *") else {
         // Any other use of a star could cover more than intended.

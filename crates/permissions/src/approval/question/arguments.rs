@@ -45,8 +45,7 @@ fn write_canonical(value: &Value, to: &mut String) {
     }
 }
 
-/// Returns `value` with long strings truncated, or its size and hash if that is not
-/// enough.
+/// Returns `value` with long strings truncated, or only its size and hash.
 pub(super) fn shown(mut value: Value) -> Value {
     let size = value.to_string().len();
     if size <= ARGUMENT_BYTES {
