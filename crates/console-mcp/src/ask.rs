@@ -54,32 +54,23 @@ impl Approver for ClientApprover {
             .peer
             .send_request_with_option(request, PeerRequestOptions::no_options())
             .await;
-        let Ok(handle) = sent else {
-            return Err(ApproverError::new(
-                "the client could not be asked; ask again",
-            ));
-        };
+        let handle =
+            sent.map_err(|_| ApproverError::new("the client could not be asked; ask again"))?;
         let mut pending = PendingQuestion(Some(handle));
-        let answered = match &mut pending.0 {
-            Some(handle) => CallSlot::release_during(timeout(self.timeout, &mut handle.rx)).await,
-            None => return Err(ApproverError::new("the question was not sent; ask again")),
+        let Some(handle) = &mut pending.0 else {
+            return Err(ApproverError::new("the question was not sent; ask again"));
         };
-        let Ok(answered) = answered else {
-            let after = self.timeout;
-            let text = format!("no answer within {after:?}; ask again");
-            return Err(ApproverError::new(text));
-        };
+        let after = self.timeout;
+        let answered = CallSlot::release_during(timeout(after, &mut handle.rx)).await;
+        let answered = answered
+            .map_err(|_| ApproverError::new(format!("no answer within {after:?}; ask again")))?;
         pending.0 = None;
-        match answered {
-            Ok(Ok(ClientResult::ElicitResult(result))) => Ok(answer(&result)),
-            Ok(Ok(_)) => Err(ApproverError::new(
-                "the client's answer has the wrong type; ask again",
-            )),
-            Ok(Err(error)) => Err(ApproverError::new(format!(
-                "the client did not ask its user ({error}); ask again"
-            ))),
-            Err(_) => Err(ApproverError::new("the client is gone; connect again")),
-        }
+        Err(ApproverError::new(match answered {
+            Ok(Ok(ClientResult::ElicitResult(result))) => return Ok(answer(&result)),
+            Ok(Ok(_)) => "the client's answer has the wrong type; ask again".to_owned(),
+            Ok(Err(error)) => format!("the client did not ask its user ({error}); ask again"),
+            Err(_) => "the client is gone; connect again".to_owned(),
+        }))
     }
 }
 
@@ -108,11 +99,8 @@ fn form(question: &Question) -> Result<ElicitRequestParams, ApproverError> {
         .required_enum_schema(DECISION, choice)
         .build()
         .map_err(|_| ApproverError::new("the question could not be written; report it"))?;
-    let mut kinds: Vec<&str> = question
-        .asked
-        .iter()
-        .map(|asked| Op::as_str(asked.op))
-        .collect();
+    let asked = question.asked.iter();
+    let mut kinds: Vec<&str> = asked.map(|asked| Op::as_str(asked.op)).collect();
     kinds.dedup();
     let is_command = |target: &Target| matches!(target, Target::Command(_));
     let this = if question.asked.iter().all(|asked| is_command(&asked.target)) {
@@ -138,11 +126,8 @@ fn answer(result: &ElicitResult) -> Answer {
     if !matches!(result.action, ElicitationAction::Accept) {
         return Answer::no();
     }
-    let decision = result
-        .content
-        .as_ref()
-        .and_then(|content| content.get(DECISION));
-    match decision.and_then(|decision| decision.as_str()) {
+    let content = result.content.as_ref();
+    match content.and_then(|content| content.get(DECISION)?.as_str()) {
         Some(ONCE) => Answer::yes(),
         Some(SAME) => Answer::yes().remember(Remember::Path),
         Some(ALL) => Answer::yes().remember(Remember::Session),

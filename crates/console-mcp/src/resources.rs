@@ -27,16 +27,10 @@ pub(crate) async fn list(
     cursor: Option<&str>,
 ) -> Result<ListResourcesResult, ErrorData> {
     check_allowed(workspace)?;
-    let start = match cursor {
-        None => 0,
-        Some(cursor) => cursor
-            .parse()
-            .ok()
-            .filter(|start| *start < LISTED)
-            .ok_or_else(|| {
-                ErrorData::invalid_params("this is not a valid cursor; begin without one", None)
-            })?,
-    };
+    let start = cursor.map_or(Ok(0), str::parse::<usize>).ok();
+    let start = start.filter(|start| *start < LISTED).ok_or_else(|| {
+        ErrorData::invalid_params("this is not a valid cursor; begin without one", None)
+    })?;
     let end = (start + PAGE).min(LISTED);
     let files = workspace.without_prompts.files().await.map_err(internal)?;
     let mut found = Vec::new();

@@ -20,16 +20,14 @@ pub(crate) fn of(path: &VPath) -> String {
 
 /// Returns the absolute path of a `file:` URI of this machine, with its `.` and `..`.
 pub(crate) fn path(uri: &str) -> Option<String> {
-    let scheme = uri.get(..5)?;
+    let (scheme, rest) = uri.split_at_checked(5)?;
     if !scheme.eq_ignore_ascii_case("file:") {
         return None;
     }
-    let rest = uri.get(5..)?;
     let path = match rest.strip_prefix("//") {
         None => rest,
         Some(rest) => {
-            let slash = rest.find('/')?;
-            let (host, path) = rest.split_at(slash);
+            let (host, path) = rest.split_at(rest.find('/')?);
             if !host.is_empty() && !host.eq_ignore_ascii_case("localhost") {
                 return None;
             }

@@ -60,10 +60,8 @@ impl OpenBackend {
                 let Ok(beneath) = file.strip_prefix(&dir.host) else {
                     continue;
                 };
-                let names = beneath.components().map(|name| name.as_os_str().to_str());
-                let path = names
-                    .into_iter()
-                    .try_fold(dir.at.clone(), |path, name| path.child(name?).ok());
+                let mut names = beneath.components().map(|name| name.as_os_str().to_str());
+                let path = names.try_fold(dir.at.clone(), |path, name| path.child(name?).ok());
                 let on_machine = file.to_str().filter(|_| dir.commands);
                 let on_machine = on_machine.and_then(|file| VPath::parse(file).ok());
                 paths.extend(path.into_iter().chain(on_machine));

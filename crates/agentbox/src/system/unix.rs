@@ -9,6 +9,7 @@ use std::os::unix::fs::{
 use std::path::Path;
 use std::process::Command;
 
+use futures::future::OptionFuture;
 use rustix::process::{Pid, kill_process_group};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -38,20 +39,13 @@ impl StopSignals {
 
     /// Returns the exit code for the next signal.
     pub(crate) async fn next(&mut self) -> u8 {
+        let hangup = OptionFuture::from(self.hangup.as_mut().map(|hangup| hangup.recv()));
         let signal = tokio::select! {
             _ = self.interrupt.recv() => SignalKind::interrupt(),
             _ = self.terminate.recv() => SignalKind::terminate(),
-            Some(_) = next(&mut self.hangup) => SignalKind::hangup(),
+            Some(Some(())) = hangup => SignalKind::hangup(),
         };
         exit::signalled(signal.as_raw_value())
-    }
-}
-
-/// Waits for a signal, if there is a listener for it.
-async fn next(listener: &mut Option<Signal>) -> Option<()> {
-    match listener {
-        Some(listener) => listener.recv().await,
-        None => std::future::pending().await,
     }
 }
 

@@ -16,7 +16,7 @@ const TEMPORARY_SUFFIX: &str = ".agentbox-new";
 /// A document that no other process has open.
 #[derive(Debug)]
 pub(super) struct Document {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     /// The temporary file for the next version. Only the holder of the lock writes it,
     /// so a fixed name suffices, and the leftover of a killed process can be
     /// recognized.
@@ -98,10 +98,6 @@ impl Document {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             removed => removed,
         }
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.path
     }
 }
 

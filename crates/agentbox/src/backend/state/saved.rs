@@ -46,7 +46,7 @@ impl SavedState {
         let save = tokio::task::spawn_blocking(move || {
             let draft = draft.snapshot();
             document.save(&draft).map_err(|error| {
-                let path = document.path().display();
+                let path = document.path.display();
                 let text = format!(
                     "nothing was changed, because it could not be saved to {path}: {error}; make room there and try again"
                 );
