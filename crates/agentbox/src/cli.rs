@@ -8,8 +8,9 @@ use crate::app::App;
 #[cfg(feature = "docker")]
 use crate::commands::{agent, runtimes, sandboxes};
 use crate::commands::{
-    call, check, completions, console, doctor, man, mcp, mcp_config, run, sessions, tools, tour,
+    call, check, completions, doctor, man, mcp, mcp_config, run, sessions, tools, tour,
 };
+use crate::console;
 use crate::exit::Failure;
 use crate::options::CommonOptions;
 use crate::runtime::{block_on, block_on_one_thread};

@@ -5,7 +5,6 @@ pub(crate) mod agent;
 pub(crate) mod call;
 pub(crate) mod check;
 pub(crate) mod completions;
-pub(crate) mod console;
 pub(crate) mod doctor;
 pub(crate) mod man;
 pub(crate) mod mcp;

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use console_tools::{Chat, Definitions, ToolsetBuilder};
+use console_tools::{Chat, Definitions};
 use permissions::approval::Strict;
 use serde_json::Value;
 
@@ -25,31 +25,28 @@ use self::reader::{Input, Prompt, Reader};
 use self::show::{LiveOutput, Screen};
 use self::signals::{INTERRUPTED, Signal, Signals};
 use self::words::MissingInput;
-use crate::exit;
+use crate::app::App;
+use crate::backend::open_backend::OpenBackend;
+use crate::exit::{self, Failure};
 use crate::files::user_directory;
 use crate::system::{self, TerminalState};
-use crate::terminal::{safe, style, wrap};
-
-/// The parameters of the console. The console sets the approver itself.
-#[derive(Debug)]
-pub(crate) struct Session {
-    pub(crate) toolset: ToolsetBuilder,
-    /// Advice on how to allow an operation that needs approval.
-    pub(crate) approval_advice: &'static str,
-    /// The backend's specification. The prompt shows the part before the colon.
-    pub(crate) backend: String,
-}
+use crate::terminal::{BOLD, safe, wrap};
 
 /// Runs until the user leaves. Without a terminal, runs the requests on standard input;
 /// the exit code then tells whether all of them succeeded.
-pub(crate) async fn run(session: Session) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(mut app: App) -> Result<ExitCode, Failure> {
+    // The greeting shows the location of the files.
+    app.spec.quiet = true;
+    let opened = app.open().await?;
     let terminal = TerminalState::now();
-    let result = serve(session, terminal.clone()).await;
+    let result = serve(&app, &opened, terminal.clone()).await;
     terminal.restore();
+    opened.stop().await;
     match result {
         // The reader of the output has closed it.
         Err(error) if is_broken_pipe(&error) => Ok(ExitCode::SUCCESS),
-        result => result,
+        // The user's input may be to blame.
+        result => result.map_err(|error| Failure::from(error).code(exit::FIXABLE)),
     }
 }
 
@@ -58,23 +55,22 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-async fn serve(session: Session, state: TerminalState) -> anyhow::Result<ExitCode> {
+async fn serve(app: &App, opened: &OpenBackend, state: TerminalState) -> anyhow::Result<ExitCode> {
     let terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
     let dumb = system::variable("TERM").is_none_or(|term| term == "dumb");
     let screen = Screen {
         terminal,
         colour: terminal && !dumb && system::variable("NO_COLOR").is_none(),
     };
+    let toolset = app.toolset(opened);
     let toolset = if terminal {
-        let approver = ask::TerminalApprover::new(screen);
-        session.toolset.approver(approver)
+        toolset.approver(ask::TerminalApprover::new(screen))
     } else {
-        let approver = ask::no_terminal(session.approval_advice);
-        session.toolset.approver(approver)
+        toolset.approver(ask::no_terminal(app.approval_advice(opened)))
     };
     let chat = toolset.build()?.conversation("console");
     let without_prompts = chat.approver(Strict);
-    let backend = safe::text(&session.backend);
+    let backend = safe::text(&app.spec.text());
     if terminal {
         screen.print(&greeting(&backend, screen))?;
     }
@@ -97,7 +93,7 @@ async fn serve(session: Session, state: TerminalState) -> anyhow::Result<ExitCod
 
 fn greeting(backend: &str, screen: Screen) -> String {
     let version = env!("CARGO_PKG_VERSION");
-    let name = screen.paint(style::BOLD, &format!("agentbox {version}"));
+    let name = screen.paint(BOLD, &format!("agentbox {version}"));
     let text = format!(
         "{name}: the tools of an AI agent, in your hands\nFiles: {backend}\nType help; Tab completes; Ctrl-D leaves.\n"
     );

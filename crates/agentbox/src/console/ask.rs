@@ -17,9 +17,7 @@ use tokio::sync::Mutex;
 #[cfg(windows)]
 use self::keyboard_windows as keyboard;
 use super::show::Screen;
-use crate::terminal::safe;
-use crate::terminal::style::{BOLD, DIM};
-use crate::terminal::wrap;
+use crate::terminal::{BOLD, DIM, safe, wrap};
 
 /// Maximum number of items listed in a line.
 const MAX_ITEMS: usize = 8;

@@ -5,9 +5,7 @@ use console_tools::Definitions;
 use super::language::{self, SHORT_NAMES};
 use super::schema::{self, Field};
 use super::show::Screen;
-use crate::terminal::safe;
-use crate::terminal::style::{BOLD, CYAN, DIM};
-use crate::terminal::wrap;
+use crate::terminal::{BOLD, CYAN, DIM, safe, wrap};
 
 /// Examples of input.
 const EXAMPLES: &[(&str, &str)] = &[

@@ -12,8 +12,7 @@ use serde_json::Value;
 
 use crate::output;
 use crate::terminal::safe::{self, Filter};
-use crate::terminal::style::{BOLD, CYAN, GREEN, RED, YELLOW};
-use crate::terminal::wrap;
+use crate::terminal::{BOLD, CYAN, GREEN, RED, YELLOW, wrap};
 
 /// The output of the console.
 #[derive(Debug, Clone, Copy)]
