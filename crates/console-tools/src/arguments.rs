@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::json_size::measure;
-use crate::reply::ToolError;
+use crate::reply::{ToolError, fixable};
 
 /// Maximum nesting depth of arguments. The JSON parser has the same limit.
 const DEPTH: usize = 128;
@@ -55,9 +55,7 @@ pub(crate) fn read(arguments: Arguments<'_>, limit: usize) -> Result<Value, Tool
                 return Err(if bytes > limit {
                     too_large(bytes, limit)
                 } else {
-                    ToolError::fixable(format!(
-                        "the arguments are nested more than {DEPTH} deep; pass a flat object"
-                    ))
+                    fixable!("the arguments are nested more than {DEPTH} deep; pass a flat object")
                 });
             }
             value
@@ -66,18 +64,18 @@ pub(crate) fn read(arguments: Arguments<'_>, limit: usize) -> Result<Value, Tool
     match value {
         Value::Object(_) => Ok(value),
         Value::Null => Ok(Value::Object(Map::new())),
-        other => Err(ToolError::fixable(format!(
+        other => Err(fixable!(
             "the arguments must be a JSON object, not {}; pass {{\"name\": value, ...}}",
             explain::shown(&other)
-        ))),
+        )),
     }
 }
 
 fn too_large(bytes: usize, limit: usize) -> ToolError {
-    ToolError::fixable(format!(
+    fixable!(
         "the arguments have {bytes} bytes, more than the {limit} that a call may have; \
          split the work into several calls"
-    ))
+    )
 }
 
 fn parse(raw: &str) -> Result<Value, ToolError> {
@@ -99,10 +97,10 @@ fn parse(raw: &str) -> Result<Value, ToolError> {
             "." | "?" => String::new(),
             position => format!(" in {}", backend_core::Quoted::new(position)),
         };
-        ToolError::fixable(format!(
+        fixable!(
             "the arguments are not valid JSON{position}: {error}; pass one JSON object, \
              with '\\' and control characters in strings escaped and '\\u' escapes in pairs"
-        ))
+        )
     })
 }
 
@@ -167,10 +165,10 @@ pub(crate) fn check(tool: &str, arguments: &Value, schema: &Value) -> Result<(),
 }
 
 fn invalid_arguments(tool: &str, problems: &[String]) -> ToolError {
-    ToolError::fixable(format!(
+    fixable!(
         "wrong arguments for {tool}: {}; nothing was done, call it again with that corrected",
         problems.join("; ")
-    ))
+    )
 }
 
 #[cfg(test)]

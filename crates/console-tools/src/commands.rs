@@ -20,7 +20,7 @@ use backend_core::ops::{Command, CommandStatus, ShellId, ShellState, Streams};
 use backend_core::{Error, Quoted, Sandbox};
 
 use crate::context::Context;
-use crate::reply::ToolError;
+use crate::reply::{ToolError, fixable};
 
 /// Returns the sandbox that runs background shells.
 fn shells(context: &Context) -> Result<&dyn Sandbox, ToolError> {
@@ -51,7 +51,7 @@ fn command(context: &Context, line: String, directory: Option<&str>) -> Result<C
     let mut command = Command::new(line).streams(Streams::Merged);
     if let Some(directory) = directory {
         let path = context.path(directory);
-        let path = path.map_err(|error| ToolError::fixable(format!("directory: {error}")))?;
+        let path = path.map_err(|error| fixable!("directory: {error}"))?;
         command = command.directory(path);
     }
     Ok(command)
@@ -107,6 +107,6 @@ impl<'a> OwnShell<'a> {
             known => format!("there are {}", known.join(", ")),
         };
         let id = Quoted::new(self.id.as_str());
-        ToolError::fixable(format!("there is no background shell {id}; {known}"))
+        fixable!("there is no background shell {id}; {known}")
     }
 }

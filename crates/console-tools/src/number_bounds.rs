@@ -2,14 +2,14 @@
 
 use std::ops::RangeInclusive;
 
-use crate::reply::ToolError;
+use crate::reply::{ToolError, fixable};
 
 /// Checks that the argument `field` is at least `least`.
 pub(crate) fn at_least(field: &str, number: i64, least: i64) -> Result<u64, ToolError> {
     u64::try_from(number)
         .ok()
         .filter(|_| number >= least)
-        .ok_or_else(|| ToolError::fixable(format!("{field} must be {least} or more, not {number}")))
+        .ok_or_else(|| fixable!("{field} must be {least} or more, not {number}"))
 }
 
 /// Checks that the argument `field` is in a range.
@@ -22,6 +22,6 @@ pub(crate) fn within(
     let count = count.filter(|count| range.contains(count));
     count.ok_or_else(|| {
         let (from, to) = range.into_inner();
-        ToolError::fixable(format!("{field} must be from {from} to {to}, not {number}"))
+        fixable!("{field} must be from {from} to {to}, not {number}")
     })
 }

@@ -152,6 +152,14 @@ pub struct ToolError {
     message: String,
 }
 
+/// Creates a [`ToolError::fixable`] with a formatted message.
+macro_rules! fixable {
+    ($($message:tt)+) => {
+        $crate::reply::ToolError::fixable(format!($($message)+))
+    };
+}
+pub(crate) use fixable;
+
 /// The result of a tool.
 pub type ToolResult = Result<Reply, ToolError>;
 

@@ -16,7 +16,7 @@ use backend_core::search::is_generated;
 use backend_core::{Error, ErrorKind, VPath};
 
 use crate::context::Context;
-use crate::reply::ToolError;
+use crate::reply::{ToolError, fixable};
 use crate::terminal::visible;
 
 /// Bytes reserved in a reply for the text after a list.
@@ -38,7 +38,7 @@ struct SearchRoot<'a> {
 impl<'a> SearchRoot<'a> {
     fn new(context: &Context, typed: &'a str) -> Result<Self, ToolError> {
         let path = context.path(typed);
-        let path = path.map_err(|error| ToolError::fixable(format!("path: {error}")))?;
+        let path = path.map_err(|error| fixable!("path: {error}"))?;
         let relative = !typed.starts_with('/');
         let working_dir = relative.then(|| context.backend.working_dir());
         Ok(Self {
@@ -119,8 +119,8 @@ fn about_pattern(field: &str, error: Error) -> ToolError {
         ("ask for a multi-line search", "set multi_line"),
     ] {
         if let Some(shown) = shown.strip_suffix(asked) {
-            return ToolError::fixable(format!("{field}: {shown}{set}"));
+            return fixable!("{field}: {shown}{set}");
         }
     }
-    ToolError::fixable(format!("{field}: {shown}"))
+    fixable!("{field}: {shown}")
 }

@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::conversation::conversation_shells::ForegroundShell;
 use crate::counted::counted;
 use crate::kept_outputs::{Collector, ShownOutput};
-use crate::reply::{Reply, ToolError, ToolResult};
+use crate::reply::{Reply, ToolError, ToolResult, fixable};
 use crate::tool::Builtin;
 
 /// Maximum timeout of a call in seconds: one day.
@@ -100,9 +100,9 @@ fn timeout(context: &Context, given: Option<Option<i64>>) -> Result<Option<Durat
         Some(Some(seconds)) => match u64::try_from(seconds) {
             Ok(seconds @ 1..=MAX_SECONDS) => seconds,
             _ => {
-                return Err(ToolError::fixable(format!(
+                return Err(fixable!(
                     "timeout must be from 1 to {MAX_SECONDS} seconds, or null for none, not {seconds}"
-                )));
+                ));
             }
         },
     };

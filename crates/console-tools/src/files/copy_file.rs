@@ -12,7 +12,7 @@ use super::output::TransferOutput;
 use super::transfer::{FilesystemTransfer, Transfer};
 use crate::args::{console, filesystem};
 use crate::context::Context;
-use crate::reply::{ToolError, ToolResult};
+use crate::reply::{ToolError, ToolResult, fixable};
 use crate::tool::{Annotations, Builtin, Preview};
 
 /// Copies a file, or a directory with its contents.
@@ -35,10 +35,10 @@ impl Builtin for Console {
         let copied = context.backend.copy(from, to, options).await;
         if let Err(error) = copied {
             return Err(match error.kind() {
-                ErrorKind::IsADirectory => ToolError::fixable(format!(
+                ErrorKind::IsADirectory => fixable!(
                     "'{}' is a directory; set recursive to copy it with its contents",
                     transfer.source.shown
-                )),
+                ),
                 _ => transfer.explain(context, error).await,
             });
         }

@@ -9,7 +9,7 @@ use super::model_path::ModelPath;
 use super::output::DeleteOutput;
 use crate::args::{console, filesystem};
 use crate::context::Context;
-use crate::reply::{Reply, ToolError, ToolResult};
+use crate::reply::{Reply, ToolResult, fixable};
 use crate::tool::{Annotations, Builtin};
 
 /// Deletes a file, or a directory with its contents.
@@ -29,10 +29,10 @@ impl Builtin for Console {
         let options = DeleteOptions::default().recursive(args.recursive);
         let deleted = context.backend.delete(&file.path, options).await;
         deleted.map_err(|error| match error.kind() {
-            ErrorKind::IsADirectory => ToolError::fixable(format!(
+            ErrorKind::IsADirectory => fixable!(
                 "'{}' is a directory; set recursive to delete it with its contents",
                 file.shown
-            )),
+            ),
             _ => file.explain(error),
         })?;
         // Not after a failure: the remaining files of a directory may have been read.

@@ -15,7 +15,7 @@ use super::output::{DIFF_BYTES, EditOutput};
 use super::{hashline_adapter, read_before_edit};
 use crate::args::console::{HashlineEditArgs, LineEdit};
 use crate::context::Context;
-use crate::reply::{Reply, ToolError, ToolResult};
+use crate::reply::{Reply, ToolError, ToolResult, fixable};
 use crate::tool::{Builtin, Preview};
 use crate::tracker::SeenFile;
 
@@ -139,12 +139,10 @@ fn line_edits(args: HashlineEditArgs) -> Result<(Vec<LineEdit>, bool), ToolError
         fields.map(|(field, _)| *field).collect::<Vec<_>>()
     };
     match args.edits {
-        Some(edits) if !given(true).is_empty() && !edits.is_empty() => {
-            Err(ToolError::fixable(format!(
-                "edits cannot be combined with {}; give either",
-                given(true).join(", ")
-            )))
-        }
+        Some(edits) if !given(true).is_empty() && !edits.is_empty() => Err(fixable!(
+            "edits cannot be combined with {}; give either",
+            given(true).join(", ")
+        )),
         Some(edits) if !edits.is_empty() => Ok((edits, true)),
         _ => match (args.start_line, args.start_hash, args.new_content) {
             (Some(start_line), Some(start_hash), Some(new_content)) => Ok((
@@ -163,10 +161,10 @@ fn line_edits(args: HashlineEditArgs) -> Result<(Vec<LineEdit>, bool), ToolError
                     .into_iter()
                     .filter(|field| ["start_line", "start_hash", "new_content"].contains(field))
                     .collect();
-                Err(ToolError::fixable(format!(
+                Err(fixable!(
                     "{} must be given; copy the line number and hash that read_file shows, or give edits",
                     missing.join(", ")
-                )))
+                ))
             }
         },
     }

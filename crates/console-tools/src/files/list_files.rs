@@ -16,7 +16,7 @@ use super::model_path::ModelPath;
 use super::output::json_text;
 use crate::args::filesystem::ListFilesArgs;
 use crate::context::Context;
-use crate::reply::{Reply, ToolError, ToolResult};
+use crate::reply::{Reply, ToolError, ToolResult, fixable};
 use crate::tool::Builtin;
 
 /// Bytes of the reply reserved for everything but the list.
@@ -49,7 +49,7 @@ impl Builtin for ListFilesTool {
         let start = start(context, &directory.path);
         let absolute = absolute(context, &start, &pattern);
         if let Err(error) = Glob::new(&absolute) {
-            return Err(ToolError::fixable(format!("pattern: {error}")));
+            return Err(fixable!("pattern: {error}"));
         }
         let query = GlobQuery::new(absolute, start)
             .hidden(true)

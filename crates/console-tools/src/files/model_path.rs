@@ -6,7 +6,7 @@ use permissions::Refusal;
 use permissions::tool::Tool;
 
 use crate::context::Context;
-use crate::reply::ToolError;
+use crate::reply::{ToolError, fixable};
 
 /// Maximum number of bytes of a path in a message of the console tools.
 const SHOWN_BYTES: usize = 500;
@@ -26,7 +26,7 @@ impl ModelPath {
     pub(super) fn console(context: &Context, field: &str, typed: &str) -> Result<Self, ToolError> {
         let path = context
             .path(typed)
-            .map_err(|error| ToolError::fixable(format!("{field}: {error}")))?;
+            .map_err(|error| fixable!("{field}: {error}"))?;
         let is_host_name = context.backend.working_dir().join(typed).ok().as_ref() != Some(&path);
         let whole = if typed.is_empty() || typed.len() > PATH_BYTES || is_host_name {
             path.as_str()
@@ -68,12 +68,12 @@ impl ModelPath {
     pub(super) fn explain(&self, error: Error) -> ToolError {
         let shown = &self.shown;
         match error.kind() {
-            ErrorKind::NotFound => ToolError::fixable(format!(
+            ErrorKind::NotFound => fixable!(
                 "File '{shown}' not found. Check the path with `ls` or `glob`, then try again."
-            )),
-            ErrorKind::IsADirectory => ToolError::fixable(format!(
-                "'{shown}' is a directory; list it with `ls` and name a file in it"
-            )),
+            ),
+            ErrorKind::IsADirectory => {
+                fixable!("'{shown}' is a directory; list it with `ls` and name a file in it")
+            }
             _ => {
                 let message = format!("'{shown}': {}", error.message());
                 ToolError::from(error).reworded_if_fixable(message)
@@ -105,19 +105,19 @@ impl ModelPath {
     /// Returns the error of the `filesystem` profile for a file that is not text.
     pub(super) fn not_text(&self, verb: &str) -> ToolError {
         let shown = &self.shown;
-        ToolError::fixable(format!(
+        fixable!(
             "Cannot {verb} '{shown}': file appears to be binary or not UTF-8 encoded.\n\
              This tool only {verb}s text files. For binary files, pass them as attachments."
-        ))
+        )
     }
 
     /// Returns the error of the console tools for a file that cannot be edited as text.
     pub(super) fn not_utf8(&self) -> ToolError {
         let shown = &self.shown;
-        ToolError::fixable(format!(
+        fixable!(
             "'{shown}' is not valid UTF-8 text and cannot be edited; nothing was changed. Replace \
              it with write_file, or change it with a command."
-        ))
+        )
     }
 }
 

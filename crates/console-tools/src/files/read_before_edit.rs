@@ -10,7 +10,7 @@ use super::diff::diff;
 use super::model_path::ModelPath;
 use crate::context::Context;
 use crate::counted::counted;
-use crate::reply::ToolError;
+use crate::reply::{ToolError, fixable};
 use crate::tool::Preview;
 use crate::tracker::{HASHED_BYTES, SeenFile, Stamp, count_lines};
 
@@ -58,9 +58,7 @@ pub(super) async fn last_seen_or_unread(
 /// Returns the error for a file that must be read first.
 pub(super) fn unread_error(file: &ModelPath) -> ToolError {
     let shown = &file.shown;
-    ToolError::fixable(format!(
-        "'{shown}' has not been read yet; read it with read_file first, then change it"
-    ))
+    fixable!("'{shown}' has not been read yet; read it with read_file first, then change it")
 }
 
 /// Returns the accesses of an edit, or of its dry run.
@@ -146,9 +144,7 @@ fn refusal(file: &ModelPath, seen: Option<&SeenFile>, now: Option<&Bytes>) -> To
     let shown = &file.shown;
     let hash = now.map(|now| ContentHash::of(now));
     let Some(seen) = seen.filter(|seen| hash.is_none() || seen.hash() != hash) else {
-        return ToolError::fixable(format!(
-            "'{shown}' was changed concurrently, and nothing was written; try again"
-        ));
+        return fixable!("'{shown}' was changed concurrently, and nothing was written; try again");
     };
     let mut text = format!(
         "'{shown}' changed since you last read it. Read it again before editing so your change \

@@ -10,7 +10,7 @@ use permissions::{Access, Kind};
 use super::model_path::{ModelPath, refusal};
 use super::output::TransferOutput;
 use crate::context::Context;
-use crate::reply::{Reply, ToolError};
+use crate::reply::{Reply, ToolError, fixable};
 use crate::tool::Preview;
 
 /// The source and destination of a move or copy.
@@ -66,18 +66,18 @@ impl Transfer {
                 if is_directory(context, to).await {
                     let name = from.path.file_name().unwrap_or("name");
                     let shown = to.shown.trim_end_matches('/');
-                    ToolError::fixable(format!(
+                    fixable!(
                         "'{shown}' is a directory; give the whole new path, such as \
                          '{shown}/{name}'"
-                    ))
+                    )
                 } else if is_directory(context, from).await {
                     to.explain(error)
                 } else {
-                    ToolError::fixable(format!(
+                    fixable!(
                         "'{}' exists already; set overwrite to replace it, or choose another \
                          destination",
                         to.shown
-                    ))
+                    )
                 }
             }
             ErrorKind::NotADirectory => to.explain(error),
@@ -88,7 +88,7 @@ impl Transfer {
     /// Returns the error of the `filesystem` profile, which replaces nothing.
     pub(super) fn destination_exists(&self) -> ToolError {
         let shown = &self.destination.shown;
-        ToolError::fixable(format!("Destination already exists: {shown}"))
+        fixable!("Destination already exists: {shown}")
     }
 }
 
@@ -164,14 +164,14 @@ impl FilesystemTransfer {
             FileKind::Directory => Err(self.is_a_directory(transfer)),
             _ => {
                 let shown = &transfer.source.shown;
-                Err(ToolError::fixable(format!("Not a file: {shown}")))
+                Err(fixable!("Not a file: {shown}"))
             }
         }
     }
 
     fn is_a_directory(&self, transfer: &Transfer) -> ToolError {
         let (verb, shown) = (self.verb, &transfer.source.shown);
-        ToolError::fixable(format!("Cannot {verb} directory: {shown}"))
+        fixable!("Cannot {verb} directory: {shown}")
     }
 
     pub(super) fn explain(&self, transfer: &Transfer, error: Error) -> ToolError {
@@ -181,7 +181,7 @@ impl FilesystemTransfer {
         }
         let (verb, source, destination) = (self.verb, &source.shown, &destination.shown);
         match error.kind() {
-            ErrorKind::NotFound => ToolError::fixable(format!("Source file not found: {source}")),
+            ErrorKind::NotFound => fixable!("Source file not found: {source}"),
             ErrorKind::AlreadyExists => transfer.destination_exists(),
             ErrorKind::IsADirectory => self.is_a_directory(transfer),
             _ => {

@@ -12,7 +12,7 @@ use super::read_before_edit;
 use crate::args::{console, filesystem};
 use crate::context::Context;
 use crate::counted::counted;
-use crate::reply::{Reply, ToolError, ToolResult};
+use crate::reply::{Reply, ToolError, ToolResult, fixable};
 use crate::tool::{Annotations, Builtin};
 use crate::tracker::{SeenFile, count_lines};
 
@@ -30,11 +30,11 @@ impl Builtin for Console {
         let file = ModelPath::console(context, "path", &args.path)?;
         let max = context.options.limits.argument_bytes;
         if args.content.len() > max {
-            return Err(ToolError::fixable(format!(
+            return Err(fixable!(
                 "content has {} bytes, more than the {max} of one call; write the beginning and \
                  add the rest with edits",
                 args.content.len()
-            )));
+            ));
         }
         let content = Bytes::from(args.content);
         let _lock = context.lock_path(&file.path).await;
@@ -136,10 +136,9 @@ async fn exists_unread(context: &Context, file: &ModelPath) -> ToolError {
         .non_interactive
         .stat(&file.path, StatOptions::default());
     match found.await {
-        Ok(entry) if entry.is_dir() => ToolError::fixable(format!(
-            "'{}' is a directory; name a file in it",
-            file.shown
-        )),
+        Ok(entry) if entry.is_dir() => {
+            fixable!("'{}' is a directory; name a file in it", file.shown)
+        }
         _ => read_before_edit::unread_error(file),
     }
 }

@@ -13,7 +13,7 @@ use super::environment::OfferedTools;
 use super::registered_tool::RegisteredTool;
 use crate::arguments::{self, Arguments};
 use crate::observer::Observer;
-use crate::reply::{FailureClass, Reply, ToolError, ToolResult};
+use crate::reply::{FailureClass, Reply, ToolError, ToolResult, fixable};
 
 /// The target of the `tracing` events.
 const TARGET: &str = "console_tools";
@@ -129,10 +129,7 @@ fn unknown(name: &str, tools: &OfferedTools) -> ToolError {
         nearest => format!(" (did you mean {}?)", nearest.join(" or ")),
     };
     let name = Quoted::new(name);
-    ToolError::fixable(format!(
-        "there is no tool {name}{meant}; {}",
-        the_tools(tools)
-    ))
+    fixable!("there is no tool {name}{meant}; {}", the_tools(tools))
 }
 
 fn the_tools(tools: &OfferedTools) -> String {

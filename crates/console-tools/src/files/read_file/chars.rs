@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::files::char_window::{CharWindow, NotText, WindowText};
 use crate::files::model_path::ModelPath;
 use crate::files::output::json_text;
-use crate::reply::{Reply, ToolError, ToolResult};
+use crate::reply::{Reply, ToolError, ToolResult, fixable};
 
 /// Number of bytes requested at a time.
 const PIECE_BYTES: u64 = 256 * 1024;
@@ -57,8 +57,7 @@ pub(super) async fn read(context: &Context, args: &ReadFileArgs) -> ToolResult {
 /// Returns the offset and the maximum number of characters.
 pub(super) fn check_window(args: &ReadFileArgs) -> Result<(u64, u64), ToolError> {
     let non_negative = |field: &str, number: i64| {
-        u64::try_from(number)
-            .map_err(|_| ToolError::fixable(format!("{field} must be >= 0, got {number}")))
+        u64::try_from(number).map_err(|_| fixable!("{field} must be >= 0, got {number}"))
     };
     let offset = non_negative("offset", args.offset)?;
     Ok((offset, non_negative("max_chars", args.max_chars)?))
@@ -103,9 +102,7 @@ async fn read_window(
 
 fn changed(file: &ModelPath) -> ToolError {
     let shown = &file.shown;
-    ToolError::fixable(format!(
-        "Cannot read '{shown}': the file changed while it was read; read it again"
-    ))
+    fixable!("Cannot read '{shown}': the file changed while it was read; read it again")
 }
 
 /// Converts an error of reading a file.

@@ -17,7 +17,7 @@ use crate::files::output::{ReadKind, ReadOutput};
 use crate::media::{Media, ScaleError, scale};
 use crate::number_bounds::at_least;
 use crate::options::EditFormat;
-use crate::reply::{Block, Reply, ToolError, ToolResult};
+use crate::reply::{Block, Reply, ToolError, ToolResult, fixable};
 use crate::tracker::{HASHED_BYTES, SeenFile, Stamp};
 
 /// Reads the file, and records what the conversation has seen of it.
@@ -226,13 +226,13 @@ impl Call<'_> {
         if size <= most {
             return Ok(());
         }
-        Err(ToolError::fixable(format!(
+        Err(fixable!(
             "{} '{}' too large ({}, max {}); make it smaller with a command, then read that",
             media.noun(),
             self.file.shown,
             megabytes(size),
             megabytes(most)
-        )))
+        ))
     }
 
     /// Refuses files that would show as garbage: a picture, or a document that is not
@@ -274,15 +274,15 @@ impl Call<'_> {
     fn not_scaled(&self, error: ScaleError, size: u64) -> ToolError {
         let shown = &self.file.shown;
         match error {
-            ScaleError::Pixels(width, height) => ToolError::fixable(format!(
+            ScaleError::Pixels(width, height) => fixable!(
                 "Image '{shown}' too large ({width}x{height} pixels); make it smaller with a \
                  command, then read that"
-            )),
-            ScaleError::Animation(width, height) => ToolError::fixable(format!(
+            ),
+            ScaleError::Animation(width, height) => fixable!(
                 "Image '{shown}' too large (an animation of {width}x{height} pixels, {}); take \
                  a frame out of it with a command, then read that",
                 megabytes(size)
-            )),
+            ),
             ScaleError::NoThread => ToolError::environment(format!(
                 "Image '{shown}' cannot be made smaller now: the system has no thread to spare; \
                  try again later"
@@ -297,17 +297,15 @@ impl Call<'_> {
             1 => "use offset 0".to_owned(),
             _ => format!("use an offset below {lines}"),
         };
-        ToolError::fixable(format!(
-            "Offset {offset} exceeds file length ({lines} lines); {next}"
-        ))
+        fixable!("Offset {offset} exceeds file length ({lines} lines); {next}")
     }
 
     fn explain(&self, error: Error) -> ToolError {
         match error.kind() {
-            ErrorKind::NotFound => ToolError::fixable(format!(
+            ErrorKind::NotFound => fixable!(
                 "File '{}' not found. Check the path with `ls` or `glob`, then read it again.",
                 self.file.shown
-            )),
+            ),
             _ => self.file.explain(error),
         }
     }
