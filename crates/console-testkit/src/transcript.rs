@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use serde_json::Value;
 use similar::TextDiff;
 
-use crate::{Environment, Outcome, Script, Step, YesNo};
+use crate::{BlockSummary, Environment, Outcome, Script, Step, YesNo};
 
 /// The transcript of the bundled conversation.
 const EXPECTED: &str = include_str!("../data/transcript.txt");
@@ -54,26 +54,21 @@ impl Entry {
                 Some(YesNo::No) => "no",
                 None => "no question expected",
             };
-            let times = if outcome.questions == 1 {
-                "time"
-            } else {
-                "times"
-            };
-            push(
-                &mut text,
-                "asked: ",
-                &format!("{} {times}, {answer}", outcome.questions),
-            );
+            let asked = outcome.questions;
+            let s = if asked == 1 { "" } else { "s" };
+            push(&mut text, "asked: ", &format!("{asked} time{s}, {answer}"));
         }
         text.push_str(if outcome.is_error { "error\n" } else { "ok\n" });
         for line in outcome.text.split('\n') {
             push(&mut text, if line.is_empty() { "|" } else { "| " }, line);
         }
-        for block in &outcome.blocks {
-            let shown = format!(
-                "{}, {} bytes, sha256 {}",
-                block.media_type, block.bytes, block.hash
-            );
+        for BlockSummary {
+            media_type,
+            bytes,
+            hash,
+        } in &outcome.blocks
+        {
+            let shown = format!("{media_type}, {bytes} bytes, sha256 {hash}");
             push(&mut text, "block: ", &shown);
         }
         if let Some(data) = &outcome.structured {
@@ -177,7 +172,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::BlockSummary;
 
     fn script() -> Script {
         let script = json!({

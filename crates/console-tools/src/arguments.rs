@@ -82,18 +82,8 @@ fn parse(raw: &str) -> Result<Value, ToolError> {
     if raw.trim().is_empty() {
         return Ok(Value::Null);
     }
-    let mut json = serde_json::Deserializer::from_str(raw);
-    let parsed: Result<Value, _> = serde_path_to_error::deserialize(&mut json);
-    let parsed = parsed.map_err(|error| {
-        let position = error.path().to_string();
-        (position, error.into_inner())
-    });
-    let parsed = parsed.and_then(|value| match json.end() {
-        Ok(()) => Ok(value),
-        Err(error) => Err((".".to_owned(), error)),
-    });
-    parsed.map_err(|(position, error)| {
-        let position = match position.as_str() {
+    let invalid = |position: &str, error: serde_json::Error| {
+        let position = match position {
             "." | "?" => String::new(),
             position => format!(" in {}", backend_core::Quoted::new(position)),
         };
@@ -101,7 +91,12 @@ fn parse(raw: &str) -> Result<Value, ToolError> {
             "the arguments are not valid JSON{position}: {error}; pass one JSON object, \
              with '\\' and control characters in strings escaped and '\\u' escapes in pairs"
         )
-    })
+    };
+    let mut json = serde_json::Deserializer::from_str(raw);
+    let parsed = serde_path_to_error::deserialize(&mut json);
+    let value = parsed.map_err(|error| invalid(&error.path().to_string(), error.into_inner()))?;
+    json.end().map_err(|error| invalid(".", error))?;
+    Ok(value)
 }
 
 /// Drops a value without recursing.
@@ -122,32 +117,23 @@ pub(crate) fn typed<T: DeserializeOwned>(
     arguments: &Value,
     schema: &Value,
 ) -> Result<T, ToolError> {
-    let typed = serde_path_to_error::deserialize(arguments);
-    let error = match typed {
-        Ok(typed) => {
-            check(tool, arguments, schema)?;
-            return Ok(typed);
-        }
+    let error = match serde_path_to_error::deserialize(arguments) {
+        Ok(typed) => return check(tool, arguments, schema).map(|()| typed),
         Err(error) => error,
     };
     let mut problems = explain::problems(schema, arguments, explain::Strict::Yes);
     if problems.is_empty() {
         let position = error.path().to_string();
-        let message = error.into_inner();
-        problems.push(match position.as_str() {
-            "." => message.to_string(),
-            position => {
-                let (position, message) =
-                    (backend_core::Quoted::new(position), message.to_string());
-                match message.strip_prefix("invalid value: integer `") {
-                    // The rest of the message names a Rust type.
-                    Some(number) => {
-                        let number = number.split('`').next().unwrap_or_default();
-                        format!("{position} must be a smaller integer, not {number}")
-                    }
-                    None => format!("{position}: {message}"),
-                }
+        let message = error.into_inner().to_string();
+        let at = backend_core::Quoted::new(&position);
+        problems.push(match message.strip_prefix("invalid value: integer `") {
+            _ if position == "." => message,
+            // The rest of the message names a Rust type.
+            Some(number) => {
+                let number = number.split('`').next().unwrap_or_default();
+                format!("{at} must be a smaller integer, not {number}")
             }
+            None => format!("{at}: {message}"),
         });
     }
     Err(invalid_arguments(tool, &problems))

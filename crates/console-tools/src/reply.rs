@@ -280,12 +280,6 @@ impl From<ToolError> for Reply {
     }
 }
 
-impl From<ToolResult> for Reply {
-    fn from(result: ToolResult) -> Self {
-        result.unwrap_or_else(Self::from)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -86,13 +86,12 @@ impl Problems {
         let listed = schema.get("enum").and_then(Value::as_array);
         let listed = listed.is_none_or(|values| values.contains(value));
         let constant = schema.get("const").is_none_or(|one| one == value);
-        if !fits || !listed || !constant {
+        if !fits || !listed || !constant || !in_bounds(schema, value) {
             return self.add_mismatch(path, schema, value);
         }
         match value {
-            Value::Number(_) if !in_bounds(schema, value) => self.add_mismatch(path, schema, value),
             Value::String(text) => self.check_text(schema, text, path),
-            Value::Array(items) => self.check_items(schema, items, value, path, depth),
+            Value::Array(items) => self.check_items(schema, items, path, depth),
             Value::Object(fields) => self.check_fields(schema, fields, path, depth),
             _ => {}
         }
@@ -135,36 +134,20 @@ impl Problems {
             return;
         }
         let chars = text.chars().count() as u64;
-        let path = path.quoted();
-        if chars == 0 && least.is_some_and(|least| least > 0) {
-            self.add(format!("{path} must not be empty"));
-        } else if least.is_some_and(|least| chars < least) {
-            let least = least.unwrap_or_default();
-            self.add(format!(
-                "{path} has {chars} characters and must have at least {least}"
-            ));
-        } else if most.is_some_and(|most| chars > most) {
-            let most = most.unwrap_or_default();
-            self.add(format!(
-                "{path} has {chars} characters and may have at most {most}"
-            ));
-        }
+        let problem = match (least, most) {
+            (Some(1..), _) if chars == 0 => "must not be empty".to_owned(),
+            (Some(least), _) if chars < least => {
+                format!("has {chars} characters and must have at least {least}")
+            }
+            (_, Some(most)) if chars > most => {
+                format!("has {chars} characters and may have at most {most}")
+            }
+            _ => return,
+        };
+        self.add(format!("{} {problem}", path.quoted()));
     }
 
-    fn check_items(
-        &mut self,
-        schema: &Value,
-        items: &[Value],
-        value: &Value,
-        path: &FieldPath<'_>,
-        depth: usize,
-    ) {
-        let limit = |name| schema.get(name).and_then(Value::as_u64);
-        let count = items.len() as u64;
-        let few = limit("minItems").is_some_and(|least| count < least);
-        if few || limit("maxItems").is_some_and(|most| count > most) {
-            return self.add_mismatch(path, schema, value);
-        }
+    fn check_items(&mut self, schema: &Value, items: &[Value], path: &FieldPath<'_>, depth: usize) {
         let Some(each) = schema.get("items") else {
             return;
         };
@@ -203,10 +186,8 @@ impl Problems {
             return;
         }
         let unknown = fields.keys().filter(|name| !known.contains_key(*name));
-        let unknown = unknown.take(LISTED);
-        let unknown: Vec<String> = unknown
-            .map(|name| FieldPath::Field(path, name).quoted())
-            .collect();
+        let unknown = unknown.map(|name| FieldPath::Field(path, name).quoted());
+        let unknown: Vec<String> = unknown.take(LISTED).collect();
         let are = match unknown.len() {
             0 => return,
             1 => "is",
@@ -255,13 +236,18 @@ fn is_a(name: &str, value: &Value) -> bool {
 
 fn in_bounds(schema: &Value, value: &Value) -> bool {
     let bound = |name| schema.get(name).and_then(Value::as_f64);
-    let Some(number) = value.as_f64() else {
-        return true;
+    let within = |number: f64, least, most| {
+        bound(least).is_none_or(|least| number >= least)
+            && bound(most).is_none_or(|most| number <= most)
     };
-    bound("minimum").is_none_or(|least| number >= least)
-        && bound("maximum").is_none_or(|most| number <= most)
-        && bound("exclusiveMinimum").is_none_or(|least| number > least)
-        && bound("exclusiveMaximum").is_none_or(|most| number < most)
+    if let Value::Array(items) = value {
+        return within(items.len() as f64, "minItems", "maxItems");
+    }
+    value.as_f64().is_none_or(|number| {
+        within(number, "minimum", "maximum")
+            && bound("exclusiveMinimum").is_none_or(|least| number > least)
+            && bound("exclusiveMaximum").is_none_or(|most| number < most)
+    })
 }
 
 /// Describes the expected value as a noun phrase.
@@ -278,11 +264,11 @@ fn described(schema: &Value) -> String {
         return each.join(" or ");
     }
     let names = types(schema);
-    if names.is_empty() {
-        return "a value".to_owned();
-    }
     let each: Vec<String> = names.iter().map(|name| noun(name, schema)).collect();
-    each.join(" or ")
+    match each.as_slice() {
+        [] => "a value".to_owned(),
+        each => each.join(" or "),
+    }
 }
 
 fn noun(name: &str, schema: &Value) -> String {
@@ -326,11 +312,7 @@ fn range(schema: &Value, least: &str, most: &str) -> String {
 
 fn names(known: &Map<String, Value>) -> String {
     let all: Vec<&str> = known.keys().take(NAMED).map(String::as_str).collect();
-    if all.is_empty() {
-        "none".to_owned()
-    } else {
-        all.join(", ")
-    }
+    all.join(", ")
 }
 
 /// Formats a value for a message.
@@ -338,9 +320,10 @@ pub(super) fn shown(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
         Value::Bool(truth) => truth.to_string(),
-        Value::Number(number) => Quoted::new(&number.to_string())
-            .to_string()
-            .replace('\'', ""),
+        Value::Number(number) => {
+            let quoted = Quoted::new(&number.to_string()).to_string();
+            quoted.replace('\'', "")
+        }
         Value::String(text) => Quoted::new(text).to_string(),
         Value::Array(items) if items.is_empty() => "an empty list".to_owned(),
         Value::Array(_) => "a list".to_owned(),

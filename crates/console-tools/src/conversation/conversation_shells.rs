@@ -144,14 +144,7 @@ pub(crate) struct ForegroundShell<'c> {
     shells: &'c ConversationShells,
     sandbox: String,
     shell: ShellId,
-    on_drop: OnDrop,
-}
-
-/// The action for a shell when its call is over.
-enum OnDrop {
-    Kill,
-    Forget,
-    Keep,
+    is_kept: bool,
 }
 
 impl<'c> ForegroundShell<'c> {
@@ -168,28 +161,26 @@ impl<'c> ForegroundShell<'c> {
             shells,
             sandbox,
             shell,
-            on_drop: OnDrop::Kill,
+            is_kept: false,
         }
     }
 
     /// Forgets the shell: it has ended, and the reply contains its whole output.
-    pub(crate) fn forget(mut self) {
-        self.on_drop = OnDrop::Forget;
+    pub(crate) fn forget(self) {
+        self.shells.take(&self.sandbox, &self.shell);
     }
 
     /// Keeps the shell running in the background.
     pub(crate) fn keep_running(mut self) {
-        self.on_drop = OnDrop::Keep;
+        self.is_kept = true;
     }
 }
 
 impl Drop for ForegroundShell<'_> {
     fn drop(&mut self) {
-        let take = || self.shells.take(&self.sandbox, &self.shell);
-        match self.on_drop {
-            OnDrop::Kill => kill_on_thread(take().into_iter().collect()),
-            OnDrop::Forget => drop(take()),
-            OnDrop::Keep => {}
+        if !self.is_kept {
+            let running = self.shells.take(&self.sandbox, &self.shell);
+            kill_on_thread(running.into_iter().collect());
         }
     }
 }

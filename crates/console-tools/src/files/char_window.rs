@@ -7,7 +7,7 @@ pub(super) struct NotText;
 
 /// Keeps the requested characters and counts all of them. `\r\n` and a lone `\r` become
 /// `\n` and count as one character.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct CharWindow {
     offset: u64,
     max_chars: u64,
@@ -40,11 +40,7 @@ impl CharWindow {
             offset,
             max_chars,
             budget,
-            content: String::new(),
-            taken: 0,
-            total: 0,
-            after_return: false,
-            partial: Vec::new(),
+            ..Self::default()
         }
     }
 

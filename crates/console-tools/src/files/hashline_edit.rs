@@ -134,38 +134,33 @@ fn line_edits(args: HashlineEditArgs) -> Result<(Vec<LineEdit>, bool), ToolError
         ("end_hash", args.end_hash.is_some()),
         ("insert_after", args.insert_after.is_some()),
     ];
-    let given = |wanted: bool| {
-        let fields = given.iter().filter(move |(_, given)| *given == wanted);
-        fields.map(|(field, _)| *field).collect::<Vec<_>>()
+    let names = |fields: &[(&'static str, bool)], wanted: bool| {
+        let fields = fields.iter().filter(|(_, given)| *given == wanted);
+        fields.map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
     };
-    match args.edits {
-        Some(edits) if !given(true).is_empty() && !edits.is_empty() => Err(fixable!(
-            "edits cannot be combined with {}; give either",
-            given(true).join(", ")
-        )),
-        Some(edits) if !edits.is_empty() => Ok((edits, true)),
-        _ => match (args.start_line, args.start_hash, args.new_content) {
-            (Some(start_line), Some(start_hash), Some(new_content)) => Ok((
-                vec![LineEdit {
-                    start_line,
-                    start_hash,
-                    new_content,
-                    end_line: args.end_line,
-                    end_hash: args.end_hash,
-                    insert_after: args.insert_after.unwrap_or(false),
-                }],
-                false,
+    if let Some(edits) = args.edits.filter(|edits| !edits.is_empty()) {
+        return match names(&given, true).as_str() {
+            "" => Ok((edits, true)),
+            given => Err(fixable!(
+                "edits cannot be combined with {given}; give either"
             )),
-            _ => {
-                let missing: Vec<_> = given(false)
-                    .into_iter()
-                    .filter(|field| ["start_line", "start_hash", "new_content"].contains(field))
-                    .collect();
-                Err(fixable!(
-                    "{} must be given; copy the line number and hash that read_file shows, or give edits",
-                    missing.join(", ")
-                ))
-            }
-        },
+        };
     }
+    let (Some(start_line), Some(start_hash), Some(new_content)) =
+        (args.start_line, args.start_hash, args.new_content)
+    else {
+        let missing = names(&given[..3], false);
+        return Err(fixable!(
+            "{missing} must be given; copy the line number and hash that read_file shows, or give edits"
+        ));
+    };
+    let edit = LineEdit {
+        start_line,
+        start_hash,
+        new_content,
+        end_line: args.end_line,
+        end_hash: args.end_hash,
+        insert_after: args.insert_after.unwrap_or(false),
+    };
+    Ok((vec![edit], false))
 }

@@ -55,17 +55,16 @@ impl Builtin for ListFilesTool {
             .hidden(true)
             .ignored(true)
             .limit(GLOB_FILES);
-        match context.backend.glob(query).await {
-            Ok(result) => reply(result, context.options.limits.reply_bytes),
-            // A missing directory has no files.
-            Err(error) if is_empty(error.kind()) => reply(GlobResult::default(), usize::MAX),
-            Err(error) => Err(directory.explain_for((Self::TOOL, "list"), error, |_, _| None)),
-        }
+        let found = match context.backend.glob(query).await {
+            Ok(found) => found,
+            Err(error) => match error.kind() {
+                // A missing directory has no files.
+                ErrorKind::NotFound | ErrorKind::NotADirectory => GlobResult::default(),
+                _ => return Err(directory.explain_for((Self::TOOL, "list"), error, |_, _| None)),
+            },
+        };
+        reply(found, context.options.limits.reply_bytes)
     }
-}
-
-fn is_empty(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 /// Returns the root of the search. Without mounts, `/` stands for the working

@@ -132,36 +132,24 @@ pub(super) fn refusal(tool: Tool, error: &Error, paths: &[&ModelPath]) -> Option
 
 /// Returns the refusal with its path as the model wrote it.
 fn respelled(refusal: &Refusal, paths: &[&ModelPath]) -> Refusal {
-    let shown = |path: &String| {
-        let known = paths.iter().find(|known| known.path.as_str() == path);
-        known.map_or_else(|| path.clone(), |known| known.shown.clone())
-    };
-    match refusal {
-        Refusal::Outside { path, readable, .. } => Refusal::outside(shown(path), readable.clone()),
-        Refusal::ReadOnly { path, writable, .. } => {
-            Refusal::read_only(shown(path), writable.clone())
+    let mut refusal = refusal.clone();
+    match &mut refusal {
+        Refusal::InvalidPath { path, .. } => *path = escaped_if(path, char::is_control),
+        Refusal::Outside { path, .. }
+        | Refusal::ReadOnly { path, .. }
+        | Refusal::MountRoot { path, .. }
+        | Refusal::Suffix { path, .. }
+        | Refusal::TooLarge { path, .. } => {
+            let known = paths
+                .iter()
+                .find(|known| known.path.as_str() == path.as_str());
+            if let Some(known) = known {
+                path.clone_from(&known.shown);
+            }
         }
-        Refusal::MountRoot { path, .. } => Refusal::mount_root(shown(path)),
-        Refusal::Suffix {
-            path,
-            suffix,
-            allowed,
-            ..
-        } => Refusal::suffix(shown(path), suffix.clone(), allowed.clone()),
-        Refusal::TooLarge {
-            path, size, limit, ..
-        } => Refusal::too_large(shown(path), *size, *limit),
-        Refusal::InvalidPath {
-            path,
-            problem,
-            readable,
-            ..
-        } => {
-            let path = escaped_if(path, char::is_control);
-            Refusal::invalid_path(path, problem.clone(), readable.clone())
-        }
-        other => other.clone(),
+        _ => {}
     }
+    refusal
 }
 
 /// Parses `typed` for a backend without mounts.

@@ -68,7 +68,7 @@ pub(super) fn scale_here(
     kind: ImageKind,
     max_edge: u32,
 ) -> Result<Picture, ScaleError> {
-    let Ok((width, height)) = dimensions(&data, kind) else {
+    let Ok((width, height)) = reader(&data, kind).into_dimensions() else {
         return Ok(Picture::unchanged(data, None));
     };
     let size = Some((width, height));
@@ -115,11 +115,6 @@ fn limits() -> Limits {
     limits.max_image_height = Some(DECODED_EDGE);
     limits.max_alloc = Some(DECODED_BYTES);
     limits
-}
-
-/// Reads width and height from the file's header.
-fn dimensions(data: &[u8], kind: ImageKind) -> ImageResult<(u32, u32)> {
-    reader(data, kind).into_dimensions()
 }
 
 /// Returns `true` if the file has more than one frame, and `false` if that cannot be
