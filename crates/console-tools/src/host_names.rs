@@ -42,8 +42,7 @@ impl HostNames {
     }
 }
 
-/// Returns the first component of a path as a path from the root, or `None` for the
-/// root.
+/// Returns the first component of a path as a path, or `None` for the root.
 fn first_name(path: &VPath) -> Option<VPath> {
     let name = path.as_str().split('/').nth(1)?;
     (!name.is_empty()).then(|| VPath::root().join(name).ok())?

@@ -73,8 +73,7 @@ pub(crate) enum ImageKind {
 }
 
 impl Media {
-    /// Detects the format of a file from `head`: its first [`SNIFF_BYTES`], or all of
-    /// it.
+    /// Detects the format of a file from its first [`SNIFF_BYTES`].
     pub(crate) fn sniff(head: &[u8]) -> Option<Self> {
         let head = head.get(..SNIFF_BYTES).unwrap_or(head);
         if head.starts_with(b"%PDF-") {

@@ -155,8 +155,7 @@ impl Default for Limits {
 }
 
 impl Options {
-    /// Returns `true` if a command that times out continues as a background shell. This
-    /// requires the tools that read and kill such a shell.
+    /// Returns `true` if a command that times out continues as a shell that tools can reach.
     pub(crate) fn continues_in_background(&self) -> bool {
         self.timeout_to_background && self.include_background
     }

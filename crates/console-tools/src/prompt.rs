@@ -18,8 +18,7 @@ const FILES: &[&str] = &[
     "copy_file",
 ];
 
-/// Returns a heading and a few sentences about the available tools, or an empty string
-/// if there are none.
+/// Returns a heading and a few sentences about the available tools, if there are any.
 pub(crate) fn fragment(options: &Options, definitions: &Definitions) -> String {
     let there = |name: &&str| definitions.get(name).is_some();
     let files: Vec<&str> = FILES.iter().copied().filter(there).collect();

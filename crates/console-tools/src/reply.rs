@@ -56,8 +56,7 @@ impl Reply {
         self
     }
 
-    /// Limits the text and the data to about `limit` bytes each. The builtin tools keep
-    /// to their own limits, so this is for tools that do not.
+    /// Limits the text and the data of a tool that does not do it itself to about `limit` bytes.
     #[must_use]
     pub(crate) fn within(mut self, limit: usize) -> Self {
         let whole = self.text.len();
@@ -80,8 +79,7 @@ impl Reply {
         result.unwrap_or_else(|error| Self::failed(profile, error))
     }
 
-    /// Creates a failure. Its text begins with a prefix, except in the profile whose
-    /// texts are those of another library without one.
+    /// Creates a failure, with a prefix in the profiles whose texts are our own.
     fn failed(profile: Profile, error: ToolError) -> Self {
         let mark = match profile {
             Profile::Coding | Profile::Lean => "Error: ",

@@ -31,8 +31,7 @@ pub fn schema_for<T: JsonSchema + ?Sized>() -> Value {
     generated::<T>(SchemaSettings::draft2020_12())
 }
 
-/// Returns the schema of the serialized form of a type, where a field that may be
-/// skipped is not required.
+/// Like [`schema_for`], where a field that may be skipped is not required.
 pub(crate) fn schema_of_data<T: JsonSchema + ?Sized>() -> Value {
     generated::<T>(SchemaSettings::draft2020_12().for_serialize())
 }

@@ -92,8 +92,7 @@ impl Renderer {
     }
 }
 
-/// Returns the picture that represents a control character. Other characters are
-/// returned unchanged.
+/// Replaces a control character with its picture.
 pub(crate) fn visible(c: char) -> char {
     match c {
         '\t' => c,

@@ -9,8 +9,7 @@ use backend_core::sync::lock;
 use backend_core::{Backend, Error, Result};
 use futures_executor::block_on;
 
-/// Number of shells of one sandbox above which those that the sandbox has forgotten are
-/// forgotten here too.
+/// Number of shells above which those that their sandbox has forgotten are dropped.
 const PRUNE_ABOVE: usize = 2 * SHELLS;
 
 /// The background shells that a conversation started. Dropping it ends the remaining
@@ -92,8 +91,7 @@ impl ConversationShells {
         Some(all.remove(at))
     }
 
-    /// Ends all shells and returns how many were still running. Shells that could not
-    /// be ended stay recorded.
+    /// Ends all shells that can be ended, and returns how many were still running.
     pub(crate) async fn kill_all(&self) -> Result<usize> {
         let mut running = 0;
         let mut left = Vec::new();
@@ -138,8 +136,7 @@ fn kill_on_thread(shells: Vec<StartedShell>) {
     }
 }
 
-/// A command that runs as a shell while its call waits. If the call is dropped or
-/// fails, the shell is ended.
+/// A shell whose call waits for it. If the call is dropped or fails, the shell is ended.
 pub(crate) struct ForegroundShell<'c> {
     shells: &'c ConversationShells,
     sandbox: String,

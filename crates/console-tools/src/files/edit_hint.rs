@@ -18,8 +18,7 @@ const MATCH_BYTES: usize = 1_000;
 /// Number of lines shown around a match.
 const CONTEXT: u64 = 2;
 
-/// Explains why `edits` cannot be applied to `text`, or returns `None` if they can.
-/// `listed` is `true` if they were given as a list.
+/// Explains why `edits`, which may be `listed`, cannot be applied. `None` if they can.
 pub(super) fn failed_edit(
     file: &ModelPath,
     text: &str,
@@ -102,8 +101,7 @@ fn not_found(name: &str, shown: &str, text: &str, old: &str, candidates: &[Candi
     message
 }
 
-/// Appends the lines around each match of `height` lines. No line is shown twice, and a
-/// mark stands for omitted lines.
+/// Appends the lines around each match of `height` lines, none of them twice.
 fn push_matches(out: &mut String, text: &str, lines: &[u64], height: u64) {
     let past_end = text.lines().count() as u64 + 1;
     let mut next = 1;

@@ -14,8 +14,7 @@ use crate::counted::counted;
 use crate::number_bounds::at_least;
 use crate::tracker::count_lines;
 
-/// Target size of the lines in a refusal, in bytes. [`LEAST_LINE_BYTES`] takes
-/// precedence.
+/// Target size of the lines in a refusal, in bytes, beside [`LEAST_LINE_BYTES`].
 const REFUSAL_BYTES: usize = 4_000;
 
 /// Maximum number of lines in a refusal for one edit: five around either end.
@@ -27,8 +26,7 @@ const LEAST_LINE_BYTES: usize = 60;
 /// Maximum number of mismatches listed in a refusal.
 const MISMATCHES: usize = 20;
 
-/// Formats lines as `N:HH|line`. If the offset is past the end, the error is the number
-/// of lines.
+/// Formats lines as `N:HH|line`. For an offset past the end, the error is their number.
 pub(super) fn render(
     text: &str,
     offset: u64,
@@ -82,8 +80,7 @@ pub(super) struct Applied {
     pub(super) first_line: Option<u64>,
 }
 
-/// Applies all edits or none. An error names the fields and says what to do. `listed`
-/// is `true` if the edits were given as a list.
+/// Applies all edits or none. An error names the fields, which may be `listed`.
 pub(super) fn apply(text: &str, edits: &[LineEdit], listed: bool) -> Result<Applied, String> {
     if edits.len() > EDITS {
         let count = edits.len();

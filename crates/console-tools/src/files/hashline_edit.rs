@@ -86,8 +86,7 @@ impl Builtin for HashlineEditTool {
     }
 }
 
-/// Replaces the whole text, provided that the file is unchanged. Uses an edit, so that
-/// the approver sees a diff.
+/// Replaces the text of an unchanged file by an edit, so that the approver sees a diff.
 async fn replace(
     context: &Context,
     file: &ModelPath,

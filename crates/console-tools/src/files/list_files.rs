@@ -67,8 +67,7 @@ impl Builtin for ListFilesTool {
     }
 }
 
-/// Returns the root of the search. Without mounts, `/` stands for the working
-/// directory.
+/// Returns the root of the search: without mounts, `/` is the working directory.
 fn start(context: &Context, path: &VPath) -> VPath {
     match &context.scope {
         None if path.is_root() => context.backend.working_dir(),

@@ -165,8 +165,7 @@ fn plain(context: &Context, typed: &str) -> Result<VPath, PathError> {
     context.backend.working_dir().join(text)
 }
 
-/// Returns `true` for a character that could disguise a text: control characters, and
-/// those that are invisible or change the direction.
+/// Returns `true` for control characters and those that are invisible or change direction.
 fn is_disguising(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}')

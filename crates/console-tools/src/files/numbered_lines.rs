@@ -48,8 +48,7 @@ impl Budget {
         }
     }
 
-    /// Joins `lines`, each given with its length, while they fit. The first line is
-    /// always included.
+    /// Joins `lines`, given with their lengths, while they fit, and at least one.
     pub(super) fn join<L: Display>(self, lines: impl Iterator<Item = (L, usize)>) -> (String, u64) {
         let mut text = String::new();
         let mut count = 0;

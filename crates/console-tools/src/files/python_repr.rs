@@ -3,8 +3,7 @@
 /// Maximum number of characters shown of a text.
 const SHOWN: usize = 100;
 
-/// Quotes the beginning of `text`. A line break is escaped before quoting, so it shows
-/// as two backslashes and an `n`.
+/// Quotes the beginning of `text`. A line break shows as two backslashes and an `n`.
 pub(super) fn preview(text: &str) -> String {
     let mut cut: String = text.chars().take(SHOWN).collect();
     if cut.len() < text.len() {

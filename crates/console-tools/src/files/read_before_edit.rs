@@ -42,8 +42,7 @@ pub(super) async fn last_seen(
     Ok(Some(seen))
 }
 
-/// Returns the tracked state, or an error if the options require that the file was read
-/// and it was not.
+/// Returns the tracked state, or an error for an unread file if the options forbid it.
 pub(super) async fn last_seen_or_unread(
     context: &Context,
     file: &ModelPath,
@@ -122,8 +121,7 @@ pub(super) fn check_unchanged(
     }
 }
 
-/// Returns the error for a file that has changed, with the changes if they can be
-/// determined.
+/// Returns the error for a file that has changed, with the changes if they are known.
 pub(super) async fn changed_error(
     context: &Context,
     file: &ModelPath,

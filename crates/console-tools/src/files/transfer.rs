@@ -128,8 +128,7 @@ impl FilesystemTransfer {
         look.chain(intent.accesses()).collect()
     }
 
-    /// Builds the preview for the approver. If the source is not a file, the call only
-    /// stats it.
+    /// Builds the preview for the approver. A source that is not a file is only looked at.
     pub(super) async fn preview(
         &self,
         unguarded: &Context,

@@ -84,8 +84,7 @@ impl Builtin for Filesystem {
     }
 }
 
-/// Replaces only the content that was seen. A file that was never seen is replaced
-/// unless the options forbid it.
+/// Replaces only the content that was seen or, if the options allow it, an unseen file.
 async fn write(
     context: &Context,
     file: &ModelPath,

@@ -110,8 +110,7 @@ pub(crate) fn is_kept(path: &VPath) -> bool {
     path_in_outputs(path).is_some()
 }
 
-/// Returns the part of a path beneath the directory: `""` for the directory itself,
-/// `None` for a path elsewhere.
+/// Returns the part of a path beneath the directory, which is `""` for itself.
 pub(super) fn path_in_outputs(path: &VPath) -> Option<&str> {
     match path.as_str().strip_prefix(OUTPUTS)? {
         "" => Some(""),

@@ -117,8 +117,7 @@ fn limits() -> Limits {
     limits
 }
 
-/// Returns `true` if the file has more than one frame, and `false` if that cannot be
-/// determined.
+/// Returns `true` if the file is known to have more than one frame.
 fn is_animated(data: &[u8], kind: ImageKind) -> bool {
     let cursor = Cursor::new(data);
     match kind {

@@ -142,8 +142,7 @@ fn query(
     Ok(query)
 }
 
-/// Converts the error of a failed search for the model. For a bad pattern it says which
-/// of the two patterns is meant.
+/// Converts the error of a failed search, and says which of the two patterns is bad.
 fn failed(query: &GrepQuery, error: Error) -> ToolError {
     let files_are_good = query.files.as_deref().is_none_or(|files| {
         Glob::new(files).is_ok_and(|glob| glob.check_start(&query.path).is_ok())

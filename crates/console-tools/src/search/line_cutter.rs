@@ -8,8 +8,7 @@ use regex::{Regex, RegexBuilder};
 pub(super) struct LineCutter<'q> {
     query: &'q GrepQuery,
     chars: usize,
-    /// Compiled for the first long line. The inner `None` is a pattern that does not
-    /// compile.
+    /// Compiled for the first long line, unless it does not compile.
     pattern: Option<Option<Regex>>,
 }
 

@@ -9,8 +9,7 @@ use crate::context::Context;
 /// Maximum number of generated directories that are named.
 const NAMED: usize = 5;
 
-/// Maximum number of entries of the searched directory that are examined for their
-/// names.
+/// Maximum number of entries of the searched directory that are examined.
 const LOOKED_AT: usize = 1_000;
 
 /// Returns the names of generated directories directly inside the searched directory.

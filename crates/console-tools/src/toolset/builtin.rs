@@ -9,8 +9,7 @@ use crate::options::{EditFormat, Options, Profile};
 use crate::search;
 use crate::tool::Builtin;
 
-/// Returns the tools of this crate that the options enable, in the order in which the
-/// model sees them.
+/// Returns the tools that the options enable, in the order in which the model sees them.
 pub(super) fn entries(options: &Options) -> Vec<RegisteredTool> {
     let all = table(options.profile).iter();
     let enabled = all.filter(|(tool, _)| is_enabled(*tool, options));

@@ -7,8 +7,7 @@ use super::builtin;
 use super::registered_tool::RegisteredTool;
 use crate::options::Options;
 
-/// Applies the descriptions of the options. Those of known tools that are disabled are
-/// checked as well.
+/// Applies the descriptions of the options, and checks those of disabled tools.
 pub(super) fn replace(
     options: &Options,
     customs: &[String],

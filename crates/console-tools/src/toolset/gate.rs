@@ -76,8 +76,7 @@ impl<'c> CallGate<'c> {
         }
     }
 
-    /// Returns `true` if any access is not plainly allowed, judging by the paths as
-    /// given.
+    /// Returns `true` if any access is not plainly allowed for the path as given.
     pub(crate) fn is_in_doubt(&self, accesses: &[Access]) -> bool {
         let policy = self.view.policy();
         let setting = policy.tools().get(&self.tool);

@@ -56,8 +56,7 @@ impl PolicySource {
     }
 }
 
-/// Converts the approvals of the options into tool settings. An action that is already
-/// set stays.
+/// Converts the approvals of the options into settings of tools without an action.
 fn by_options(options: &Options, mut settings: ToolSettings) -> ToolSettings {
     const WRITING: [Tool; 6] = [
         Tool::WriteFile,

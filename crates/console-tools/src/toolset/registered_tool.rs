@@ -232,8 +232,7 @@ impl ToolRunner for DynTool {
     }
 }
 
-/// Sets the description of a question: the given one, else that of its effect, else a
-/// list of what is asked.
+/// Describes a question: as given, else by its effect, else by what is asked.
 fn described(question: Question, description: String) -> Question {
     let by_effect = question.effect.description();
     let description = match (description.is_empty(), by_effect.is_empty()) {

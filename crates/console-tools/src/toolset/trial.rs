@@ -16,8 +16,7 @@ pub(super) struct Trial {
 }
 
 impl Trial {
-    /// Ends the trial run, because the next operation would have an effect. Never
-    /// returns.
+    /// Ends the trial run before an operation that would have an effect. Never returns.
     pub(super) async fn stop<T>(&self) -> T {
         self.is_over.store(true, Ordering::Release);
         pending().await

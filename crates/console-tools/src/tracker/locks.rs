@@ -21,8 +21,7 @@ pub(crate) struct PathLock<'a> {
     _claim: Claim<'a>,
 }
 
-/// Keeps a lock in the table, whether or not it is held. A call that is dropped while
-/// it waits leaves nothing behind.
+/// Keeps a lock in the table while it is held or waited for.
 #[derive(Debug)]
 struct Claim<'a> {
     locks: &'a Locks,

@@ -33,8 +33,7 @@ pub(super) fn check(typed: &str) -> Result<String, &'static str> {
     }
 }
 
-/// Returns a pattern from the root that matches `pattern` beneath each of
-/// `directories`.
+/// Returns a pattern from the root for `pattern` beneath each of `directories`.
 pub(super) fn beneath<'a>(directories: impl IntoIterator<Item = &'a str>, pattern: &str) -> String {
     let pattern = translate(pattern);
     let one = |directory: &str| {
