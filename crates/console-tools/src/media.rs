@@ -98,7 +98,6 @@ impl Media {
         }))
     }
 
-    /// Returns the media type.
     pub(crate) const fn media_type(self) -> &'static str {
         match self {
             Self::Image(ImageKind::Png) => "image/png",
@@ -119,7 +118,6 @@ impl Media {
 }
 
 impl ImageKind {
-    /// Detects the format from the first bytes.
     fn sniff(head: &[u8]) -> Option<Self> {
         match head {
             [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some(Self::Png),

@@ -43,7 +43,6 @@ impl Reply {
         self
     }
 
-    /// Adds structured data of a type that has a JSON form.
     #[must_use]
     pub(crate) fn data(self, data: &impl Serialize) -> Self {
         self.structured(serde_json::to_value(data).unwrap_or_default())
@@ -201,7 +200,6 @@ impl ToolError {
         }
     }
 
-    /// Replaces the message.
     pub(crate) fn reworded(self, message: String) -> Self {
         Self { message, ..self }
     }

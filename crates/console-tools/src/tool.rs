@@ -238,6 +238,5 @@ pub(crate) trait Builtin: Send + Sync + 'static {
         error.into()
     }
 
-    /// Runs the tool.
     async fn run(context: &Context, args: Self::Args) -> ToolResult;
 }

@@ -43,7 +43,6 @@ pub(crate) enum Stamp {
 }
 
 impl Stamp {
-    /// Creates the stamp from a directory entry.
     pub(crate) fn of_entry(entry: &Entry) -> Self {
         Self::Stat {
             size: entry.size.unwrap_or_default(),
@@ -52,7 +51,6 @@ impl Stamp {
     }
 }
 
-/// The tracked state of a file.
 #[derive(Debug, Clone)]
 pub(crate) struct SeenFile {
     pub(crate) stamp: Stamp,
@@ -85,7 +83,6 @@ impl SeenFile {
         }
     }
 
-    /// Returns the hash of the content, if it was hashed.
     pub(crate) fn hash(&self) -> Option<ContentHash> {
         match self.stamp {
             Stamp::Hash(hash) => Some(hash),
@@ -109,7 +106,6 @@ pub(crate) fn count_lines(content: &[u8]) -> u64 {
     ends + u64::from(content.last().is_some_and(|byte| *byte != b'\n'))
 }
 
-/// Tracks which files were read, and their contents.
 #[derive(Debug, Default)]
 pub(crate) struct Tracker {
     files: Mutex<Files>,
@@ -156,7 +152,6 @@ impl Tracker {
         lock(&self.files).clock
     }
 
-    /// Returns the last known state of a file.
     pub(crate) fn seen(&self, path: &VPath) -> Option<SeenFile> {
         lock(&self.files).seen.get(path).cloned()
     }

@@ -1,4 +1,4 @@
-//! `execute`.
+//! `execute`: runs a command to its end.
 
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,6 @@ pub(super) const MAX_SECONDS: u64 = 86_400;
 /// Duration of a single wait for a command without a time limit.
 const READ_WAIT: Duration = Duration::from_secs(3_600);
 
-/// Runs a command to its end.
 pub(crate) struct ExecuteTool;
 
 #[derive(Debug, Default, Serialize, JsonSchema)]
@@ -92,7 +91,6 @@ impl Builtin for ExecuteTool {
     }
 }
 
-/// Returns the time limit of a call.
 fn timeout(context: &Context, given: Option<Option<i64>>) -> Result<Option<Duration>, ToolError> {
     let seconds = match given {
         Some(None) => return Ok(None),
@@ -109,7 +107,6 @@ fn timeout(context: &Context, given: Option<Option<i64>>) -> Result<Option<Durat
     Ok(Some(Duration::from_secs(seconds)))
 }
 
-/// Runs a command until it ends or is ended.
 async fn run(
     context: &Context,
     sandbox: &dyn Sandbox,
@@ -137,7 +134,6 @@ async fn run(
     ))
 }
 
-/// Passes output to the observer.
 fn notify_observer(context: &Context, bytes: &[u8]) {
     if let Some(observer) = &context.observer
         && !bytes.is_empty()

@@ -1,4 +1,4 @@
-//! `kill_shell`.
+//! `kill_shell`: ends a background shell.
 
 use async_trait::async_trait;
 use permissions::tool::Tool;
@@ -12,7 +12,6 @@ use crate::reply::{Reply, ToolResult};
 use crate::terminal::on_one_line;
 use crate::tool::{Annotations, Builtin};
 
-/// Ends a background shell.
 pub(crate) struct KillShellTool;
 
 #[derive(Debug, Serialize, JsonSchema)]

@@ -1,4 +1,4 @@
-//! `list_shells`.
+//! `list_shells`: lists the background shells of the conversation.
 
 use async_trait::async_trait;
 use backend_core::ops::{ShellInfo, ShellState};
@@ -14,7 +14,6 @@ use crate::reply::{Reply, ToolResult};
 use crate::terminal::on_one_line;
 use crate::tool::{Annotations, Builtin};
 
-/// Lists the background shells of the conversation.
 pub(crate) struct ListShellsTool;
 
 #[derive(Debug, Serialize, JsonSchema)]

@@ -1,4 +1,4 @@
-//! `read_output`.
+//! `read_output`: returns the output of a background shell since the last read.
 
 use std::time::Duration;
 
@@ -20,7 +20,6 @@ use crate::tool::{Annotations, Builtin};
 /// Maximum time that a read may wait, in seconds.
 const MAX_WAIT_SECONDS: usize = 600;
 
-/// Returns the output of a background shell since the last read.
 pub(crate) struct ReadOutputTool;
 
 #[derive(Debug, Serialize, JsonSchema)]

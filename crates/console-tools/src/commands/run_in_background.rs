@@ -1,4 +1,4 @@
-//! `run_in_background`.
+//! `run_in_background`: starts a command that keeps running.
 
 use async_trait::async_trait;
 use permissions::tool::Tool;
@@ -11,7 +11,6 @@ use crate::context::Context;
 use crate::reply::{Reply, ToolResult};
 use crate::tool::Builtin;
 
-/// Starts a command that keeps running.
 pub(crate) struct RunInBackgroundTool;
 
 #[derive(Debug, Serialize, JsonSchema)]

@@ -1,4 +1,4 @@
-//! `write_input`.
+//! `write_input`: writes to a background shell's standard input.
 
 use async_trait::async_trait;
 use permissions::tool::Tool;
@@ -13,7 +13,6 @@ use crate::reply::{Reply, ToolError, ToolResult};
 use crate::terminal::on_one_line;
 use crate::tool::Builtin;
 
-/// Writes to a background shell's standard input.
 pub(crate) struct WriteInputTool;
 
 #[derive(Debug, Serialize, JsonSchema)]

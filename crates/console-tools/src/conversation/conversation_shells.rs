@@ -74,7 +74,6 @@ impl ConversationShells {
         all.iter().any(|started| started.matches(sandbox, shell))
     }
 
-    /// Filters a list to the shells that the conversation started.
     pub(crate) fn filter(&self, sandbox: &str, mut listed: Vec<ShellInfo>) -> Vec<ShellInfo> {
         listed.retain(|shell| self.contains(sandbox, &shell.id));
         listed
@@ -117,7 +116,6 @@ impl Drop for ConversationShells {
     }
 }
 
-/// Ends shells on a separate thread.
 fn kill_on_thread(shells: Vec<StartedShell>) {
     if shells.is_empty() {
         return;

@@ -12,7 +12,6 @@ use crate::terminal::Renderer;
 /// part of a character.
 const MAX_TERMINALS: usize = 2 * backend_core::limits::SHELLS;
 
-/// The terminals of a conversation's background shells.
 #[derive(Debug, Default)]
 pub(crate) struct ShellTerminals(Mutex<Vec<ShellTerminal>>);
 
@@ -24,7 +23,6 @@ struct ShellTerminal {
 }
 
 impl ShellTerminals {
-    /// Renders the new output of a shell.
     pub(crate) fn render(&self, sandbox: &str, shell: &ShellId, output: &ShellOutput) -> String {
         // Locked to the end: a second read of the same shell continues where this one ends.
         let mut all = lock(&self.0);

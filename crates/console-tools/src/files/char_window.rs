@@ -21,7 +21,6 @@ pub(super) struct CharWindow {
     partial: Vec<u8>,
 }
 
-/// The result of reading a window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct WindowText {
     /// The requested characters, up to the size limit.
@@ -44,7 +43,6 @@ impl CharWindow {
         }
     }
 
-    /// Processes the next bytes.
     pub(super) fn push(&mut self, piece: &[u8]) -> Result<(), NotText> {
         let mut rest = piece;
         while !self.partial.is_empty() {
@@ -95,7 +93,6 @@ impl CharWindow {
         self.total += 1;
     }
 
-    /// Ends the text and returns the result.
     pub(super) fn finish(self) -> Result<WindowText, NotText> {
         if !self.partial.is_empty() {
             return Err(NotText);

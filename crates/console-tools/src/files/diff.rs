@@ -39,7 +39,6 @@ pub(super) fn diff(old: &str, new: &str, max_bytes: usize) -> String {
     out.finish()
 }
 
-/// Writes lines up to the size limit.
 struct Writer {
     text: String,
     max_bytes: usize,

@@ -68,11 +68,9 @@ fn format(text: &str, line_bytes: usize) -> Format {
         .max_line_bytes(line_bytes)
 }
 
-/// The result of edits by line.
 #[derive(Debug)]
 pub(super) struct Applied {
     pub(super) text: String,
-    /// A summary of the changes.
     pub(super) summary: String,
     /// Number of lines that each edit wrote or, if it wrote none, deleted.
     pub(super) lines: Vec<u64>,

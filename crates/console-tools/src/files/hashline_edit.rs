@@ -19,7 +19,6 @@ use crate::reply::{Reply, ToolError, ToolResult, fixable};
 use crate::tool::{Builtin, Preview};
 use crate::tracker::SeenFile;
 
-/// Changes lines of a file, named by number and hash.
 pub(crate) struct HashlineEditTool;
 
 #[async_trait]

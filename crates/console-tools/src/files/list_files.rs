@@ -30,7 +30,6 @@ pub(crate) struct ListFilesOutput {
     truncated: bool,
 }
 
-/// Lists files by name.
 pub(crate) struct ListFilesTool;
 
 #[async_trait]

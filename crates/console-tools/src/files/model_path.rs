@@ -11,10 +11,8 @@ use crate::reply::{ToolError, fixable};
 /// Maximum number of bytes of a path in a message of the console tools.
 const SHOWN_BYTES: usize = 500;
 
-/// A path from the model.
 #[derive(Debug)]
 pub(super) struct ModelPath {
-    /// The parsed path.
     pub(super) path: VPath,
     /// The path as the model wrote it, made safe for a message.
     pub(super) shown: String,

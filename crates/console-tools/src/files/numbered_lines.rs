@@ -20,7 +20,6 @@ const LINE_EXTRA_BYTES: usize = 80;
 #[derive(Debug, Default)]
 pub(super) struct ShownLines {
     pub(super) text: String,
-    /// Number of lines in `text`.
     pub(super) lines: u64,
     /// Number of lines that were truncated.
     pub(super) cut: u64,
@@ -30,7 +29,6 @@ pub(super) struct ShownLines {
     pub(super) next: Option<u64>,
 }
 
-/// Size limits of the formatted lines.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Budget {
     /// Maximum size of all lines.

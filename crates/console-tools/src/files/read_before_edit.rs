@@ -54,7 +54,6 @@ pub(super) async fn last_seen_or_unread(
     Ok(seen)
 }
 
-/// Returns the error for a file that must be read first.
 pub(super) fn unread_error(file: &ModelPath) -> ToolError {
     let shown = &file.shown;
     fixable!("'{shown}' has not been read yet; read it with read_file first, then change it")
@@ -93,7 +92,6 @@ pub(super) async fn edit_preview(
     Preview::editing(unguarded, &file.path, edited).await
 }
 
-/// Returns the text of a dry run.
 pub(super) fn dry_run_text(file: &ModelPath, diff: &str) -> String {
     let shown = &file.shown;
     format!("Dry run, nothing was written. {shown} would change like this:\n{diff}")
@@ -133,7 +131,6 @@ pub(super) async fn changed_error(
     refusal(file, Some(seen), now.as_ref())
 }
 
-/// Returns the error for a file that was changed concurrently.
 pub(super) fn raced_error(file: &ModelPath) -> ToolError {
     refusal(file, None, None)
 }

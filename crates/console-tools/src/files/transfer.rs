@@ -13,7 +13,6 @@ use crate::context::Context;
 use crate::reply::{Reply, ToolError, fixable};
 use crate::tool::Preview;
 
-/// The source and destination of a move or copy.
 pub(super) struct Transfer {
     pub(super) source: ModelPath,
     pub(super) destination: ModelPath,
@@ -191,7 +190,6 @@ impl FilesystemTransfer {
         }
     }
 
-    /// Converts an error of the gate for the model.
     pub(super) fn explain_refusal(
         &self,
         context: &Context,

@@ -20,9 +20,7 @@ pub(crate) struct Collector {
 pub(crate) struct ShownOutput {
     /// The output, or its beginning and its end.
     pub(crate) text: String,
-    /// Whether something was left out.
     pub(crate) truncated: bool,
-    /// The file with the kept output.
     pub(crate) output_file: Option<String>,
 }
 
@@ -36,7 +34,6 @@ impl Collector {
         }
     }
 
-    /// Processes output of the command.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.renderer.push(bytes);
         let done = self.renderer.take_done();

@@ -12,10 +12,8 @@ use backend_core::{
 
 use super::store::{Lookup, OutputStore};
 
-/// The backend's name in messages.
 const NAME: &str = "outputs";
 
-/// The kept outputs of a conversation.
 #[derive(Debug, Clone)]
 pub(super) struct OutputBackend(pub(super) Arc<OutputStore>);
 

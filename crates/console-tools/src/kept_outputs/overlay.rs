@@ -36,7 +36,6 @@ pub struct OutputOverlay {
 }
 
 impl OutputOverlay {
-    /// Adds the kept outputs to `inner`.
     pub(crate) fn new(inner: Arc<dyn Backend>, outputs: Arc<OutputStore>) -> Self {
         let kept = OutputBackend(outputs);
         Self { inner, kept }

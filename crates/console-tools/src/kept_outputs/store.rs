@@ -12,10 +12,8 @@ use crate::options::Limits;
 /// The directory of kept outputs.
 pub const OUTPUTS: &str = "/.agentbox/outputs";
 
-/// The suffix of every file name.
 const SUFFIX: &str = ".txt";
 
-/// Outputs that were too long for a reply.
 #[derive(Debug, Default)]
 pub(crate) struct OutputStore(Mutex<StoreState>);
 
@@ -28,7 +26,6 @@ struct StoreState {
     bytes: usize,
 }
 
-/// The result of looking up a path in the directory.
 #[derive(Debug)]
 pub(super) enum Lookup {
     /// The directory itself.
@@ -59,7 +56,6 @@ impl OutputStore {
         Some(path)
     }
 
-    /// Drops all outputs.
     pub(crate) fn clear(&self) {
         let mut kept = lock(&self.0);
         kept.outputs.clear();

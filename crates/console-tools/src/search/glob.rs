@@ -1,4 +1,4 @@
-//! `glob`.
+//! `glob`: finds files by name.
 
 use async_trait::async_trait;
 use backend_core::limits::GLOB_FILES;
@@ -15,7 +15,6 @@ use crate::reply::{Reply, ToolResult};
 use crate::terminal::on_one_line;
 use crate::tool::Builtin;
 
-/// Finds files by name.
 pub(crate) struct GlobTool;
 
 #[derive(Debug, Default, Serialize, JsonSchema)]

@@ -1,4 +1,4 @@
-//! `grep`.
+//! `grep`: finds lines by content.
 
 use async_trait::async_trait;
 use backend_core::Error;
@@ -21,7 +21,6 @@ use crate::reply::{Reply, ToolError, ToolResult};
 use crate::terminal::on_one_line;
 use crate::tool::{Builtin, UpFront};
 
-/// Finds lines by content.
 pub(crate) struct GrepTool;
 
 /// Maximum number of results that a call may request.
@@ -155,7 +154,6 @@ fn failed(query: &GrepQuery, error: Error) -> ToolError {
     about_pattern(field, error)
 }
 
-/// A single call of the tool.
 struct Search<'a> {
     context: &'a Context,
     root: SearchRoot<'a>,

@@ -1,4 +1,4 @@
-//! `ls`.
+//! `ls`: lists a directory.
 
 use async_trait::async_trait;
 use backend_core::ops::{Entry, FileKind, LsOptions};
@@ -13,7 +13,6 @@ use crate::reply::{Reply, ToolResult};
 use crate::terminal::on_one_line;
 use crate::tool::Builtin;
 
-/// Lists a directory.
 pub(crate) struct LsTool;
 
 #[derive(Debug, Default, Serialize, JsonSchema)]

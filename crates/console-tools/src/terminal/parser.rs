@@ -20,7 +20,6 @@ enum State {
     String { bell_ends: bool },
 }
 
-/// The parsed part of a control sequence.
 #[derive(Debug, Default, Clone, Copy)]
 struct Sequence {
     numbers: [u16; 2],

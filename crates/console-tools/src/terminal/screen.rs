@@ -88,7 +88,6 @@ impl Screen {
         self.move_to(self.column);
     }
 
-    /// Moves to a column of this row.
     fn move_to(&mut self, column: usize) {
         let end = self.rows.get(self.row).map_or(0, |row| row.cells.len());
         self.column = column.min(end.max(REACH));
@@ -178,7 +177,6 @@ impl Screen {
         }
     }
 
-    /// Executes a control character.
     pub(super) fn control(&mut self, byte: u8) {
         match byte {
             b'\n' | 0x0b | 0x0c => {
@@ -217,7 +215,6 @@ impl Screen {
         }
     }
 
-    /// Executes a two-character escape sequence.
     pub(super) fn escape(&mut self, byte: u8) {
         match byte {
             // A reset clears the screen.

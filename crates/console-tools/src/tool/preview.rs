@@ -11,10 +11,8 @@ use permissions::{Access, Op};
 
 use crate::context::Context;
 
-/// The details that an approver sees for a call of a builtin tool.
 #[derive(Debug)]
 pub(crate) struct Preview {
-    /// The exact effect of the call.
     pub(crate) effect: Effect,
     /// The content that the file must still have when the call runs.
     pub(crate) expected_content: Option<(VPath, ContentHash)>,
@@ -30,7 +28,6 @@ impl Default for Preview {
 }
 
 impl Preview {
-    /// Creates a preview with this effect.
     pub(crate) fn new(effect: Effect) -> Self {
         Self {
             effect,
@@ -39,7 +36,6 @@ impl Preview {
         }
     }
 
-    /// Replaces the accesses to ask about.
     pub(crate) fn with_accesses(mut self, accesses: impl IntoIterator<Item = Access>) -> Self {
         self.accesses = Some(accesses.into_iter().collect());
         self

@@ -70,7 +70,6 @@ pub(super) fn known(profile: Profile, name: &str) -> Option<Make> {
     all.find_map(|(tool, make)| (tool.name() == name).then_some(*make))
 }
 
-/// Returns `true` if the options enable a tool.
 pub(crate) fn is_enabled(tool: Tool, options: &Options) -> bool {
     let is_known = known(options.profile, tool.name()).is_some();
     if !is_known || options.profile == Profile::Filesystem {

@@ -15,7 +15,6 @@ use crate::arguments::{self, Arguments};
 use crate::observer::Observer;
 use crate::reply::{FailureClass, Reply, ToolError, ToolResult, fixable};
 
-/// The target of the `tracing` events.
 const TARGET: &str = "console_tools";
 
 /// Maximum length of a name that is compared with those of the tools.
@@ -164,7 +163,6 @@ fn nearest<'t>(name: &str, tools: &'t OfferedTools) -> Vec<&'t str> {
     near.into_iter().take(3).map(|(_, name)| name).collect()
 }
 
-/// Returns the edit distance in bytes.
 fn distance(one: &str, two: &str) -> usize {
     strsim::generic_levenshtein(&one.as_bytes().to_vec(), &two.as_bytes().to_vec())
 }

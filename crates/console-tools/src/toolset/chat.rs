@@ -148,7 +148,6 @@ impl Chat {
         Ok(self.environment().await?.guard.clone())
     }
 
-    /// Returns the environment for the next call.
     pub(super) async fn environment(&self) -> Result<Arc<CallEnvironment>> {
         let state = &self.0;
         let backend = match &state.toolset.0.source {
@@ -172,7 +171,6 @@ impl Chat {
         Ok(environment)
     }
 
-    /// Creates the gate for a call of a tool.
     pub(super) fn gate<'c>(
         &'c self,
         environment: &'c CallEnvironment,

@@ -57,7 +57,6 @@ fn check_tools(options: &Options, customs: &[String]) -> Result<(), BuildError> 
     }
 }
 
-/// Describes an argument.
 fn describe(entry: &mut RegisteredTool, argument: &str, text: &str) -> Result<(), BuildError> {
     let schema = &mut entry.definition.input_schema;
     let pointer = pointer(schema, argument).map_err(|valid| BuildError::UnknownArgument {

@@ -10,7 +10,6 @@ use crate::definition::Definitions;
 use crate::host_names::HostNames;
 use crate::tool::Definition;
 
-/// The environment of calls.
 #[derive(Debug)]
 pub(crate) struct CallEnvironment {
     pub(crate) guard: Guarded<Arc<dyn Backend>>,
@@ -48,7 +47,6 @@ impl OfferedTools {
         }
     }
 
-    /// Returns `true` if this is the set for `visible`.
     pub(crate) fn is_for(&self, visible: &[Visibility]) -> bool {
         self.visible == visible
     }

@@ -16,7 +16,6 @@ use crate::observer::Observer;
 use crate::options::Options;
 use crate::reply::ToolError;
 
-/// The gate between a single call of a tool and the backend.
 pub(crate) struct CallGate<'c> {
     /// The name of the tool.
     tool: Arc<str>,
@@ -25,7 +24,6 @@ pub(crate) struct CallGate<'c> {
     environment: &'c CallEnvironment,
     /// The guard, labelled with the tool's name.
     view: Guarded<Arc<dyn Backend>>,
-    /// Follows the call.
     pub(super) observer: Option<Arc<dyn Observer>>,
     /// Set for a trial run.
     pub(super) trial: Option<Arc<Trial>>,

@@ -7,7 +7,6 @@ use permissions::{Action, Policy, Ruleset};
 
 use crate::options::Options;
 
-/// The source of the policy.
 #[derive(Debug, Clone)]
 pub(crate) enum PolicySource {
     /// The policy is built from parts.
@@ -16,7 +15,6 @@ pub(crate) enum PolicySource {
     Policy(Policy),
 }
 
-/// The parts from which a policy is built.
 #[derive(Debug, Clone)]
 pub(crate) struct PolicyParts {
     /// Rules, whose relative patterns start at the backend's working directory. Without
@@ -47,7 +45,6 @@ impl PolicySource {
         policy.build().protecting(parts.protected.iter().cloned())
     }
 
-    /// Returns the settings of individual tools.
     pub(crate) fn settings(&self) -> &ToolSettings {
         match self {
             Self::Parts(parts) => &parts.settings,

@@ -21,7 +21,6 @@ use crate::reply::{ToolError, ToolResult};
 use crate::schema::schema_for;
 use crate::tool::{Builtin, Definition, ToolHandler, UpFront};
 
-/// A tool of a toolset.
 pub(crate) struct RegisteredTool {
     pub(crate) name: Arc<str>,
     /// Set for the tools of this crate.
@@ -39,7 +38,6 @@ impl std::fmt::Debug for RegisteredTool {
     }
 }
 
-/// The interface that all kinds of tools share.
 #[async_trait]
 pub(crate) trait ToolRunner: Send + Sync + 'static {
     /// Parses the arguments, passes the gate, and runs the tool, whose entry is `entry`.

@@ -8,7 +8,6 @@ use async_trait::async_trait;
 use backend_core::sync::lock;
 use permissions::approval::{Answer, Approver, ApproverError, Question};
 
-/// The state of a trial run: its progress, and the questions it asked.
 #[derive(Debug, Default)]
 pub(super) struct Trial {
     is_over: AtomicBool,

@@ -6,7 +6,6 @@ use permissions::{Op, OpClass, Policy};
 
 use super::registered_tool::RegisteredTool;
 
-/// Returns which of the entries are offered.
 pub(crate) fn offered(
     entries: &[RegisteredTool],
     policy: &Policy,

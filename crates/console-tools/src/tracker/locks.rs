@@ -7,7 +7,6 @@ use backend_core::VPath;
 use backend_core::sync::lock;
 use futures_util::lock::{Mutex as AsyncMutex, OwnedMutexGuard};
 
-/// The locks that are held or waited for.
 #[derive(Debug, Default)]
 pub(crate) struct Locks {
     table: Mutex<HashMap<VPath, Arc<AsyncMutex<()>>>>,
@@ -43,7 +42,6 @@ impl Locks {
         }
     }
 
-    /// Returns the number of locks.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         lock(&self.table).len()

@@ -2,7 +2,6 @@
 
 use backend_core::text::{Candidate, Edit, EditError, apply};
 
-/// The next step after a failed edit.
 pub(super) enum Step {
     /// There is nothing to change.
     Done,
@@ -88,7 +87,6 @@ fn original(text: &str, at: usize) -> usize {
     text.len()
 }
 
-/// Returns `new` with the line endings of `actual`.
 fn with_ends_of(actual: &str, new: &str) -> String {
     let new = normal(new);
     if actual.contains("\r\n") {

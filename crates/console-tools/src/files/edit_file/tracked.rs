@@ -21,7 +21,6 @@ pub(super) struct Call<'a> {
     pub(super) context: &'a Context,
     pub(super) file: ModelPath,
     pub(super) edits: Vec<Edit>,
-    /// Whether the edits were given as a list.
     pub(super) listed: bool,
     pub(super) seen: Option<SeenFile>,
 }

@@ -47,7 +47,6 @@ pub(super) fn beneath<'a>(directories: impl IntoIterator<Item = &'a str>, patter
     }
 }
 
-/// Returns `true` if `pattern` matches every file.
 pub(super) fn is_all(pattern: &str) -> bool {
     matches!(pattern, ALL | "**")
 }

@@ -37,7 +37,6 @@ pub(crate) struct ReadCharsOutput {
     chars_read: u64,
 }
 
-/// Reads the window that the arguments ask for.
 pub(super) async fn read(context: &Context, args: &ReadFileArgs) -> ToolResult {
     let (offset, max_chars) = check_window(args)?;
     let file = ModelPath::filesystem(context, &args.path)?;
@@ -105,7 +104,6 @@ fn changed(file: &ModelPath) -> ToolError {
     fixable!("Cannot read '{shown}': the file changed while it was read; read it again")
 }
 
-/// Converts an error of reading a file.
 pub(super) fn explain(file: &ModelPath, error: Error) -> ToolError {
     file.explain_for((Tool::ReadFile, "read"), error, |shown, kind| match kind {
         ErrorKind::NotFound | ErrorKind::NotADirectory => Some(format!("File not found: {shown}")),
