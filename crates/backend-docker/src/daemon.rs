@@ -7,13 +7,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use backend_core::{Error, ErrorKind, Quoted, Result};
+use bollard::Docker;
 use bollard::errors::Error as Theirs;
 use bollard::models::ContainerSummary;
 use bollard::query_parameters::{
     ListContainersOptionsBuilder, RemoveContainerOptionsBuilder, StopContainerOptionsBuilder,
     UploadToContainerOptionsBuilder,
 };
-use bollard::{ClientVersion, Docker};
 use bytes::Bytes;
 use sandbox_wire::engine;
 use tokio::sync::OnceCell;
@@ -39,12 +39,6 @@ const EXAMPLE: &str = if cfg!(windows) {
     "npipe:////./pipe/NAME"
 } else {
     "unix:///PATH"
-};
-
-/// The first API version that comes with BuildKit.
-const BUILDKIT: ClientVersion = ClientVersion {
-    major_version: 1,
-    minor_version: 39,
 };
 
 /// A Docker daemon. Clones share one connection.
@@ -75,31 +69,12 @@ pub struct DaemonInfo {
     pub version: String,
     /// The newest API version it supports.
     pub api: String,
-    /// The operating system.
-    pub os: String,
-    /// The architecture, as images name it: `amd64`.
-    pub architecture: String,
-    /// The kernel version.
-    pub kernel: String,
     /// The cgroup version: `1` or `2`.
     pub cgroup: String,
-    /// The directory that holds its files.
-    pub root: String,
     /// The storage driver: `overlay2`.
     pub storage: String,
-    /// The OCI runtimes, sorted: `runc`, `runsc`.
-    pub runtimes: Vec<String>,
-    /// The OCI runtime that is used by default.
-    pub default_runtime: String,
     /// The version of `runc`, if the daemon reports it.
     pub runc: String,
-    /// Whether it can build with BuildKit.
-    pub buildkit: bool,
-    /// The mechanisms that confine containers: `seccomp`, `apparmor`, `rootless`,
-    /// `userns`.
-    pub security: Vec<String>,
-    /// Warnings that the daemon reports.
-    pub warnings: Vec<String>,
 }
 
 impl Daemon {
@@ -186,31 +161,13 @@ impl Daemon {
         let info = client.info().await.map_err(|error| self.error(error))?;
         let components = version.components.unwrap_or_default();
         let runc = components.into_iter().find(|part| part.name == "runc");
-        let mut runtimes: Vec<_> = info.runtimes.unwrap_or_default().into_keys().collect();
-        runtimes.sort_unstable();
-        let security = info.security_options.unwrap_or_default();
-        let short = |option: String| {
-            let name = option.split(',').next().unwrap_or_default();
-            name.trim_start_matches("name=").to_owned()
-        };
+        let cgroup = info.cgroup_version.map(|version| version.to_string());
         Ok(DaemonInfo {
             version: version.version.unwrap_or_default(),
             api: version.api_version.unwrap_or_default(),
-            os: info.operating_system.unwrap_or_default(),
-            architecture: version.arch.unwrap_or_default(),
-            kernel: info.kernel_version.unwrap_or_default(),
-            cgroup: info
-                .cgroup_version
-                .map(|v| v.to_string())
-                .unwrap_or_default(),
-            root: info.docker_root_dir.unwrap_or_default(),
+            cgroup: cgroup.unwrap_or_default(),
             storage: info.driver.unwrap_or_default(),
-            runtimes,
-            default_runtime: info.default_runtime.unwrap_or_default(),
             runc: runc.map(|part| part.version).unwrap_or_default(),
-            buildkit: client.client_version() >= BUILDKIT,
-            security: security.into_iter().map(short).collect(),
-            warnings: info.warnings.unwrap_or_default(),
         })
     }
 
@@ -302,10 +259,8 @@ impl Daemon {
             409 => ErrorKind::Conflict,
             _ => ErrorKind::Unavailable,
         };
-        Error::new(
-            kind,
-            format!("the Docker daemon says: {}", Quoted::new(message)),
-        )
+        let said = Quoted::new(message);
+        Error::new(kind, format!("the Docker daemon says: {said}"))
     }
 }
 

@@ -37,31 +37,25 @@ pub(crate) struct DockerMachine(Arc<Core>);
 
 #[derive(Debug)]
 pub(crate) struct Core {
-    daemon: Daemon,
-    /// The container's name, used in all requests. It is chosen before the container is
-    /// created, so that one whose creation was cancelled is found again.
-    name: String,
-    working_dir: VPath,
-    /// The options it is created from; `None` if it was attached to.
-    settings: Option<Settings>,
-    /// Whether a container that this crate did not create may be used.
-    foreign: bool,
-    /// One for each architecture.
-    agents: Vec<AgentBinary>,
-    delivery: Delivery,
+    config: MachineConfig,
     state: Mutex<State>,
     /// Held by every operation that changes the container's state.
     lock: Arc<Semaphore>,
 }
 
-/// The configuration of a new machine.
+/// The container of a machine, and how it is used.
 #[derive(Debug, Clone)]
 pub(crate) struct MachineConfig {
     pub(crate) daemon: Daemon,
+    /// The container's name, used in all requests. It is chosen before the container is
+    /// created, so that one whose creation was cancelled is found again.
     pub(crate) name: String,
     pub(crate) working_dir: VPath,
+    /// The options it is created from; `None` if it was attached to.
     pub(crate) settings: Option<Settings>,
+    /// Whether a container that this crate did not create may be used.
     pub(crate) foreign: bool,
+    /// One for each architecture.
     pub(crate) agents: Vec<AgentBinary>,
     pub(crate) delivery: Delivery,
 }
@@ -73,24 +67,18 @@ impl DockerMachine {
             ..State::default()
         };
         Self(Arc::new(Core {
-            daemon: config.daemon,
-            name: config.name,
-            working_dir: config.working_dir,
-            settings: config.settings,
-            foreign: config.foreign,
-            agents: config.agents,
-            delivery: config.delivery,
+            config,
             state: Mutex::new(state),
             lock: Arc::new(Semaphore::new(1)),
         }))
     }
 
     pub(crate) fn daemon(&self) -> &Daemon {
-        &self.0.daemon
+        &self.0.config.daemon
     }
 
     pub(crate) fn name(&self) -> &str {
-        &self.0.name
+        &self.0.config.name
     }
 
     /// Returns the architecture of the image. Empty until the container was inspected.
@@ -167,7 +155,7 @@ impl Core {
     /// unknown.
     fn agent_for(&self, architecture: &str) -> Option<&AgentBinary> {
         let fits = |agent: &&AgentBinary| architecture.is_empty() || agent.arch() == architecture;
-        self.agents.iter().find(fits)
+        self.config.agents.iter().find(fits)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -198,11 +186,19 @@ impl Core {
         ended.unwrap_or_else(|_| Err(Error::unavailable("the process is ending")))
     }
 
+    /// Explains the error of a call on the container.
+    async fn explained<T>(&self, answer: Result<T, bollard::errors::Error>) -> Result<T> {
+        match answer {
+            Ok(answer) => Ok(answer),
+            Err(error) => Err(self.explain(error).await),
+        }
+    }
+
     /// Explains a failed call on the container: the container's state if that is the
     /// reason, else the daemon's message.
     async fn explain(&self, error: bollard::errors::Error) -> Error {
         let status = daemon::status(&error);
-        let theirs = self.daemon.error(error);
+        let theirs = self.config.daemon.error(error);
         let reason = match status {
             // The path is missing, but the container may be there.
             Some(404) => self.diagnosis().await,
@@ -236,11 +232,11 @@ impl Machine for DockerMachine {
     }
 
     fn id(&self) -> String {
-        self.0.name.clone()
+        self.0.config.name.clone()
     }
 
     fn working_dir(&self) -> VPath {
-        self.0.working_dir.clone()
+        self.0.config.working_dir.clone()
     }
 
     async fn start(&self) -> Result<()> {

@@ -1,6 +1,5 @@
 //! Small option types of the builder.
 
-use std::fmt;
 use std::path::PathBuf;
 
 use serde::Deserialize;
@@ -36,19 +35,6 @@ pub enum Relaxation {
     UnlimitedProcesses,
     /// Removes the memory limit.
     UnlimitedMemory,
-}
-
-impl fmt::Display for Relaxation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::HostNetwork => "host network",
-            Self::HostProcesses => "host processes",
-            Self::NewPrivileges => "new privileges",
-            Self::UnconfinedSeccomp => "unconfined seccomp",
-            Self::UnlimitedProcesses => "unlimited processes",
-            Self::UnlimitedMemory => "unlimited memory",
-        })
-    }
 }
 
 /// The way the agent gets into a container.

@@ -204,16 +204,4 @@ impl Runtime {
         /// Sets the user to run as.
         fn with_run_as_uid(self, uid: u32) { self.run_as_uid = Some(uid) }
     }
-
-    /// Adds several packages of one manager.
-    #[must_use]
-    pub fn with_packages<P: Into<String>>(
-        mut self,
-        manager: PackageManager,
-        packages: impl IntoIterator<Item = P>,
-    ) -> Self {
-        let list = self.packages.of_mut(manager);
-        list.extend(packages.into_iter().map(Into::into));
-        self
-    }
 }

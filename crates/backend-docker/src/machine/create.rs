@@ -37,7 +37,7 @@ impl Core {
     /// Creates the container and starts it. If it cannot be started, it is removed.
     pub(super) async fn create(&self, settings: &Settings) -> Result<()> {
         if !settings.without_reaping {
-            leftovers::reap_once(&self.daemon);
+            leftovers::reap_once(&self.config.daemon);
         }
         let mut lookup = self.look_up(settings).await?;
         let fresh = self.create_volumes(settings).await?;
@@ -49,7 +49,7 @@ impl Core {
             created = self.create_container(settings, &lookup).await;
         }
         if let (Err(error), Some(agent)) = (&created, &lookup.agent)
-            && self.delivery == Delivery::Auto
+            && self.config.delivery == Delivery::Auto
             && is_source_missing(error, agent)
         {
             tracing::info!(
@@ -68,7 +68,7 @@ impl Core {
                 // Another process created a container of this name first.
                 self.state().attempted = false;
                 if settings.exclusive {
-                    let name = &self.name;
+                    let name = &self.config.name;
                     let message = format!(
                         "there is a container {name} already; attach to it, or choose another name"
                     );
@@ -91,10 +91,10 @@ impl Core {
     /// Creates and starts a container that did not exist, with everything in it that it
     /// needs, so that other objects can use it from now on.
     pub(super) async fn create_new(&self) -> Result<()> {
-        let Some(settings) = &self.settings else {
+        let Some(settings) = &self.config.settings else {
             return Err(self.removed());
         };
-        self.daemon.negotiated().await?;
+        self.config.daemon.negotiated().await?;
         self.create(settings).await?;
         let provisioned = self.provision().await;
         if provisioned.is_err() {
@@ -116,8 +116,8 @@ impl Core {
 
     /// Removes a container that never worked.
     async fn discard(&self) {
-        if let Err(error) = self.daemon.remove_container(&self.name).await {
-            tracing::debug!(container = %self.name, "container not removed: {error}");
+        if let Err(error) = self.config.daemon.remove_container(&self.config.name).await {
+            tracing::debug!(container = %self.config.name, "container not removed: {error}");
         }
     }
 
@@ -133,8 +133,8 @@ impl Core {
             let options = ContainerArchiveInfoOptionsBuilder::default()
                 .path(path)
                 .build();
-            let client = self.daemon.client();
-            let asked = client.get_container_archive_info(&self.name, Some(options));
+            let client = self.config.daemon.client();
+            let asked = client.get_container_archive_info(&self.config.name, Some(options));
             match asked.await {
                 Ok(_) => can = true,
                 Err(error) if daemon::is_missing(&error) => continue,
@@ -154,7 +154,7 @@ impl Core {
     ) -> Result<(), bollard::errors::Error> {
         let body = self.plan(settings, lookup).body();
         let options = CreateContainerOptionsBuilder::default()
-            .name(&self.name)
+            .name(&self.config.name)
             .build();
         let created = self
             .daemon
@@ -162,17 +162,17 @@ impl Core {
             .create_container(Some(options), body)
             .await?;
         for warning in created.warnings {
-            tracing::warn!(container = %self.name, "the Docker daemon warns: {}", Quoted::new(&warning));
+            tracing::warn!(container = %self.config.name, "the Docker daemon warns: {}", Quoted::new(&warning));
         }
         Ok(())
     }
 
     fn plan<'a>(&'a self, settings: &'a Settings, lookup: &'a Lookup) -> Plan<'a> {
         Plan {
-            name: &self.name,
+            name: &self.config.name,
             nonce: &lookup.nonce,
             settings,
-            working_dir: &self.working_dir,
+            working_dir: &self.config.working_dir,
             facts: &lookup.facts,
             user: &lookup.user,
             agent: lookup.agent.as_deref(),
@@ -210,8 +210,12 @@ impl Core {
             let path = deliver::uploaded_path(stamp);
             let mut archive = directories.take().unwrap_or_else(Archive::new);
             archive.file(&path, PROGRAM, &deliver::content(agent).await?)?;
-            let uploaded = self.daemon.unpack(&self.name, archive.finish()?).await;
-            uploaded.map_err(|error| self.daemon.error(error))?;
+            let uploaded = self
+                .config
+                .daemon
+                .unpack(&self.config.name, archive.finish()?)
+                .await;
+            uploaded.map_err(|error| self.config.daemon.error(error))?;
             self.state().uploaded = Some(path);
         }
         let pending = directories.map(Archive::finish).transpose()?;
@@ -248,7 +252,7 @@ impl Core {
 
     /// Sets the pending archive for a container that was created but never started.
     pub(super) async fn plan_provisioning(&self) -> Result<()> {
-        let Some(settings) = &self.settings else {
+        let Some(settings) = &self.config.settings else {
             return Ok(());
         };
         let lookup = self.look_up(settings).await?;
@@ -268,24 +272,24 @@ impl Core {
 
     /// Creates the named volumes that are missing, and returns their names.
     async fn create_volumes(&self, settings: &Settings) -> Result<Vec<String>> {
-        let client = self.daemon.client();
+        let client = self.config.daemon.client();
         let mut fresh = Vec::new();
         for volume in &settings.volumes {
             let Source::Named(name) = &volume.source else {
                 continue;
             };
             let known = client.inspect_volume(name).await;
-            if self.daemon.found(known)?.is_some() {
+            if self.config.daemon.found(known)?.is_some() {
                 continue;
             }
-            let label = (labels::SANDBOX.to_owned(), self.name.clone());
+            let label = (labels::SANDBOX.to_owned(), self.config.name.clone());
             let request = VolumeCreateRequest {
                 name: Some(name.clone()),
                 labels: Some([label].into()),
                 ..VolumeCreateRequest::default()
             };
             let made = client.create_volume(request).await;
-            made.map_err(|error| self.daemon.error(error))?;
+            made.map_err(|error| self.config.daemon.error(error))?;
             fresh.push(name.clone());
         }
         Ok(fresh)
@@ -293,7 +297,7 @@ impl Core {
 
     fn create_error(&self, error: bollard::errors::Error) -> Error {
         let Some(status) = daemon::status(&error) else {
-            return self.daemon.error(error);
+            return self.config.daemon.error(error);
         };
         let text = error.to_string();
         let text = Quoted::new(&text);
@@ -302,7 +306,7 @@ impl Core {
                 ErrorKind::Conflict,
                 format!(
                     "the name {} was taken meanwhile: {text}; try again",
-                    self.name
+                    self.config.name
                 ),
             ),
             400 => check::wrong(format!(

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use backend_core::ops::ContentHasher;
-use backend_core::{Error, ErrorKind, Quoted, Result};
+use backend_core::{Error, Quoted, Result};
 use bollard::models::ExecConfig;
 use bollard::query_parameters::ContainerArchiveInfoOptionsBuilder;
 use bytes::Bytes;
@@ -17,6 +17,7 @@ use super::Core;
 use super::exec::Exec;
 use super::state::Pending;
 use crate::archive::{Archive, PROGRAM};
+use crate::check;
 use crate::daemon;
 use crate::spec;
 
@@ -59,12 +60,12 @@ impl Core {
             }
             None => self.upload_agent(agent, uploaded_path(&stamp)).await?,
         };
-        let directory = self.working_dir.to_string();
+        let directory = self.config.working_dir.to_string();
         Ok(vec![path, "--directory".to_owned(), directory])
     }
 
     pub(super) fn no_agent(&self, image: &str) -> Error {
-        let ours: Vec<_> = self.agents.iter().map(AgentBinary::arch).collect();
+        let ours: Vec<_> = self.config.agents.iter().map(AgentBinary::arch).collect();
         let message = if ours.is_empty() {
             "there is no agent to place in the container; give one, or use Mode::Portable"
                 .to_owned()
@@ -75,16 +76,16 @@ impl Core {
                 Quoted::new(image)
             )
         };
-        Error::new(ErrorKind::Config, message)
+        check::wrong(message)
     }
 
     async fn upload_agent(&self, agent: &AgentBinary, path: String) -> Result<String> {
         self.provision().await?;
-        let client = self.daemon.client();
+        let client = self.config.daemon.client();
         let options = ContainerArchiveInfoOptionsBuilder::default()
             .path(&path)
             .build();
-        let there = client.get_container_archive_info(&self.name, Some(options));
+        let there = client.get_container_archive_info(&self.config.name, Some(options));
         match there.await {
             Ok(_) => {}
             Err(error) if daemon::is_missing(&error) => {
@@ -127,8 +128,8 @@ impl Core {
             }
         };
         futures::join!(send, listen);
-        let ended = self.daemon.client().inspect_exec(&id).await;
-        let ended = ended.map_err(|error| self.daemon.error(error))?;
+        let ended = self.config.daemon.client().inspect_exec(&id).await;
+        let ended = ended.map_err(|error| self.config.daemon.error(error))?;
         if ended.exit_code == Some(0) {
             self.state().uploaded = Some(path.clone());
             return Ok(path);
@@ -162,10 +163,8 @@ impl Core {
     }
 
     async fn unpack(&self, archive: Bytes) -> Result<()> {
-        match self.daemon.unpack(&self.name, archive).await {
-            Ok(()) => Ok(()),
-            Err(error) => Err(self.explain(error).await),
-        }
+        let unpacked = self.config.daemon.unpack(&self.config.name, archive).await;
+        self.explained(unpacked).await
     }
 }
 
@@ -181,7 +180,7 @@ pub(super) async fn stamp(agent: &AgentBinary) -> Result<String> {
         let path = agent.path().to_string_lossy();
         let shown = Quoted::new(&path);
         let message = format!("the agent at {shown} cannot be read; build it again");
-        Error::new(ErrorKind::Config, message).with_source(source)
+        check::wrong(message).with_source(source)
     })?;
     let modified = metadata.modified().ok();
     let since = modified.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());

@@ -47,21 +47,19 @@ impl Core {
             attach_stderr: Some(true),
             ..config
         };
-        let client = self.daemon.client();
-        let id = match client.create_exec(&self.name, config).await {
-            Ok(created) => created.id,
-            Err(error) => return Err(self.explain(error).await),
-        };
+        let client = self.config.daemon.client();
+        let created = client.create_exec(&self.config.name, config).await;
+        let id = self.explained(created).await?.id;
         let options = StartExecOptions {
             output_capacity: Some(OUTPUT_CAPACITY),
             ..StartExecOptions::default()
         };
-        match client.start_exec(&id, Some(options)).await {
-            Ok(StartExecResults::Attached { output, input }) => Ok(Exec { id, output, input }),
-            Ok(StartExecResults::Detached) => {
+        let started = client.start_exec(&id, Some(options)).await;
+        match self.explained(started).await? {
+            StartExecResults::Attached { output, input } => Ok(Exec { id, output, input }),
+            StartExecResults::Detached => {
                 Err(Error::internal("the daemon started a program detached"))
             }
-            Err(error) => Err(self.explain(error).await),
         }
     }
 }
@@ -74,7 +72,7 @@ impl DockerMachine {
             Some(directory) => directory.to_string(),
             // The agent creates its directory if it is missing.
             None if core.is_agent(&program) => "/".to_owned(),
-            None => core.working_dir.to_string(),
+            None => core.config.working_dir.to_string(),
         };
         let environment = program.environment.iter();
         let config = ExecConfig {
@@ -125,14 +123,12 @@ impl DockerMachine {
     async fn exit_code(&self, exec: &str) -> Result<i64> {
         let core = &self.0;
         for _ in 0..ASK_TIMES {
-            let asked = core.daemon.client().inspect_exec(exec).await;
-            let answer = match asked {
-                Ok(answer) => answer,
-                Err(error) => return Err(core.explain(error).await),
-            };
-            match answer.exit_code {
-                Some(code) if answer.running != Some(true) => return Ok(code),
-                _ => {}
+            let asked = core.config.daemon.client().inspect_exec(exec).await;
+            let answer = core.explained(asked).await?;
+            if let Some(code) = answer.exit_code
+                && answer.running != Some(true)
+            {
+                return Ok(code);
             }
             if let Some(reason) = core.diagnosis().await {
                 return Err(reason);

@@ -23,7 +23,7 @@ pub(crate) enum StartReason {
 impl Core {
     /// Inspects the container. Returns `None` if it does not exist.
     pub(super) async fn find(&self) -> Result<Option<ContainerInfo>> {
-        ContainerInfo::find(&self.daemon, &self.name).await
+        ContainerInfo::find(&self.config.daemon, &self.config.name).await
     }
 
     pub(super) async fn ready(&self, reason: StartReason) -> Result<()> {
@@ -45,7 +45,7 @@ impl Core {
             Some(found) => self.resume(found, reason).await,
             None => {
                 let lost = self.state().existed() && reason == StartReason::OnDemand;
-                match &self.settings {
+                match &self.config.settings {
                     Some(settings) if !lost => self.create(settings).await,
                     _ => Err(self.removed()),
                 }
@@ -77,7 +77,7 @@ impl Core {
             }
             ContainerState::Stopped => self.start().await,
             ContainerState::Missing | ContainerState::Paused | ContainerState::Changing => {
-                let state_error = found.state_error(&self.name);
+                let state_error = found.state_error(&self.config.name);
                 Err(state_error.unwrap_or_else(|| self.removed()))
             }
         }
@@ -89,35 +89,32 @@ impl Core {
         if self.state().attempted {
             return Ok(());
         }
-        if !found.ours && !self.foreign {
-            return Err(Error::new(
-                ErrorKind::Conflict,
-                format!(
-                    "the container {} is not a sandbox; choose another name, or attach to it with `allow_foreign`",
-                    self.name
-                ),
+        if !found.ours && !self.config.foreign {
+            return Err(self.conflict(
+                "is not a sandbox; choose another name, or attach to it with `allow_foreign`",
             ));
         }
-        let Some(settings) = &self.settings else {
+        let Some(settings) = &self.config.settings else {
             return Ok(());
         };
         let wanted = self.fingerprint(settings).await?;
         if found.labels.get(labels::CONFIG) == Some(&wanted) {
             return Ok(());
         }
-        Err(Error::new(
-            ErrorKind::Conflict,
-            format!(
-                "the container {} was created from another image or with other options; remove it, or choose another name",
-                self.name
-            ),
+        Err(self.conflict(
+            "was created from another image or with other options; remove it, or choose another name",
         ))
+    }
+
+    fn conflict(&self, what: &str) -> Error {
+        let message = format!("the container {} {what}", self.config.name);
+        Error::new(ErrorKind::Conflict, message)
     }
 
     /// Starts a stopped container.
     pub(super) async fn start(&self) -> Result<()> {
-        let client = self.daemon.client();
-        let started = client.start_container(&self.name, None::<StartContainerOptions>);
+        let client = self.config.daemon.client();
+        let started = client.start_container(&self.config.name, None::<StartContainerOptions>);
         let Err(error) = started.await else {
             self.state().starts += 1;
             return Ok(());
@@ -131,12 +128,12 @@ impl Core {
 
     fn start_error(&self, error: bollard::errors::Error) -> Error {
         if daemon::status(&error).is_none() {
-            return self.daemon.error(error);
+            return self.config.daemon.error(error);
         }
         let text = error.to_string();
         Error::unavailable(format!(
             "the container {} cannot be started: {}; change its options or its image",
-            self.name,
+            self.config.name,
             Quoted::new(&text)
         ))
         .with_source(error)
@@ -157,15 +154,15 @@ impl Core {
     async fn stop_now(&self, mode: StopMode) -> Result<()> {
         if mode == StopMode::Purge {
             // 409: it is already being removed.
-            let removed = self.daemon.remove_container(&self.name).await;
-            self.daemon.settled(removed, &[404, 409])?;
+            let removed = self.config.daemon.remove_container(&self.config.name).await;
+            self.config.daemon.settled(removed, &[404, 409])?;
             let mut state = self.state();
             let architecture = std::mem::take(&mut state.architecture);
             *state = State {
                 architecture,
                 starts: state.starts,
                 demand: state.demand,
-                presence: Presence::initial(self.settings.as_ref()),
+                presence: Presence::initial(self.config.settings.as_ref()),
                 ..State::default()
             };
             return Ok(());
@@ -175,20 +172,20 @@ impl Core {
             state.set_not_running();
             state.uploaded = None;
         }
-        let stopped = self.daemon.stop_container(&self.name).await;
-        self.daemon.settled(stopped, &[304, 404])
+        let stopped = self.config.daemon.stop_container(&self.config.name).await;
+        self.config.daemon.settled(stopped, &[304, 404])
     }
 
     pub(super) async fn pause(&self, pause: bool) -> Result<()> {
-        let client = self.daemon.client();
+        let client = self.config.daemon.client();
         let (done, wanted) = if pause {
             (
-                client.pause_container(&self.name).await,
+                client.pause_container(&self.config.name).await,
                 ContainerState::Paused,
             )
         } else {
             (
-                client.unpause_container(&self.name).await,
+                client.unpause_container(&self.config.name).await,
                 ContainerState::Running,
             )
         };
@@ -198,10 +195,10 @@ impl Core {
         match self.find().await? {
             Some(found) if found.state == wanted => Ok(()),
             Some(found) if pause => {
-                let state_error = found.state_error(&self.name);
-                Err(state_error.unwrap_or_else(|| self.daemon.error(error)))
+                let state_error = found.state_error(&self.config.name);
+                Err(state_error.unwrap_or_else(|| self.config.daemon.error(error)))
             }
-            Some(_) => Err(self.daemon.error(error)),
+            Some(_) => Err(self.config.daemon.error(error)),
             None => Err(self.removed()),
         }
     }
@@ -209,7 +206,7 @@ impl Core {
     /// Returns why the container does not answer, or `None` if it should.
     pub(super) async fn diagnosis(&self) -> Option<Error> {
         let reason = match self.find().await {
-            Ok(Some(found)) => found.state_error(&self.name),
+            Ok(Some(found)) => found.state_error(&self.config.name),
             Ok(None) => Some(self.removed()),
             Err(error) => Some(error),
         };
@@ -223,14 +220,14 @@ impl Core {
     pub(super) fn ended_meanwhile(&self) -> Error {
         Error::unavailable(format!(
             "the container {} ended while the command ran; run it again",
-            self.name
+            self.config.name
         ))
     }
 
     /// The error for a container that no longer exists.
     pub(super) fn removed(&self) -> Error {
-        let name = &self.name;
-        Error::unavailable(match (&self.settings, self.state().existed()) {
+        let name = &self.config.name;
+        Error::unavailable(match (&self.config.settings, self.state().existed()) {
             (Some(_), true) => format!(
                 "the container {name} was removed, and its files with it; a new one is created when the sandbox, or the program that uses it, is started again"
             ),

@@ -75,7 +75,7 @@ fn each_relaxation_gives_up_one_thing() {
     let changed = |relaxation, change: fn(&mut HostConfig)| {
         let mut expected = strict.clone();
         change(&mut expected);
-        assert_eq!(relaxed(relaxation), expected, "{relaxation}");
+        assert_eq!(relaxed(relaxation), expected, "{relaxation:?}");
     };
     changed(Relaxation::HostNetwork, |host| {
         host.network_mode = Some("host".into());

@@ -224,10 +224,9 @@ fn nothing_is_fetched_to_be_run() {
 
 #[test]
 fn a_line_too_long_for_a_daemon_is_refused() {
-    let packages: Vec<_> = (0..256)
-        .map(|n| format!("{}{n}", "x".repeat(300)))
-        .collect();
-    let runtime = Runtime::on_base("t", "python").with_packages(PackageManager::Pip, packages);
+    let mut runtime = Runtime::on_base("t", "python");
+    let packages = (0..256).map(|n| format!("{}{n}", "x".repeat(300)));
+    runtime.packages.pip = packages.collect();
     let error = runtime.dockerfile(CLASSIC).unwrap_err();
     assert!(
         error.to_string().contains("one instruction would take"),

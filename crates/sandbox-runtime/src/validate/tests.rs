@@ -324,10 +324,9 @@ fn names_are_short_and_lists_bounded() {
             .validate()
             .is_ok()
     );
-    let many = vec!["x"; MOST_PACKAGES + 1];
-    assert!(
-        refused(&base().with_packages(PackageManager::Pip, many)).contains("packages.pip: 257")
-    );
+    let mut packages = base();
+    packages.packages.pip = vec!["x".to_owned(); MOST_PACKAGES + 1];
+    assert!(refused(&packages).contains("packages.pip: 257"));
     let mut commands = base();
     commands.setup_commands = vec!["x".to_owned(); MOST_COMMANDS + 1];
     assert!(refused(&commands).contains("setup_commands: 65"));

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use backend_core::{Error, ErrorKind, Quoted, Result};
+use backend_core::{Error, Quoted, Result};
 use bollard::query_parameters::DownloadFromContainerOptionsBuilder;
 use futures::StreamExt as _;
 use sandbox_runtime::Runtime;
@@ -52,9 +52,9 @@ impl Core {
         };
         if let Some(agent) = agent {
             lookup.stamp = Some(deliver::stamp(agent).await?);
-            let seen = match self.delivery {
+            let seen = match self.config.delivery {
                 Delivery::Bind => true,
-                Delivery::Auto => self.daemon.socket().is_some(),
+                Delivery::Auto => self.config.daemon.socket().is_some(),
                 Delivery::Upload => false,
             };
             let real = tokio::fs::canonicalize(agent.path()).await;
@@ -69,9 +69,12 @@ impl Core {
         let image = || settings.image.clone().unwrap_or_default();
         let runtime = settings.runtime.clone();
         let runtime = runtime.unwrap_or_else(|| Runtime::from_image("image", image()));
-        let reference = image::ensure(&self.daemon, &runtime, &settings.build).await?;
-        let client = self.daemon.client();
-        let answer = self.daemon.found(client.inspect_image(&reference).await)?;
+        let reference = image::ensure(&self.config.daemon, &runtime, &settings.build).await?;
+        let client = self.config.daemon.client();
+        let answer = self
+            .config
+            .daemon
+            .found(client.inspect_image(&reference).await)?;
         let answer = answer.ok_or_else(|| {
             let shown = Quoted::new(&reference);
             Error::unavailable(format!(
@@ -93,7 +96,7 @@ impl Core {
     }
 
     pub(in crate::machine) async fn learn_architecture(&self, image: &str) -> Result<()> {
-        let answer = self.daemon.client().inspect_image(image).await;
+        let answer = self.config.daemon.client().inspect_image(image).await;
         // An image can be removed while its container exists. Then its architecture is
         // unknown.
         let known = answer.ok().and_then(|answer| answer.architecture);
@@ -105,7 +108,7 @@ impl Core {
     /// may write to.
     async fn check_sources(&self, settings: &Settings) -> Result<Option<Shared>> {
         let mut shared = None;
-        if self.daemon.socket().is_none() {
+        if self.config.daemon.socket().is_none() {
             // The daemon runs on another host, which checks its own paths.
             return Ok(shared);
         }
@@ -114,8 +117,8 @@ impl Core {
                 continue;
             };
             let real = existing(path).await?;
-            check::host_source(&real, self.daemon.socket())?;
-            if let Some(socket) = self.daemon.socket()
+            check::host_source(&real, self.config.daemon.socket())?;
+            if let Some(socket) = self.config.daemon.socket()
                 && let Ok(socket) = tokio::fs::canonicalize(socket).await
             {
                 check::host_source(&real, Some(&socket))?;
@@ -139,9 +142,9 @@ impl Core {
         let options = DownloadFromContainerOptionsBuilder::default()
             .path("/etc/passwd")
             .build();
-        let client = self.daemon.client();
+        let client = self.config.daemon.client();
         let mut stream = client
-            .download_from_container(&self.name, Some(options))
+            .download_from_container(&self.config.name, Some(options))
             .boxed();
         let mut bytes = Vec::new();
         while let Some(Ok(piece)) = stream.next().await {
@@ -152,13 +155,8 @@ impl Core {
         }
         let passwd = archive::only_file(&bytes).unwrap_or_default();
         archive::ids_in_passwd(&passwd, &user.name).ok_or_else(|| {
-            Error::new(
-                ErrorKind::Config,
-                format!(
-                    "the image has no user {}; specify a uid",
-                    Quoted::new(&user.name)
-                ),
-            )
+            let shown = Quoted::new(&user.name);
+            check::wrong(format!("the image has no user {shown}; specify a uid"))
         })
     }
 }
