@@ -49,7 +49,7 @@ fn what_lies_beneath_goes_along() {
     assert!(tracker.seen(&path("/t/a")).is_none());
     tracker.forget(&path("/t"));
     assert!(text(&tracker, "/t/e/b").is_none() && text(&tracker, "/dx").is_some());
-    assert_eq!(tracker.files().kept, "/dx".len());
+    assert_eq!(lock(&tracker.files).kept, "/dx".len());
 }
 
 #[test]
@@ -63,15 +63,15 @@ fn memory_is_bounded() {
     for n in 0..50 {
         tracker.wrote(&path(&format!("/{n}")), seen(&most));
     }
-    assert_eq!(tracker.files().kept, KEPT_TOTAL_BYTES);
+    assert_eq!(lock(&tracker.files).kept, KEPT_TOTAL_BYTES);
     assert!(text(&tracker, "/0").is_none() && text(&tracker, "/49").is_some());
     assert!(tracker.seen(&path("/0")).unwrap().hash().is_some());
     for n in 0..FILES {
         tracker.wrote(&path(&format!("/s/{n}")), seen(""));
     }
-    assert_eq!(tracker.files().seen.len(), FILES);
+    assert_eq!(lock(&tracker.files).seen.len(), FILES);
     assert!(tracker.seen(&path("/49")).is_none());
-    assert_eq!(tracker.files().kept, 0);
+    assert_eq!(lock(&tracker.files).kept, 0);
 }
 
 #[test]
