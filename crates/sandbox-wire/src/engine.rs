@@ -8,7 +8,7 @@ use std::future::Future;
 use std::sync::OnceLock;
 
 use backend_core::{Error, Result};
-use tokio::runtime::{Builder, Handle};
+use tokio::runtime::{Builder, Handle, Runtime};
 
 /// Threads that move bytes. The real work is done in the sandboxes.
 const THREADS: usize = 2;
@@ -22,9 +22,10 @@ pub const PANICKED: &str = "an operation on a sandbox panicked; please report th
 ///
 /// `Unavailable` if no thread can be started.
 pub fn handle() -> Result<&'static Handle> {
-    static ENGINE: OnceLock<Handle> = OnceLock::new();
-    if let Some(handle) = ENGINE.get() {
-        return Ok(handle);
+    // Never dropped: that would end channels that are still in use.
+    static ENGINE: OnceLock<Runtime> = OnceLock::new();
+    if let Some(runtime) = ENGINE.get() {
+        return Ok(runtime.handle());
     }
     let runtime = Builder::new_multi_thread()
         .worker_threads(THREADS)
@@ -35,17 +36,11 @@ pub fn handle() -> Result<&'static Handle> {
             Error::unavailable("no thread could be started for sandboxes; raise the process limit")
                 .with_source(source)
         })?;
-    let handle = runtime.handle().clone();
-    if ENGINE.set(handle).is_ok() {
-        // Lives as long as the process: shutting it down would end channels
-        // that are still in use.
-        std::mem::forget(runtime);
-    } else {
-        runtime.shutdown_background();
+    if let Err(second) = ENGINE.set(runtime) {
+        second.shutdown_background();
     }
-    ENGINE
-        .get()
-        .ok_or_else(|| Error::internal("the sandbox engine was not stored"))
+    let engine = ENGINE.get().map(Runtime::handle);
+    engine.ok_or_else(|| Error::internal("the sandbox engine was not stored"))
 }
 
 /// Runs `work` on the engine. Dropping the call drops the work.

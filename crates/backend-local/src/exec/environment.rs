@@ -85,7 +85,7 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 /// `SUDO_ASKPASS`; and `GIT_TERMINAL_PROMPT=0`, `SSH_ASKPASS_REQUIRE=never`,
 /// `DEBIAN_FRONTEND=noninteractive`, `PIP_NO_INPUT=1`, `npm_config_yes=true`,
 /// `TERM=dumb`, `NO_COLOR=1` and `PYTHONUNBUFFERED=1`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 #[must_use]
 pub struct Environment {
     inherit: Inherit,
@@ -96,29 +96,20 @@ pub struct Environment {
 
 /// The variables of this process that are inherited, besides those allowed by
 /// name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Inherit {
     None,
     /// Those that do not look secret. The defaults override them.
+    #[default]
     Open,
     /// All. They override the defaults.
     All,
 }
 
-impl Default for Environment {
-    fn default() -> Self {
-        Self::inherit()
-    }
-}
-
 impl Environment {
     /// Inherits the variables of this process that do not look secret.
     pub fn inherit() -> Self {
-        Self {
-            inherit: Inherit::Open,
-            allowed: Vec::new(),
-            changes: Vec::new(),
-        }
+        Self::default()
     }
 
     /// Inherits all variables of this process, including those that look
@@ -127,7 +118,7 @@ impl Environment {
     pub fn everything() -> Self {
         Self {
             inherit: Inherit::All,
-            ..Self::inherit()
+            ..Self::default()
         }
     }
 
@@ -138,7 +129,7 @@ impl Environment {
         Self {
             inherit: Inherit::None,
             allowed: allowed.map(OsString::from).to_vec(),
-            ..Self::inherit()
+            ..Self::default()
         }
     }
 

@@ -121,11 +121,8 @@ impl State {
         }
         let id = format!("local-{:016x}", random());
         let mut variables = commands.environment.resolve(std::env::vars_os());
-        let temporary = if matches!(commands.confinement, Confinement::Off) {
-            None
-        } else {
-            Some(TempDir::new()?)
-        };
+        let is_confined = !matches!(commands.confinement, Confinement::Off);
+        let temporary = is_confined.then(TempDir::new).transpose()?;
         if let Some(temporary) = &temporary {
             // An empty home breaks fewer programs than an unreadable one.
             for name in ["TMPDIR", "HOME"] {

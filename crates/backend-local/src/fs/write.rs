@@ -280,36 +280,32 @@ fn replace(
     expected: &Expected<'_>,
     cancel: &CancelFlag,
 ) -> Result<bool> {
-    cancel.check()?;
-    let placed = match expected {
-        Expected::Nothing => temporary
-            .rename_to(directory, name, IfExists::Fail)
-            .map(|()| true),
-        Expected::Anything(true) => temporary
-            .rename_to(directory, name, IfExists::Replace)
-            .map(|()| false),
-        Expected::Anything(false) => match temporary.rename_to(directory, name, IfExists::Fail) {
-            Err(Errno::EXIST) => temporary
-                .rename_to(directory, name, IfExists::Replace)
-                .map(|()| false),
-            placed => placed.map(|()| true),
-        },
+    let seen = match expected {
+        Expected::Anything(_) | Expected::Nothing => None,
+        Expected::File(file) => Some(**file),
         Expected::Content(hash) => {
             let current = open_regular(directory, name)?;
             let (file, found) = current.ok_or_else(Error::conflict)?;
             if hash_of(&file, cancel)? != *hash {
                 return Err(Error::conflict());
             }
-            return replace(temporary, directory, name, &Expected::File(&found), cancel);
+            Some(found)
         }
-        Expected::File(file) => {
-            if !stat_at(directory, name)?.is_some_and(|found| is_same(&found, file)) {
-                return Err(Error::conflict());
-            }
-            temporary
-                .rename_to(directory, name, IfExists::Replace)
-                .map(|()| false)
-        }
+    };
+    if let Some(seen) = seen
+        && !stat_at(directory, name)?.is_some_and(|found| is_same(&found, &seen))
+    {
+        return Err(Error::conflict());
+    }
+    cancel.check()?;
+    let mut place = |if_exists| temporary.rename_to(directory, name, if_exists);
+    let placed = match expected {
+        Expected::Nothing => place(IfExists::Fail).map(|()| true),
+        Expected::Anything(false) => match place(IfExists::Fail) {
+            Err(Errno::EXIST) => place(IfExists::Replace).map(|()| false),
+            placed => placed.map(|()| true),
+        },
+        _ => place(IfExists::Replace).map(|()| false),
     };
     placed.map_err(errno::error)
 }

@@ -84,24 +84,13 @@ fn supported() -> Result<()> {
 /// let confinement = Confinement::Landlock(Landlock::new().read("/opt/toolchain"));
 /// # let _ = confinement;
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 #[must_use]
 pub struct Landlock {
     read: Vec<PathBuf>,
     write: Vec<PathBuf>,
-    system: bool,
+    without_system: bool,
     network: bool,
-}
-
-impl Default for Landlock {
-    fn default() -> Self {
-        Self {
-            read: Vec::new(),
-            write: Vec::new(),
-            system: true,
-            network: false,
-        }
-    }
 }
 
 impl Landlock {
@@ -129,7 +118,7 @@ impl Landlock {
     /// then, including the usual shell, unless their files are added with
     /// [`read`](Self::read).
     pub fn without_system(mut self) -> Self {
-        self.system = false;
+        self.without_system = true;
         self
     }
 

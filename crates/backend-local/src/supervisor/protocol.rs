@@ -4,7 +4,7 @@
 //! of a frame. The host sends nothing that depends on the timing of an answer:
 //! requests are handled in the order in which they were sent.
 
-use std::io::{self, IoSlice, IoSliceMut, Read};
+use std::io::{self, IoSlice, IoSliceMut, Read, Write as _};
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -127,15 +127,15 @@ pub(crate) enum Exit {
 }
 
 pub(crate) fn encode(message: &impl Serialize) -> io::Result<Vec<u8>> {
-    let frame = postcard::to_extend(message, vec![0; HEADER_BYTES]).map_err(io::Error::other)?;
-    let mut frame = frame;
+    let frame = postcard::to_extend(message, vec![0; HEADER_BYTES]);
+    let mut frame = frame.map_err(io::Error::other)?;
     let length = frame.len() - HEADER_BYTES;
     if length > FRAME_BYTES {
         return Err(io::ErrorKind::ArgumentListTooLong.into());
     }
     let length = u32::try_from(length).map_err(io::Error::other)?;
-    for (place, byte) in frame.iter_mut().zip(length.to_le_bytes()) {
-        *place = byte;
+    if let Some(header) = frame.first_chunk_mut::<HEADER_BYTES>() {
+        *header = length.to_le_bytes();
     }
     Ok(frame)
 }
@@ -178,17 +178,8 @@ pub(crate) fn send_some(
 
 /// Sends a message, blocking until it is sent. Used by the supervisor, which
 /// sends no descriptors.
-pub(crate) fn send(socket: &UnixStream, message: &Reply) -> io::Result<()> {
-    let frame = encode(message)?;
-    let mut rest = frame.as_slice();
-    while !rest.is_empty() {
-        match send_some(std::os::fd::AsFd::as_fd(socket), rest, &[]) {
-            Ok(sent) => rest = rest.get(sent..).unwrap_or_default(),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
+pub(crate) fn send(mut socket: &UnixStream, message: &Reply) -> io::Result<()> {
+    socket.write_all(&encode(message)?)
 }
 
 /// Receives a request with its descriptors. Returns `None` at the end of the

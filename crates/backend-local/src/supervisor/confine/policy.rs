@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use backend_core::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
@@ -68,10 +68,10 @@ impl Landlock {
         temporary: &Path,
     ) -> Result<Policy> {
         let temporary = AllowedPath::at(temporary)?;
-        let mut read = allowed_paths(self.read.iter().map(PathBuf::as_path))?;
-        let mut write = allowed_paths(self.write.iter().map(PathBuf::as_path))?;
+        let mut read = allowed_paths(&self.read)?;
+        let mut write = allowed_paths(&self.write)?;
         write.push(temporary.clone());
-        let own = allowed_paths(directories.iter().copied())?;
+        let own = allowed_paths(directories)?;
         if read_only {
             read.extend(own);
         } else {
@@ -88,12 +88,15 @@ impl Landlock {
             read,
             write,
             temporary,
-            system: self.system,
+            system: !self.without_system,
             network: self.network,
         })
     }
 }
 
-fn allowed_paths<'a>(paths: impl Iterator<Item = &'a Path>) -> Result<Vec<AllowedPath>> {
-    paths.map(AllowedPath::at).collect()
+fn allowed_paths(paths: &[impl AsRef<Path>]) -> Result<Vec<AllowedPath>> {
+    paths
+        .iter()
+        .map(|path| AllowedPath::at(path.as_ref()))
+        .collect()
 }

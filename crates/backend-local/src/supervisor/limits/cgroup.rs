@@ -8,7 +8,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::FlockOperation;
 
@@ -168,13 +168,7 @@ fn locate(mounts: &str, unified: bool, path: &Path) -> Option<(PathBuf, PathBuf)
             _ => false,
         };
         // A path with `..` is outside this process's view.
-        if !wanted
-            || path
-                .as_os_str()
-                .as_bytes()
-                .windows(2)
-                .any(|two| two == b"..")
-        {
+        if !wanted || path.components().any(|part| part == Component::ParentDir) {
             return None;
         }
         let below = path.strip_prefix(root).ok()?;
