@@ -174,12 +174,7 @@ impl From<Vote> for Verdict {
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (number, vote) in self.votes().enumerate() {
-            if number > 0 {
-                f.write_str("\n")?;
-            }
-            write!(f, "{vote}")?;
-        }
-        Ok(())
+        let votes: Vec<String> = self.votes().map(ToString::to_string).collect();
+        f.write_str(&votes.join("\n"))
     }
 }

@@ -297,10 +297,7 @@ fn as_text<S: Serializer>(hash: &ContentHash, to: S) -> Result<S::Ok, S::Error> 
 }
 
 fn as_text_if<S: Serializer>(hash: &Option<ContentHash>, to: S) -> Result<S::Ok, S::Error> {
-    match hash {
-        Some(hash) => to.collect_str(hash),
-        None => to.serialize_none(),
-    }
+    hash.map(|hash| hash.to_string()).serialize(to)
 }
 
 #[cfg(test)]

@@ -276,17 +276,12 @@ impl ApprovalService {
         let answer = AssertUnwindSafe(answer).catch_unwind().await;
         let answer = answer.unwrap_or_else(|panic| Err(panicked(panic.as_ref())));
         let waited = begun.elapsed();
-        let Ok(given) = &answer else {
-            return QuestionResult {
-                answer,
-                note: None,
-                waited,
-            };
-        };
-        let mut note = grants::note(given);
-        if given.approved || self.remember_denials {
-            let recorded = self.grants.record_part(question, call, items, given);
-            if let Err(why) = recorded {
+        let mut note = None;
+        if let Ok(given) = &answer {
+            note = grants::note(given);
+            if (given.approved || self.remember_denials)
+                && let Err(why) = self.grants.record_part(question, call, items, given)
+            {
                 let said = note.map_or_else(String::new, |note| format!("{note} "));
                 note = Some(format!("{said}(not remembered: {why})"));
             }

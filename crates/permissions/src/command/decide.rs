@@ -1,6 +1,5 @@
 //! Applies the rules to the findings about a line.
 
-use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -129,8 +128,8 @@ fn because(rules: &CommandRules, kind: NoteKind, text: &str) -> Vote {
         // Asking must not relax a default that denies.
         NoteKind::NotUnderstood => (rules.default.max(Action::Ask), "not understood"),
     };
-    let text = Cow::Owned(format!("{word}: {text}"));
-    Vote::new(Layer::Command, action, Reason::Text(text))
+    let text = format!("{word}: {text}");
+    Vote::new(Layer::Command, action, Reason::Text(text.into()))
 }
 
 /// Denies a line that takes too many steps to judge.

@@ -225,14 +225,9 @@ impl<B: Backend> Guarded<B> {
 
     /// Gives an entry the caller's path. Returns `false` if that is not a valid one.
     fn rename_entry(&self, entry: &mut Entry, route: &LinkResolution) -> bool {
-        match entry.path.rebase(route.at(), route.given()) {
-            Ok(path) => {
-                entry.path = path;
-                true
-            }
-            // The path would be too long, so the caller could not use it.
-            Err(_) => false,
-        }
+        // A path that is too long cannot be used by the caller.
+        let path = entry.path.rebase(route.at(), route.given());
+        path.map(|path| entry.path = path).is_ok()
     }
 }
 

@@ -1,8 +1,6 @@
 //! [`Protected`]: the files that define the policy. A session that could change them
 //! would be bound by the policy only until the next start.
 
-use std::borrow::Cow;
-
 use backend_core::VPath;
 use command_line::glob::{glob_could_name, name_or_dot_matches};
 use command_line::{NamedPath, PathUse};
@@ -20,7 +18,7 @@ const CHANGES: &[&str] = &["chmod", "chown", "tee", "touch", "truncate"];
 /// Programs that give a file a second name.
 const LINKS: &[&str] = &["link", "ln"];
 
-/// Files that cannot be changed, removed or moved, nor moved with a directory above.
+/// Files that cannot be changed, removed or moved, alone or with a directory above them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Protected(Vec<VPath>);
 
@@ -68,13 +66,7 @@ impl Protected {
         line: &str,
         here: &VPath,
     ) -> Vec<(&'r NamedPath, Vote)> {
-        let runs = |programs: &[&str]| {
-            let mut lines = commands.iter();
-            lines.any(|line| {
-                let program = line.split_whitespace().next().unwrap_or_default();
-                programs.contains(&program.rsplit('/').next().unwrap_or_default())
-            })
-        };
+        let runs = |programs: &[&str]| commands.iter().any(|line| is_one_of(line, programs));
         let removes = runs(REMOVES);
         // Changing a file under a second name changes the file.
         let links = runs(LINKS) || commands.iter().any(|line| copies_as_links(line));
@@ -91,9 +83,7 @@ impl Protected {
             ) && !links;
             let against = self.0.iter().any(|own| {
                 if named.glob {
-                    let mut whole = own.ancestors().chain([own.clone()]);
-                    return changes
-                        && whole.any(|path| glob_could_name(&named.text, path.as_str()));
+                    return changes && could_name(named, own);
                 }
                 // A directory that a command runs in cannot be removed by its name.
                 let above = removes && named.usage == PathUse::Write;
@@ -115,10 +105,7 @@ impl Protected {
             Some((_, name)) if named.glob => own
                 .strip_prefix(&named.path)
                 .is_some_and(|rest| rest.split('/').any(|it| could_be(name, it))),
-            _ if named.glob => {
-                let mut whole = own.ancestors().chain([own.clone()]);
-                whole.any(|path| glob_could_name(&named.text, path.as_str()))
-            }
+            _ if named.glob => could_name(named, own),
             _ => own.starts_with(&named.path),
         };
         self.0.iter().any(lies).then(|| {
@@ -140,11 +127,7 @@ fn could_be(pattern: &str, name: &str) -> bool {
 
 fn question() -> Vote {
     let why = "it may change the files that define these permissions";
-    Vote::new(
-        Layer::Protected,
-        Action::Ask,
-        Reason::Text(Cow::Borrowed(why)),
-    )
+    Vote::new(Layer::Protected, Action::Ask, Reason::Text(why.into()))
 }
 
 /// Returns whether a command edits files in place: `sed -i`, `perl -pi`.
@@ -158,20 +141,26 @@ fn copies_as_links(line: &str) -> bool {
 }
 
 fn has_option(line: &str, programs: &[&str], short: char, long: &str) -> bool {
-    let mut words = line.split_whitespace();
-    let program = words.next().unwrap_or_default();
     let is_option = |word: &str| {
         word.starts_with(long)
             || word.starts_with('-') && !word.starts_with("--") && word.contains(short)
     };
-    programs.contains(&program.rsplit('/').next().unwrap_or_default()) && words.any(is_option)
+    is_one_of(line, programs) && line.split_whitespace().skip(1).any(is_option)
+}
+
+/// Returns whether a command runs one of these programs.
+fn is_one_of(line: &str, programs: &[&str]) -> bool {
+    let program = line.split_whitespace().next().unwrap_or_default();
+    programs.contains(&program.rsplit('/').next().unwrap_or_default())
+}
+
+/// Returns whether a glob could name a path, or a directory above it.
+fn could_name(glob: &NamedPath, path: &VPath) -> bool {
+    let mut whole = path.ancestors().chain([path.clone()]);
+    whole.any(|path| glob_could_name(&glob.text, path.as_str()))
 }
 
 fn vote() -> Vote {
     let why = "it defines these permissions, or contains a file that does; tools cannot change it";
-    Vote::new(
-        Layer::Protected,
-        Action::Deny,
-        Reason::Text(Cow::Borrowed(why)),
-    )
+    Vote::new(Layer::Protected, Action::Deny, Reason::Text(why.into()))
 }

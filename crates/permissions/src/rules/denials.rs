@@ -20,18 +20,14 @@ const STEPS: usize = 8;
 /// The patterns of a section that deny, or that ask.
 #[derive(Debug, Default)]
 pub(super) struct Denials {
-    patterns: Vec<Pattern>,
+    /// The components of each pattern.
+    patterns: Vec<Vec<String>>,
     /// Patterns that begin at the root, by the text before their first wildcard.
     anchored: BTreeMap<String, Vec<usize>>,
     /// Patterns that match at any depth, by a name that they match, and by the same name
     /// reversed.
     by_start: BTreeMap<String, Vec<usize>>,
     by_end: BTreeMap<String, Vec<usize>>,
-}
-
-#[derive(Debug)]
-struct Pattern {
-    names: Vec<String>,
 }
 
 /// The component that stands for everything beneath a directory.
@@ -66,7 +62,7 @@ impl Denials {
             let literal = literal.replace('\\', "");
             self.anchored.entry(literal).or_default().push(number);
         }
-        self.patterns.push(Pattern { names });
+        self.patterns.push(names);
     }
 
     /// Returns the first result of `judge` for a path that the absolute `glob` could
@@ -95,7 +91,7 @@ impl Denials {
             if !budget.charge(STEPS + names.len()) {
                 return None;
             }
-            let path = self.patterns.get(*number)?.fit(&names, from)?;
+            let path = fit(self.patterns.get(*number)?, &names, from)?;
             judge(&path)
         };
         let literal = glob.split(WILD).next().unwrap_or_default();
@@ -154,33 +150,31 @@ fn spells(name: &str) -> bool {
     name.contains(|c: char| !"*?[]!:".contains(c))
 }
 
-impl Pattern {
-    /// Returns a path that matches both the glob and the pattern, with the pattern
-    /// starting at the component `from`.
-    fn fit(&self, glob: &[&str], from: usize) -> Option<Vec<String>> {
-        let mut path: Vec<String> = glob.iter().map(|name| sample(name)).collect();
-        for (number, name) in self.names.iter().enumerate() {
-            let at = from + number;
-            if name == BENEATH {
-                // Naming the directory itself counts only if the glob spells part of its
-                // name. A bare `*` names it no more than `.` names the one above.
-                let directory = at == glob.len();
-                let last = at.checked_sub(1).and_then(|at| glob.get(at));
-                return (!directory || last.is_some_and(|last| spells(last))).then_some(path);
-            }
-            let (written, slot) = (glob.get(at)?, path.get_mut(at)?);
-            if written.contains(WILD) {
-                let known = sample(name);
-                if !name_matches(written, &known) {
-                    return None;
-                }
-                *slot = known;
-            } else if name != written && !(name.contains(WILD) && name_matches(name, written)) {
+/// Returns a path that matches both the glob and the pattern, with the pattern starting at
+/// the component `from`.
+fn fit(pattern: &[String], glob: &[&str], from: usize) -> Option<Vec<String>> {
+    let mut path: Vec<String> = glob.iter().map(|name| sample(name)).collect();
+    for (number, name) in pattern.iter().enumerate() {
+        let at = from + number;
+        if name == BENEATH {
+            // Naming the directory itself counts only if the glob spells part of its name.
+            // A bare `*` names it no more than `.` names the one above.
+            let directory = at == glob.len();
+            let last = at.checked_sub(1).and_then(|at| glob.get(at));
+            return (!directory || last.is_some_and(|last| spells(last))).then_some(path);
+        }
+        let (written, slot) = (glob.get(at)?, path.get_mut(at)?);
+        if written.contains(WILD) {
+            let known = sample(name);
+            if !name_matches(written, &known) {
                 return None;
             }
+            *slot = known;
+        } else if name != written && !(name.contains(WILD) && name_matches(name, written)) {
+            return None;
         }
-        Some(path)
     }
+    Some(path)
 }
 
 /// Returns a name that matches a pattern of one component, except for unusual patterns.

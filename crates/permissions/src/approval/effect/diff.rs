@@ -30,9 +30,7 @@ pub(super) fn changed(old: &[u8], new: &[u8]) -> (Amount, Amount) {
     }
     let (old, new) = (&old[start..old.len() - end], &new[start..new.len() - end]);
     match (Amount::of(old), Amount::of(new)) {
-        (Amount::Chars(removed), Amount::Chars(added)) => {
-            (Amount::Chars(removed), Amount::Chars(added))
-        }
+        both @ (Amount::Chars(_), Amount::Chars(_)) => both,
         _ => (
             Amount::Bytes(old.len() as u64),
             Amount::Bytes(new.len() as u64),

@@ -1,48 +1,40 @@
 //! The arguments of a tool: their canonical form, and the form that is shown.
 
 use backend_core::ops::ContentHash;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::approval::limits::{ARGUMENT_BYTES, ARGUMENTS_BYTES};
 use crate::approval::text;
 
 /// Returns the hash of `value` in its canonical form.
 pub(super) fn hash(value: &Value) -> ContentHash {
-    let mut text = String::new();
-    write_canonical(value, &mut text);
-    ContentHash::of(text.as_bytes())
+    ContentHash::of(canonical(value).as_bytes())
 }
 
-/// Writes JSON without spaces, with sorted keys. Whether a map keeps its keys sorted
-/// depends on features that another crate may turn on, so they are sorted here.
-fn write_canonical(value: &Value, to: &mut String) {
+/// Returns JSON without spaces, with sorted keys.
+fn canonical(value: &Value) -> String {
     match value {
         Value::Object(map) => {
-            let mut entries: Vec<_> = map.iter().collect();
-            entries.sort_unstable_by_key(|(key, _)| *key);
-            to.push('{');
-            for (number, (key, value)) in entries.into_iter().enumerate() {
-                if number > 0 {
-                    to.push(',');
-                }
-                to.push_str(&Value::from(key.as_str()).to_string());
-                to.push(':');
-                write_canonical(value, to);
-            }
-            to.push('}');
+            let entry = |(key, value): (&String, &Value)| {
+                format!("{}:{}", Value::from(key.as_str()), canonical(value))
+            };
+            let entries: Vec<String> = sorted(map).into_iter().map(entry).collect();
+            format!("{{{}}}", entries.join(","))
         }
         Value::Array(items) => {
-            to.push('[');
-            for (number, item) in items.iter().enumerate() {
-                if number > 0 {
-                    to.push(',');
-                }
-                write_canonical(item, to);
-            }
-            to.push(']');
+            let items: Vec<String> = items.iter().map(canonical).collect();
+            format!("[{}]", items.join(","))
         }
-        plain => to.push_str(&plain.to_string()),
+        plain => plain.to_string(),
     }
+}
+
+/// Returns the entries by key. Whether a map keeps its keys sorted depends on features
+/// that another crate may turn on, so they are sorted here.
+fn sorted(map: &Map<String, Value>) -> Vec<(&String, &Value)> {
+    let mut entries: Vec<_> = map.iter().collect();
+    entries.sort_unstable_by_key(|(key, _)| *key);
+    entries
 }
 
 /// Returns `value` with long strings truncated, or only its size and hash.
@@ -92,8 +84,7 @@ pub(super) fn in_call(args: &Value) -> String {
     match args {
         Value::Null => String::new(),
         Value::Object(map) => {
-            let mut entries: Vec<_> = map.iter().collect();
-            entries.sort_unstable_by_key(|(key, _)| *key);
+            let entries = sorted(map);
             let words = entries.iter().map(|(key, value)| format!("{key}={value}"));
             words.collect::<Vec<_>>().join(", ")
         }
