@@ -282,10 +282,8 @@ fn removal(base: &str, args: &[Word], dirs: &Directories<'_>) -> Option<String> 
 fn permissions(base: &str, args: &[Word], dirs: &Directories<'_>) -> Option<String> {
     let recursive = has_flag(args, &['R'], "--recursive");
     operands(args).find_map(|word| {
-        let is_system = |at: &Location| {
-            let is = |tree: &&str| is_tree(at, tree);
-            at.root == Root::System && (at.names.is_empty() || tables::TREES.iter().any(is))
-        };
+        let is_system =
+            |at: &Location| at.root == Root::System && (at.names.is_empty() || is_known_tree(at));
         let bad = if recursive {
             covers_others(word, dirs)
         } else {
@@ -295,9 +293,10 @@ fn permissions(base: &str, args: &[Word], dirs: &Directories<'_>) -> Option<Stri
     })
 }
 
-/// Whether `location` could be exactly `tree`.
-fn is_tree(location: &Location, tree: &str) -> bool {
-    could_begin(location, tree) == Some(location.names.len())
+/// Whether `location` could be exactly one of the trees in the tables.
+fn is_known_tree(location: &Location) -> bool {
+    let is = |tree: &&str| could_begin(location, tree) == Some(location.names.len());
+    tables::TREES.iter().chain(tables::DEEP_TREES).any(is)
 }
 
 /// Whether `location` could be `tree`, or something in it.
@@ -373,10 +372,9 @@ fn location_covers_system(location: &Location) -> bool {
         Root::Home | Root::Given | Root::Tree(_) => location.names.is_empty(),
         Root::System => {
             let len = location.names.len();
-            let is = |tree: &&str| is_tree(&location, tree);
             let beneath = |tree: &&str| is_within(&location, tree);
             len == 0
-                || tables::TREES.iter().any(is)
+                || is_known_tree(&location)
                 || tables::DEEP_TREES.iter().any(beneath)
                 || len == 2 && tables::HOMES.iter().any(beneath)
         }

@@ -146,6 +146,15 @@ impl Parsed {
         self.operands.iter().filter_map(move |at| words.get(*at))
     }
 
+    fn give(&mut self, name: &str, kind: Kind, value: Option<Word>, next: usize) {
+        self.options.push(Given {
+            name: name.to_owned(),
+            effect: kind.effect,
+            value,
+            next,
+        });
+    }
+
     pub(crate) fn has(&self, names: &[&str]) -> bool {
         self.given(names).next().is_some()
     }
@@ -327,12 +336,7 @@ fn one_long(
         None if takes_next => next.cloned(),
         None => None,
     };
-    parsed.options.push(Given {
-        name: known.to_owned(),
-        effect: kind.effect,
-        value,
-        next: at + usize::from(takes_next),
-    });
+    parsed.give(known, kind, value, at + usize::from(takes_next));
     Some(usize::from(takes_next))
 }
 
@@ -366,12 +370,8 @@ fn bundle(short: &str, word: &Word, next: Option<&Word>, at: usize, parsed: &mut
             true if !empty => Some(rest.clone()),
             _ => None,
         };
-        parsed.options.push(Given {
-            name: letter.to_string(),
-            effect: kind.effect,
-            value,
-            next: at + usize::from(takes_next),
-        });
+        let next = at + usize::from(takes_next);
+        parsed.give(letter.encode_utf8(&mut [0; 4]), kind, value, next);
         if kind.has_value() {
             return usize::from(takes_next);
         }
@@ -446,18 +446,10 @@ fn old_bundle(short: &str, text: &str, words: &[Word], parsed: &mut Parsed) -> u
             parsed.unknown.push(text.to_owned());
             return at;
         };
-        let value = if kind.has_value() && !kind.optional {
-            at += 1;
-            words.get(at - 1).cloned()
-        } else {
-            None
-        };
-        parsed.options.push(Given {
-            name: letter.to_string(),
-            effect: kind.effect,
-            value,
-            next: at,
-        });
+        let takes_next = kind.has_value() && !kind.optional;
+        let value = words.get(at).filter(|_| takes_next).cloned();
+        at += usize::from(takes_next);
+        parsed.give(letter.encode_utf8(&mut [0; 4]), kind, value, at);
     }
     at
 }

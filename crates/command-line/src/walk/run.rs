@@ -257,10 +257,13 @@ impl Walk<'_> {
 
     /// Notes a device among the words of a program that does not only read.
     fn devices(&mut self, base: &str, words: &[Word]) {
-        if tables::READERS.contains(&base)
-            || tables::NON_PATH_OPERANDS.contains(&base)
-            || tables::DEVICE_READERS.contains(&base)
-        {
+        let others = [
+            tables::READERS,
+            tables::NON_PATH_OPERANDS,
+            tables::DEVICE_READERS,
+            tables::PARTITIONERS,
+        ];
+        if others.iter().any(|programs| programs.contains(&base)) {
             return;
         }
         for word in words.iter().skip(1) {
