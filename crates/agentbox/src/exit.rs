@@ -62,11 +62,6 @@ impl Failure {
         Self::new(ENVIRONMENT, message)
     }
 
-    /// Creates a failure for a program that was asked to end. There is nothing to report.
-    pub(crate) fn interrupted(code: u8) -> Self {
-        Self::new(code, "")
-    }
-
     /// Returns the same failure with another code.
     pub(crate) fn code(mut self, code: u8) -> Self {
         self.code = code;

@@ -67,8 +67,7 @@ pub(crate) fn resolve_path(path: &str, directory: &Path) -> PathBuf {
     path.components().collect()
 }
 
-/// Returns this program's directory below the one that a variable names, such as
-/// `XDG_STATE_HOME`, or below `usual` in the home.
+/// Returns this program's directory: in the one a variable names, or in the home.
 pub(crate) fn user_directory(name: &str, usual: &str) -> Option<PathBuf> {
     user_directory_of(system::variable, name, usual)
 }

@@ -60,10 +60,8 @@ impl Rules {
                         "[permissions] is not a valid ruleset: {message}; correct it in the config file"
                     )
                 })?;
-                Ok(Self {
-                    ruleset,
-                    source: Source::Config,
-                })
+                let source = Source::Config;
+                Ok(Self { ruleset, source })
             }
             other => Err(usage!(
                 "permissions is a {}; give the name of a preset, a file, or rules",

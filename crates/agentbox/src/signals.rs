@@ -67,7 +67,8 @@ impl Interrupts {
     pub(crate) async fn unless<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
         tokio::select! {
             biased;
-            code = self.wait() => Err(Failure::interrupted(code)),
+            // There is nothing to report.
+            code = self.wait() => Err(Failure::new(code, "")),
             done = work => Ok(done),
         }
     }

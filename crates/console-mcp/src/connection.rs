@@ -34,14 +34,8 @@ const MAX_OPEN_BYTES: usize = 64 * 1024 * 1024;
 pub(crate) struct Connection {
     /// Cancelled when the client is gone.
     gone: CancellationToken,
-    open: Mutex<OpenRequests>,
+    open: Mutex<HashMap<RequestId, OpenRequest>>,
     chats: Mutex<Vec<Chat>>,
-}
-
-#[derive(Debug, Default)]
-struct OpenRequests {
-    requests: HashMap<RequestId, OpenRequest>,
-    bytes: usize,
 }
 
 /// An unanswered request.
@@ -66,7 +60,7 @@ impl Connection {
 
     /// Returns `true` if a request is unanswered.
     pub(crate) fn is_busy(&self) -> bool {
-        !lock(&self.open).requests.is_empty()
+        !lock(&self.open).is_empty()
     }
 
     /// Keeps a conversation, to be closed when the client is gone.
@@ -89,38 +83,33 @@ impl Connection {
     fn admit(&self, id: &RequestId, request: &ClientRequest) -> Result<(), ErrorData> {
         let bytes = argument_bytes(request);
         let mut open = lock(&self.open);
-        if open.requests.contains_key(id) {
+        if open.contains_key(id) {
             let text = "a request with this id is still being answered; use each id once";
             return Err(ErrorData::invalid_request(text, None));
         }
-        if open.requests.len() >= MAX_OPEN_REQUESTS {
+        if open.len() >= MAX_OPEN_REQUESTS {
             let text = format!("{MAX_OPEN_REQUESTS} requests wait already; wait for answers");
             return Err(ErrorData::invalid_request(text, None));
         }
-        if bytes > 0 && open.bytes.saturating_add(bytes) > MAX_OPEN_BYTES {
+        let waiting: usize = open.values().map(|request| request.bytes).sum();
+        if bytes > 0 && waiting.saturating_add(bytes) > MAX_OPEN_BYTES {
             let text = format!(
-                "the waiting requests have {} bytes of arguments already; wait for answers",
-                open.bytes
+                "the waiting requests have {waiting} bytes of arguments already; wait for answers"
             );
             return Err(ErrorData::invalid_request(text, None));
         }
-        let entry = OpenRequest { bytes, slot: None };
-        open.requests.insert(id.clone(), entry);
-        open.bytes += bytes;
+        open.insert(id.clone(), OpenRequest { bytes, slot: None });
         Ok(())
     }
 
     /// Removes a request that was answered or cancelled.
     fn forget(&self, id: &RequestId) {
-        let mut open = lock(&self.open);
-        if let Some(entry) = open.requests.remove(id) {
-            open.bytes = open.bytes.saturating_sub(entry.bytes);
-        }
+        lock(&self.open).remove(id);
     }
 
     /// Keeps the slot of a request until it is answered.
     pub(crate) fn hold_slot(&self, id: &RequestId, slot: Option<OwnedSemaphorePermit>) {
-        if let Some(entry) = lock(&self.open).requests.get_mut(id) {
+        if let Some(entry) = lock(&self.open).get_mut(id) {
             entry.slot = slot;
         }
     }
@@ -162,8 +151,7 @@ enum Kind {
 pub(crate) struct CountedTransport<T> {
     inner: T,
     connection: Arc<Connection>,
-    /// A response sent by the transport itself, in flight. Kept here because `receive`
-    /// may be dropped at any time.
+    /// A response of the transport itself. Kept here as `receive` may be dropped.
     reply: Option<BoxFuture<'static, ()>>,
     kind: Kind,
     has_begun: bool,

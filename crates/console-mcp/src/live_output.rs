@@ -27,8 +27,7 @@ use tokio::time::{Instant, sleep, timeout};
 /// Maximum number of bytes waiting to be sent.
 const PENDING_BYTES: usize = 64 * 1024;
 
-/// Minimum time between two messages. The output of a command that finishes sooner is
-/// sent in its reply only.
+/// Minimum time between two messages. What ends sooner has its output in the reply.
 const MESSAGE_INTERVAL: Duration = Duration::from_millis(150);
 
 /// A silent command reports that it is still running after this interval.

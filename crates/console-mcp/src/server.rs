@@ -35,8 +35,7 @@ use crate::session::{Session, Workspace};
 use crate::settings::Settings;
 use crate::{call, resources, roots};
 
-/// The newest protocol version with sessions. Later versions have none, and giving each
-/// client its own backend needs one.
+/// The newest protocol version with sessions, which separate backends need.
 pub(crate) const NEWEST_VERSION: ProtocolVersion = ProtocolVersion::LATEST_WITH_INITIALIZE;
 
 /// A toolset as an MCP server for one client.

@@ -1,5 +1,4 @@
-//! Compressed agents embedded in this program, which are unpacked when they are needed.
-//! `cargo xtask dist` embeds them.
+//! Compressed agents that `cargo xtask dist` embeds; they are unpacked when needed.
 
 use std::fs::{self, Metadata};
 use std::io::{self, Read as _};

@@ -46,8 +46,7 @@ impl OpenBackend {
         }
     }
 
-    /// Returns the backend for use as a part of another. Its mounts' permissions are
-    /// enforced here, without asking the user.
+    /// Returns the backend for use as a part, which enforces its mounts without asking.
     pub(super) fn guarded(&self) -> Arc<dyn Backend> {
         Arc::clone(self.guarded.as_ref().unwrap_or(&self.backend))
     }

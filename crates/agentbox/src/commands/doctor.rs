@@ -96,8 +96,7 @@ impl UsedBackend {
         self.kinds.contains(&kind)
     }
 
-    /// Returns the backend of a configuration. Returns a finding about it too, unless
-    /// it is the default and fine.
+    /// Returns the backend, and a finding about it unless it is the default and fine.
     fn of(app: Option<App>) -> (Self, Option<Finding>) {
         let Some(app) = app else {
             let usual = Self {

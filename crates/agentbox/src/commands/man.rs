@@ -1,7 +1,6 @@
 //! `agentbox man [DIR]`.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Command;
@@ -20,12 +19,18 @@ pub(crate) struct Args {
 /// Prints or writes the manual pages of `program`.
 pub(crate) fn run(args: &Args, program: Command) -> Result<ExitCode, Failure> {
     match &args.directory {
-        Some(directory) => write(directory, program).map_err(|error| {
-            environment!(
-                "the pages cannot be written to {}: {error}; give another directory",
-                directory.display()
-            )
-        })?,
+        Some(directory) => {
+            // One page for each command, but none for `help`.
+            let program = program.disable_help_subcommand(true);
+            let written = std::fs::create_dir_all(directory)
+                .and_then(|()| clap_mangen::generate_to(program, directory));
+            written.map_err(|error| {
+                let directory = directory.display();
+                environment!(
+                    "the pages cannot be written to {directory}: {error}; give another directory"
+                )
+            })?;
+        }
         None => {
             let mut page = Vec::new();
             let rendered = Man::new(program).render(&mut page);
@@ -34,11 +39,4 @@ pub(crate) fn run(args: &Args, program: Command) -> Result<ExitCode, Failure> {
         }
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn write(directory: &Path, program: Command) -> io::Result<()> {
-    std::fs::create_dir_all(directory)?;
-    // One page for each command, but none for `help`.
-    let program = program.disable_help_subcommand(true);
-    clap_mangen::generate_to(program, directory)
 }

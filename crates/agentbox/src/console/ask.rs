@@ -123,8 +123,7 @@ fn read(line: &str) -> Option<Answer> {
     }
 }
 
-/// Formats a question. The first line and the effect are safe and complete; lines that
-/// only repeat them are left out.
+/// Formats a question. Lines that only repeat the first one or the effect are left out.
 fn question_text(question: &Question, screen: Screen) -> String {
     let all = question.to_string();
     let first = all.lines().next().unwrap_or_default();

@@ -1,5 +1,4 @@
-//! The input of the console. Reading blocks, so it has its own thread, which the
-//! program does not wait for when it ends.
+//! The input of the console, on a thread that the program's end does not wait for.
 
 mod editor;
 mod plain;

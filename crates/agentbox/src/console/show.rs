@@ -141,8 +141,7 @@ pub(crate) fn string<'r>(reply: &'r Reply, name: &str) -> Option<&'r str> {
     reply.structured.as_ref()?.get(name)?.as_str()
 }
 
-/// Returns `true` if a reply reports something that did not work. A failed command is a
-/// success for a model, but not for a script.
+/// Returns `true` for a failure, also of a command, which is a success for a model.
 pub(crate) fn failed(reply: &Reply) -> bool {
     let field = |name: &str| reply.structured.as_ref().and_then(|data| data.get(name));
     let is_true = |name: &str| field(name).and_then(Value::as_bool) == Some(true);

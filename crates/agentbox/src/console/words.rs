@@ -66,25 +66,18 @@ pub(crate) fn split(input: &str, from: usize) -> Words {
     words
 }
 
-/// The quoting at the current position.
-#[derive(Clone, Copy, PartialEq)]
-enum Quote {
-    None,
-    Single,
-    Double,
-}
-
 fn line(input: &str, from: usize) -> Words {
     let mut words = Words {
         used: input.len(),
         ..Words::default()
     };
     let mut word: Option<Word> = None;
-    let mut quote = Quote::None;
+    // The quote that is open.
+    let mut quote: Option<char> = None;
     let text = input.get(from..).unwrap_or_default();
     let mut chars = text.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
-        if quote == Quote::None && c.is_whitespace() {
+        if quote.is_none() && c.is_whitespace() {
             words.all.extend(word.take());
             if c == '\n' {
                 words.used = from + at + 1;
@@ -94,7 +87,7 @@ fn line(input: &str, from: usize) -> Words {
             continue;
         }
         // A continued line.
-        if quote != Quote::Single && c == '\\' && chars.next_if(|next| next.1 == '\n').is_some() {
+        if quote != Some('\'') && c == '\\' && chars.next_if(|next| next.1 == '\n').is_some() {
             continue;
         }
         let now = word.get_or_insert_with(|| Word {
@@ -104,27 +97,24 @@ fn line(input: &str, from: usize) -> Words {
         });
         let plain = now.plain.min(now.text.len());
         match (quote, c) {
-            (Quote::None, '\'') => (quote, now.plain) = (Quote::Single, plain),
-            (Quote::None, '"') => (quote, now.plain) = (Quote::Double, plain),
-            (Quote::Single, '\'') | (Quote::Double, '"') => quote = Quote::None,
-            (Quote::None, '\\') => {
+            (None, '\'' | '"') => (quote, now.plain) = (Some(c), plain),
+            (Some(open), c) if open == c => quote = None,
+            (None, '\\') => {
                 now.plain = plain;
                 match chars.next() {
                     Some((_, next)) => now.text.push(next),
                     None => words.open = Some(MissingInput::Any),
                 }
             }
-            (Quote::Double, '\\') => {
+            (Some('"'), '\\') => {
                 let escaped = chars.next_if(|next| "\"\\$`".contains(next.1));
                 now.text.push(escaped.map_or('\\', |(_, next)| next));
             }
             (_, c) => now.text.push(c),
         }
     }
-    match quote {
-        Quote::None => {}
-        Quote::Single => words.open = Some(MissingInput::Char('\'')),
-        Quote::Double => words.open = Some(MissingInput::Char('"')),
+    if let Some(quote) = quote {
+        words.open = Some(MissingInput::Char(quote));
     }
     words.all.extend(word);
     tags(&mut words.all);

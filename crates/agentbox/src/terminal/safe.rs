@@ -1,5 +1,4 @@
-//! Makes untrusted text safe for a terminal: colours may stay, all other invisible
-//! content is removed or made visible.
+//! Makes untrusted text safe for a terminal: of what is invisible, only colours stay.
 
 use std::borrow::Cow;
 
@@ -120,8 +119,7 @@ enum State {
     Sequence(String),
     /// A sequence that does not set a colour.
     Other,
-    /// A title or similar, up to its terminator or the end of the line. `true` if the
-    /// last character was the escape character.
+    /// A title or similar. `true` if the last character was the escape character.
     Title(bool),
 }
 

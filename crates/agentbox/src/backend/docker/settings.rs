@@ -185,8 +185,7 @@ impl<'de> Deserialize<'de> for Size {
     }
 }
 
-/// Parses `SOURCE:TARGET[:ro|rw]`. A source with a slash is a path of this machine, any
-/// other the name of a volume.
+/// Parses `SOURCE:TARGET[:ro|rw]`. A source without a slash is the name of a volume.
 pub(super) fn volume(text: &str) -> Result<Volume, Failure> {
     let parts: Vec<&str> = text.split(':').collect();
     let (source, target, read_only) = match *parts {

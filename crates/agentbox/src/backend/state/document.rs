@@ -46,8 +46,7 @@ impl Document {
                 "the state file {shown} is not a regular file; give another"
             ));
         }
-        // The file is replaced, not a link to it. The target of a link exists by now,
-        // since it was created above.
+        // A link to the file stays. Its target exists by now.
         let path = path.canonicalize().map_err(cannot)?;
         let document = Self {
             new: temporary_path(&path),

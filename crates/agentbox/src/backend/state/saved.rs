@@ -14,8 +14,7 @@ use tokio::sync::Mutex;
 
 use super::document::Document;
 
-/// A state and its document, always with the same content. A change is made to a draft,
-/// which replaces the state once it is saved.
+/// A state and its document. A change is made to a draft, and counts once it is saved.
 #[derive(Debug)]
 pub(super) struct SavedState {
     state: StateBackend,

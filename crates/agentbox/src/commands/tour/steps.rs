@@ -59,8 +59,7 @@ async fn editing(stage: &mut Stage) -> Result<(), Failure> {
     let wrong = edit("    return 'hello ' + name");
     stage.call(&chat, "edit_file", wrong).await?;
     let right = edit("    return \"hello \" + name");
-    stage.call(&chat, "edit_file", right).await?;
-    Ok(())
+    stage.call(&chat, "edit_file", right).await.map(drop)
 }
 
 async fn hashline(stage: &mut Stage) -> Result<(), Failure> {
@@ -80,8 +79,10 @@ async fn hashline(stage: &mut Stage) -> Result<(), Failure> {
     };
     stage.call(&chat, "hashline_edit", edit(&hash)).await?;
     output::print("\n  The same edit again, with the hash of the old line:")?;
-    stage.call(&chat, "hashline_edit", edit(&hash)).await?;
-    Ok(())
+    stage
+        .call(&chat, "hashline_edit", edit(&hash))
+        .await
+        .map(drop)
 }
 
 /// Returns the hash of a line as `read_file` shows it: `N:HH|line`.
@@ -97,8 +98,7 @@ async fn searching(stage: &mut Stage) -> Result<(), Failure> {
     let about = "ripgrep's engine, in this process; results are in order and bounded.";
     stage.step("Search", about).await?;
     let grep = json!({"pattern": "gre+t", "output_mode": "content"});
-    stage.call(&chat, "grep", grep).await?;
-    Ok(())
+    stage.call(&chat, "grep", grep).await.map(drop)
 }
 
 async fn commands(stage: &mut Stage) -> Result<(), Failure> {
@@ -106,8 +106,7 @@ async fn commands(stage: &mut Stage) -> Result<(), Failure> {
     let about = "Exit codes are results. What a command leaves running ends with it.";
     stage.step("A command", about).await?;
     let run = json!({"command": "wc -l src/app.py; sleep 1000 & exit 3", "timeout": 10});
-    stage.call(&chat, "execute", run).await?;
-    Ok(())
+    stage.call(&chat, "execute", run).await.map(drop)
 }
 
 async fn background(stage: &mut Stage) -> Result<(), Failure> {
@@ -125,8 +124,7 @@ async fn background(stage: &mut Stage) -> Result<(), Failure> {
     stage.call(&chat, "write_input", input).await?;
     stage.call(&chat, "read_output", look).await?;
     let kill = json!({"shell_id": shell});
-    stage.call(&chat, "kill_shell", kill).await?;
-    Ok(())
+    stage.call(&chat, "kill_shell", kill).await.map(drop)
 }
 
 async fn confinement(stage: &mut Stage) -> Result<(), Failure> {
@@ -139,8 +137,7 @@ async fn confinement(stage: &mut Stage) -> Result<(), Failure> {
     let link = json!({"command": "ln -s /etc/passwd users"});
     stage.call(&chat, "execute", link).await?;
     let through = json!({"path": "users"});
-    stage.call(&chat, "read_file", through).await?;
-    Ok(())
+    stage.call(&chat, "read_file", through).await.map(drop)
 }
 
 async fn approval(stage: &mut Stage) -> Result<(), Failure> {
@@ -154,6 +151,5 @@ async fn approval(stage: &mut Stage) -> Result<(), Failure> {
     });
     stage.call(&chat, "edit_file", edit).await?;
     let secret = json!({"path": ".env", "content": "TOKEN=1\n"});
-    stage.call(&chat, "write_file", secret).await?;
-    Ok(())
+    stage.call(&chat, "write_file", secret).await.map(drop)
 }
