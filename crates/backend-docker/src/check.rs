@@ -31,7 +31,6 @@ macro_rules! ensure {
 
 pub(crate) use ensure;
 
-/// The error for an invalid option.
 pub(crate) fn wrong(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Config, message.into()).on("docker")
 }
@@ -61,7 +60,6 @@ pub(crate) fn container(text: &str) -> Result<()> {
     name("a container", text)
 }
 
-/// Checks the name of a network.
 pub(crate) fn network(text: &str) -> Result<()> {
     ensure!(
         text != "host",
@@ -70,7 +68,6 @@ pub(crate) fn network(text: &str) -> Result<()> {
     name("a network", text)
 }
 
-/// Checks an environment variable.
 pub(crate) fn variable(name: &str, value: &str) -> Result<()> {
     let has_digit_first = name.starts_with(|first: char| first.is_ascii_digit());
     ensure!(
@@ -85,7 +82,6 @@ pub(crate) fn variable(name: &str, value: &str) -> Result<()> {
     Ok(())
 }
 
-/// Checks a label set by the user.
 pub(crate) fn label(key: &str, value: &str) -> Result<()> {
     let shown = Quoted::new(key);
     ensure!(
@@ -121,7 +117,6 @@ pub(crate) fn user(text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Checks a kernel capability.
 pub(crate) fn capability(text: &str) -> Result<()> {
     let short = text.strip_prefix("CAP_").unwrap_or(text);
     let is_good = |byte: u8| byte.is_ascii_uppercase() || byte == b'_';
@@ -157,7 +152,6 @@ pub(crate) fn seccomp(text: &str) -> Result<()> {
     })
 }
 
-/// Checks the options of a tmpfs.
 pub(crate) fn tmpfs(options: &str) -> Result<()> {
     ensure!(
         options.len() <= 256 && has_only(options, "=,._-"),

@@ -230,7 +230,6 @@ pub async fn write_file(
     .await
 }
 
-/// Converts an error of reading or writing a file.
 fn file_error(daemon: &Daemon, error: bollard::errors::Error) -> Error {
     let status = daemon::status(&error);
     let error = daemon.error(error);

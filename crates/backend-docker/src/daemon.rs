@@ -112,7 +112,6 @@ impl Daemon {
         })
     }
 
-    /// Connects to the daemon at the default address.
     pub(crate) fn local() -> Result<Self> {
         Self::at(DEFAULT_ADDRESS).map_err(|error| error.on("docker"))
     }
@@ -207,7 +206,6 @@ impl Daemon {
         self.client.remove_container(container, Some(options)).await
     }
 
-    /// Stops a container.
     pub(crate) async fn stop_container(&self, container: &str) -> Result<(), Theirs> {
         let options = StopContainerOptionsBuilder::default()
             .t(STOP_SECONDS)

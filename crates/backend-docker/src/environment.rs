@@ -34,16 +34,12 @@ const DEFAULTS: [(&str, &str); 25] = [
     ("UV_SYSTEM_PYTHON", "1"),
 ];
 
-/// The inputs of a sandbox's environment.
 #[derive(Debug, Default)]
 pub(crate) struct EnvironmentSources<'a> {
-    /// Whether the sandbox runs as root.
     pub(crate) root: bool,
     /// The user's home, if neither the image nor the user sets one.
     pub(crate) home: Option<&'a str>,
-    /// The path of the additional certificates.
     pub(crate) certificates: Option<&'a str>,
-    /// The variables set by the runtime.
     pub(crate) runtime: Option<&'a BTreeMap<String, String>>,
 }
 

@@ -30,11 +30,9 @@ pub enum ContainerState {
     Changing,
 }
 
-/// An existing container.
 #[derive(Debug, Clone)]
 pub(crate) struct ContainerInfo {
     pub(crate) id: String,
-    /// Its current name.
     pub(crate) name: String,
     pub(crate) state: ContainerState,
     pub(crate) exit_code: i64,

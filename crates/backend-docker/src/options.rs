@@ -76,7 +76,6 @@ pub struct Volume {
     pub(crate) owned: bool,
 }
 
-/// The source of a [`Volume`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Source {
     /// A directory or file on the daemon's host.

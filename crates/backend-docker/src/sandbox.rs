@@ -194,7 +194,6 @@ impl DockerSandbox {
         Ok(stats)
     }
 
-    /// Makes the container ready.
     async fn ready(&self, reason: StartReason) -> Result<()> {
         let machine = self.0.machine.clone();
         let ready = daemon::run(async move { machine.ready(reason).await });

@@ -20,7 +20,6 @@ pub const DEFAULT_MEMORY: u64 = 2 * 1024 * 1024 * 1024;
 /// Default limit on the number of processes in a sandbox.
 pub const DEFAULT_PIDS: u32 = 512;
 
-/// The option values of a sandbox.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Settings {
     pub(crate) daemon: Option<Daemon>,

@@ -29,12 +29,10 @@ const UNPRIVILEGED: (u32, u32) = (1000, 1000);
 /// Further directories whose owner is never changed.
 const MORE_SYSTEM_DIRECTORIES: [&str; 3] = ["/lib32", "/usr/bin", "/usr/lib"];
 
-/// Facts about an image.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ImageFacts {
     /// The reference used in requests.
     pub(crate) reference: String,
-    /// The content id.
     pub(crate) id: String,
     /// Its user, unless that is root.
     pub(crate) user: Option<String>,
@@ -120,13 +118,17 @@ pub(crate) struct Plan<'a> {
 }
 
 impl Plan<'_> {
-    /// Returns the request to create the container.
     pub(crate) fn body(&self) -> ContainerCreateBody {
         let settings = self.settings;
         let certificates = settings.ca_bundle.is_some().then_some(BOUND_CERTIFICATES);
+        let home = if settings.read_only_root {
+            "/tmp"
+        } else {
+            HOME
+        };
         let parts = EnvironmentSources {
             root: self.user.is_root(),
-            home: self.home(),
+            home: self.user.unknown_to_image.then_some(home),
             certificates,
             runtime: settings.runtime.as_ref().map(|runtime| &runtime.env_vars),
         };
@@ -301,15 +303,6 @@ impl Plan<'_> {
         let mut hash = ContentHash::of(value.to_string().as_bytes()).to_string();
         hash.truncate(32);
         hash
-    }
-
-    /// Returns the home directory, if the image cannot know it.
-    fn home(&self) -> Option<&'static str> {
-        match (self.user.unknown_to_image, self.settings.read_only_root) {
-            (true, true) => Some("/tmp"),
-            (true, false) => Some(HOME),
-            (false, _) => None,
-        }
     }
 
     /// Returns the directories that must be given to the user once the container is

@@ -85,7 +85,6 @@ pub(crate) fn first_bytes<'a>(
     }
 }
 
-/// A text in a lane.
 struct Job<'a> {
     rest: &'a [u8],
     bits: u64,

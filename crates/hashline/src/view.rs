@@ -198,7 +198,6 @@ fn window(text: &str, lines: usize, options: ViewOptions) -> (&str, usize) {
     (text.get(..length).unwrap_or(text), limit)
 }
 
-/// Returns the part of `line` that is shown.
 fn cut(line: &str, format: Format) -> &str {
     let end = line.floor_char_boundary(format.max_line_bytes);
     line.get(..end).unwrap_or(line)

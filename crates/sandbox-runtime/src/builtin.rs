@@ -24,7 +24,6 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     BUILTIN.keys().map(String::as_str)
 }
 
-/// Returns the runtime of this name.
 pub(crate) fn get(name: &str) -> Option<Runtime> {
     BUILTIN.get(name).cloned()
 }

@@ -195,7 +195,6 @@ pub fn buildkit_steps(text: &str) -> u32 {
     u32::try_from(steps.count()).unwrap_or(u32::MAX)
 }
 
-/// Returns the instructions for a runtime, in order.
 fn instructions(runtime: &Runtime, style: Style) -> Result<Option<Vec<Instruction>>> {
     runtime.validate()?;
     let Some(base) = &runtime.base_image else {

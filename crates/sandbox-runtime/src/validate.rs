@@ -196,7 +196,6 @@ fn start(runtime: &Runtime) -> Result<(), String> {
     }
 }
 
-/// Checks an image reference.
 pub(crate) fn reference(text: &str) -> Result<(), String> {
     if text == "scratch" {
         return Err(

@@ -58,7 +58,6 @@ pub(crate) struct Task<M> {
     _running: UseGuard,
 }
 
-/// A started command.
 pub(crate) struct Job {
     process: Process,
     parser: OutputParser,

@@ -57,7 +57,6 @@ impl<M: Machine> Pool<M> {
         format!("{}{number}.", self.mark_prefix())
     }
 
-    /// Returns the prefix of all commands' markers.
     pub(crate) fn mark_prefix(&self) -> String {
         format!("{VARIABLE}={}.", lock(&self.owner))
     }

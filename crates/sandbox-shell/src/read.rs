@@ -257,7 +257,6 @@ pub(crate) struct Pieces<'p> {
     known: Option<(u64, String)>,
 }
 
-/// The next piece of a file.
 pub(crate) enum Next {
     Piece(Bytes),
     End,

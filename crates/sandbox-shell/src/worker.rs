@@ -102,7 +102,6 @@ impl Request {
         self
     }
 
-    /// Sets the maximum size of an answer in bytes.
     pub(crate) fn limit(mut self, limit: usize) -> Self {
         self.limit = limit;
         self
@@ -113,7 +112,6 @@ impl Request {
 /// or an error.
 pub(crate) type Answer = Result<Vec<Bytes>>;
 
-/// A shell in the machine.
 pub(crate) struct Worker {
     stdin: Pin<Box<dyn AsyncWrite + Send>>,
     output: BoxStream<'static, Result<OutputChunk>>,

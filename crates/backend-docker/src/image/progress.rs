@@ -32,7 +32,6 @@ struct Line {
     message: Option<String>,
 }
 
-/// Returns the message of an error response.
 pub(super) fn message(line: &[u8]) -> String {
     let read = serde_json::from_slice::<Line>(line);
     let said = read.ok().and_then(|line| line.message.or(line.error));

@@ -17,14 +17,12 @@ use super::progress::clean;
 use crate::check;
 use crate::daemon::Daemon;
 
-/// Whether the daemon has an image.
 pub(super) async fn is_present(daemon: &Daemon, image: &str) -> Result<bool> {
     let client = daemon.negotiated().await?;
     let found = daemon.found(client.inspect_image(image).await)?;
     Ok(found.is_some())
 }
 
-/// Pulls an image unless the daemon has it.
 pub(super) async fn pull_if_absent(
     daemon: &Daemon,
     image: &str,

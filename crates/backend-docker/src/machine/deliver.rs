@@ -32,7 +32,6 @@ const RECEIVE: &str =
 const STDERR_BYTES: usize = 400;
 
 impl Core {
-    /// Whether a program is the agent.
     pub(super) fn is_agent(&self, program: &Spawn) -> bool {
         program.argv.first().is_some_and(|path| {
             spec::is_ours(path) || path.starts_with(UPLOADED) || path.starts_with(IN_MEMORY)
@@ -194,7 +193,6 @@ pub(super) async fn stamp(agent: &AgentBinary) -> Result<String> {
     Ok(stamp)
 }
 
-/// Reads the agent's content.
 pub(super) async fn content(agent: &AgentBinary) -> Result<Bytes> {
     let agent = agent.clone();
     let read = tokio::task::spawn_blocking(move || agent.content()).await;

@@ -32,7 +32,6 @@ fn is_refusal(piece: &LogOutput) -> bool {
     message.starts_with(b"OCI runtime exec failed")
 }
 
-/// A started program.
 pub(super) struct Exec {
     pub(super) id: String,
     pub(super) output: BoxStream<'static, Result<LogOutput, bollard::errors::Error>>,

@@ -111,7 +111,6 @@ impl Core {
         Error::new(ErrorKind::Conflict, message)
     }
 
-    /// Starts a stopped container.
     pub(super) async fn start(&self) -> Result<()> {
         let client = self.config.daemon.client();
         let started = client.start_container(&self.config.name, None::<StartContainerOptions>);

@@ -7,7 +7,6 @@ use tokio::sync::OnceCell;
 
 use crate::settings::Settings;
 
-/// The last known state of the container.
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) demand: Demand,
@@ -18,9 +17,7 @@ pub(super) struct State {
     pub(super) bound: Option<String>,
     /// Path that the agent was uploaded to since the container was started.
     pub(super) uploaded: Option<String>,
-    /// Whether its root is read-only.
     pub(super) read_only: bool,
-    /// The architecture of its image.
     pub(super) architecture: String,
     /// Number of times this object has started it.
     pub(super) starts: u64,
@@ -59,17 +56,14 @@ impl Presence {
 }
 
 impl State {
-    /// Whether the container existed.
     pub(super) fn existed(&self) -> bool {
         self.presence != Presence::Unseen
     }
 
-    /// Records that the container exists.
     pub(super) fn set_seen(&mut self) {
         self.presence = self.presence.max(Presence::Seen);
     }
 
-    /// Records that the container does not run.
     pub(super) fn set_not_running(&mut self) {
         self.presence = self.presence.min(Presence::Seen);
     }

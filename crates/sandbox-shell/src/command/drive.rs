@@ -21,7 +21,7 @@ use super::{Job, Task};
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The reason to end a command. A later variant overrides earlier ones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Reason {
     OverLimit,
     TimedOut,
@@ -29,7 +29,6 @@ enum Reason {
     Stopped,
 }
 
-/// The next event of a command.
 enum Next {
     Printed(Option<Result<OutputChunk>>),
     /// A reader took an event.
@@ -115,7 +114,7 @@ pub(super) async fn drive<M: Machine>(
             }
             // A command that has exited only waits for its reader.
             if parser.exit().is_none() || end == Reason::Cancelled {
-                reason = Some(reason.map_or(end, |before| if before < end { end } else { before }));
+                reason = reason.max(Some(end));
             }
         }
         if reason == Some(Reason::Cancelled) {

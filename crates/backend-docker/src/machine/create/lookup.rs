@@ -18,7 +18,6 @@ use crate::spec::{ImageFacts, User};
 /// The largest `/etc/passwd` that is read.
 const PASSWD_BYTES: usize = 1024 * 1024;
 
-/// The results of the lookups.
 pub(super) struct Lookup {
     /// A random number for the container that is created with this.
     pub(super) nonce: String,
