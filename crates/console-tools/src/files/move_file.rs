@@ -25,7 +25,7 @@ impl Builtin for Console {
     const TOOL: Tool = Tool::MoveFile;
 
     async fn run(context: &Context, args: Self::Args) -> ToolResult {
-        let transfer = Transfer::console(context, &args.source, &args.destination)?;
+        let transfer = Transfer::console(context, (&args.source, &args.destination))?;
         let (from, to) = transfer.paths();
         let tracker = &context.conversation.tracker;
         let _locks = tracker.lock_both(from, to).await;
@@ -56,7 +56,7 @@ impl Builtin for Filesystem {
     const TOOL: Tool = Console::TOOL;
 
     fn accesses(context: &Context, args: &Self::Args) -> Result<Vec<Access>, ToolError> {
-        TRANSFER.accesses(context, &args.source, &args.destination)
+        TRANSFER.accesses(context, (&args.source, &args.destination))
     }
 
     fn call_description(args: &Self::Args) -> String {
@@ -64,16 +64,16 @@ impl Builtin for Filesystem {
     }
 
     async fn preview(context: &Context, args: &Self::Args) -> Preview {
-        let (source, destination) = (&args.source, &args.destination);
-        TRANSFER.preview(context, source, destination).await
+        let ends = (&*args.source, &*args.destination);
+        TRANSFER.preview(context, ends).await
     }
 
     fn explain_refusal(context: &Context, args: &Self::Args, error: Error) -> ToolError {
-        TRANSFER.explain_refusal(context, &args.source, &args.destination, error)
+        TRANSFER.explain_refusal(context, (&args.source, &args.destination), error)
     }
 
     async fn run(context: &Context, args: Self::Args) -> ToolResult {
-        let transfer = Transfer::filesystem(context, &args.source, &args.destination)?;
+        let transfer = Transfer::filesystem(context, (&args.source, &args.destination))?;
         TRANSFER.check_source(context, &transfer).await?;
         let (from, to) = transfer.paths();
         if from == to {

@@ -13,31 +13,26 @@ use crate::context::Context;
 use crate::reply::{Reply, ToolError, fixable};
 use crate::tool::Preview;
 
+/// The source and destination as the model wrote them.
+type Ends<'a> = (&'a str, &'a str);
+
 pub(super) struct Transfer {
     pub(super) source: ModelPath,
     pub(super) destination: ModelPath,
 }
 
 impl Transfer {
-    pub(super) fn console(
-        context: &Context,
-        source: &str,
-        destination: &str,
-    ) -> Result<Self, ToolError> {
+    pub(super) fn console(context: &Context, (from, to): Ends<'_>) -> Result<Self, ToolError> {
         Ok(Self {
-            source: ModelPath::console(context, "source", source)?,
-            destination: ModelPath::console(context, "destination", destination)?,
+            source: ModelPath::console(context, "source", from)?,
+            destination: ModelPath::console(context, "destination", to)?,
         })
     }
 
-    pub(super) fn filesystem(
-        context: &Context,
-        source: &str,
-        destination: &str,
-    ) -> Result<Self, ToolError> {
+    pub(super) fn filesystem(context: &Context, (from, to): Ends<'_>) -> Result<Self, ToolError> {
         Ok(Self {
-            source: ModelPath::filesystem(context, source)?,
-            destination: ModelPath::filesystem(context, destination)?,
+            source: ModelPath::filesystem(context, from)?,
+            destination: ModelPath::filesystem(context, to)?,
         })
     }
 
@@ -92,10 +87,9 @@ impl Transfer {
 }
 
 async fn is_directory(context: &Context, target: &ModelPath) -> bool {
-    let found = context
-        .non_interactive
-        .stat(&target.path, StatOptions::default());
-    found.await.is_ok_and(|entry| entry.is_dir())
+    let backend = &context.non_interactive;
+    let found = backend.stat(&target.path, StatOptions::default()).await;
+    found.is_ok_and(|entry| entry.is_dir())
 }
 
 /// A tool of the `filesystem` profile that moves or copies. Unlike the console's, it
@@ -109,13 +103,8 @@ pub(super) struct FilesystemTransfer {
 
 impl FilesystemTransfer {
     /// Returns the accesses of the call: a look at the source, then the operation.
-    pub(super) fn accesses(
-        &self,
-        context: &Context,
-        source: &str,
-        destination: &str,
-    ) -> Result<Vec<Access>, ToolError> {
-        let transfer = Transfer::filesystem(context, source, destination)?;
+    pub(super) fn accesses(&self, at: &Context, ends: Ends<'_>) -> Result<Vec<Access>, ToolError> {
+        let transfer = Transfer::filesystem(at, ends)?;
         Ok(self.accesses_of(&transfer, Kind::Directory, None))
     }
 
@@ -128,13 +117,8 @@ impl FilesystemTransfer {
     }
 
     /// Builds the preview for the approver. A source that is not a file is only looked at.
-    pub(super) async fn preview(
-        &self,
-        unguarded: &Context,
-        source: &str,
-        destination: &str,
-    ) -> Preview {
-        let Ok(transfer) = Transfer::filesystem(unguarded, source, destination) else {
+    pub(super) async fn preview(&self, unguarded: &Context, ends: Ends<'_>) -> Preview {
+        let Ok(transfer) = Transfer::filesystem(unguarded, ends) else {
             return Preview::default();
         };
         let (from, to) = transfer.paths();
@@ -160,10 +144,7 @@ impl FilesystemTransfer {
         match entry.kind {
             FileKind::File => Ok(entry),
             FileKind::Directory => Err(self.is_a_directory(transfer)),
-            _ => {
-                let shown = &transfer.source.shown;
-                Err(fixable!("Not a file: {shown}"))
-            }
+            _ => Err(fixable!("Not a file: {}", transfer.source.shown)),
         }
     }
 
@@ -190,14 +171,8 @@ impl FilesystemTransfer {
         }
     }
 
-    pub(super) fn explain_refusal(
-        &self,
-        context: &Context,
-        source: &str,
-        destination: &str,
-        error: Error,
-    ) -> ToolError {
-        Transfer::filesystem(context, source, destination)
+    pub(super) fn explain_refusal(&self, at: &Context, ends: Ends<'_>, error: Error) -> ToolError {
+        Transfer::filesystem(at, ends)
             .map_or_else(|other| other, |transfer| self.explain(&transfer, error))
     }
 }
