@@ -90,23 +90,19 @@ fn media_note(tool: Tool, options: &Options) -> Option<&'static str> {
 
 fn filled(text: &str, options: &Options) -> String {
     let limits = &options.limits;
-    let by_hash = options.edit_format == EditFormat::Hashline;
     let ends = if options.continues_in_background() {
         "continues as a background shell"
     } else {
         "is ended"
     };
-    let edit = if by_hash {
-        "hashline_edit"
-    } else {
-        "edit_file"
+    let edit = match options.edit_format {
+        EditFormat::Hashline => Tool::HashlineEdit,
+        EditFormat::StrReplace => Tool::EditFile,
     };
-    text.replace("{edit}", edit)
+    let ignore_hidden = options.default_ignore_hidden.to_string();
+    text.replace("{edit}", edit.name())
         .replace("{ends}", ends)
-        .replace(
-            "{ignore_hidden}",
-            &options.default_ignore_hidden.to_string(),
-        )
+        .replace("{ignore_hidden}", &ignore_hidden)
         .replace("{read_lines}", &limits.read_lines.to_string())
         .replace("{glob_files}", &limits.glob_files.to_string())
         .replace("{grep_results}", &limits.grep_results.to_string())

@@ -22,6 +22,17 @@ use crate::tool::ToolHandler;
 /// Maximum length of a tool's name.
 const NAME_CHARS: usize = 64;
 
+/// Writes setters of fields, which may be options.
+macro_rules! setters {
+    ($($(#[$doc:meta])+ $field:ident: $type:ty,)+) => {$(
+        $(#[$doc])+
+        pub fn $field(mut self, $field: $type) -> Self {
+            self.$field = $field.into();
+            self
+        }
+    )+};
+}
+
 /// Builds a [`Toolset`].
 #[derive(Debug)]
 #[must_use]
@@ -30,7 +41,7 @@ pub struct ToolsetBuilder {
     options: Options,
     policy: Option<Policy>,
     ruleset: Option<Ruleset>,
-    settings: Option<ToolSettings>,
+    tool_settings: Option<ToolSettings>,
     mounts: Option<MountConfig>,
     protected: Vec<VPath>,
     approver_source: ApproverSource,
@@ -46,7 +57,7 @@ impl ToolsetBuilder {
             options: Options::default(),
             policy: None,
             ruleset: None,
-            settings: None,
+            tool_settings: None,
             mounts: None,
             protected: Vec::new(),
             approver_source: ApproverSource::None,
@@ -56,43 +67,28 @@ impl ToolsetBuilder {
         }
     }
 
-    /// Sets the options, which select the tools and their behaviour.
-    pub fn options(mut self, options: Options) -> Self {
-        self.options = options;
-        self
-    }
-
-    /// Sets the policy. The approvals of the options then have no effect. Relative
-    /// patterns in it must start at the working directory of the backend.
-    pub fn policy(mut self, policy: Policy) -> Self {
-        self.policy = Some(policy);
-        self
-    }
-
-    /// Sets the rules, which are compiled for each backend's working directory. The
-    /// approvals of the options then have no effect.
-    pub fn ruleset(mut self, ruleset: Ruleset) -> Self {
-        self.ruleset = Some(ruleset);
-        self
-    }
-
-    /// Sets the mounts. File tools cannot reach paths outside of them. The backend
-    /// decides where their host directories appear.
-    pub fn mounts(mut self, mounts: MountConfig) -> Self {
-        self.mounts = Some(mounts);
-        self
+    setters! {
+        /// Sets the options, which select the tools and their behaviour.
+        options: Options,
+        /// Sets the policy. The approvals of the options then have no effect. Relative
+        /// patterns in it must start at the working directory of the backend.
+        policy: Policy,
+        /// Sets the rules, which are compiled for each backend's working directory. The
+        /// approvals of the options then have no effect.
+        ruleset: Ruleset,
+        /// Sets the mounts. File tools cannot reach paths outside of them. The backend
+        /// decides where their host directories appear.
+        mounts: MountConfig,
+        /// Sets the settings of individual tools.
+        tool_settings: ToolSettings,
+        /// Sets the audit that receives every decision.
+        audit: Audit,
     }
 
     /// Protects the files that the policy was loaded from: whatever the policy says,
     /// they cannot be changed, removed or moved. See [`Policy::protecting`].
     pub fn protect(mut self, paths: impl IntoIterator<Item = VPath>) -> Self {
         self.protected.extend(paths);
-        self
-    }
-
-    /// Sets the settings of individual tools.
-    pub fn tool_settings(mut self, settings: ToolSettings) -> Self {
-        self.settings = Some(settings);
         self
     }
 
@@ -108,12 +104,6 @@ impl ToolsetBuilder {
     /// another policy.
     pub fn approval_service(mut self, service: ApprovalService) -> Self {
         self.approver_source = ApproverSource::Given(service);
-        self
-    }
-
-    /// Sets the audit that receives every decision.
-    pub fn audit(mut self, audit: Audit) -> Self {
-        self.audit = audit;
         self
     }
 
@@ -154,13 +144,14 @@ impl ToolsetBuilder {
         check_names(&self.custom)?;
         let customs = self.custom.iter().map(|entry| entry.name.to_string());
         let customs: Vec<String> = customs.collect();
-        let is_made = self.ruleset.is_some() || self.settings.is_some() || self.mounts.is_some();
+        let is_made =
+            self.ruleset.is_some() || self.tool_settings.is_some() || self.mounts.is_some();
         let policy_source = match self.policy {
             Some(_) if is_made => return Err(BuildError::TwoPolicies),
             Some(policy) => PolicySource::Policy(policy.protecting(self.protected)),
             None => PolicySource::Parts(Box::new(PolicyParts {
                 ruleset: self.ruleset,
-                settings: self.settings.unwrap_or_default(),
+                settings: self.tool_settings.unwrap_or_default(),
                 protected: self.protected,
                 scope: match self.mounts {
                     Some(mounts) => Some(Scope::new(mounts.build()?)),

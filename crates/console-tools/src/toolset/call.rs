@@ -56,7 +56,8 @@ impl Chat {
         let reply = self.reply(name, result);
         span.in_scope(|| {
             let elapsed = started.elapsed();
-            tracing::debug!(target: TARGET, outcome = outcome(&reply), ?elapsed, "called");
+            let outcome = reply.failure.map_or("success", FailureClass::as_str);
+            tracing::debug!(target: TARGET, outcome, ?elapsed, "called");
         });
         reply
     }
@@ -110,10 +111,6 @@ impl Chat {
 fn beginning(name: &str) -> &str {
     let end = name.floor_char_boundary(NAME_BYTES);
     name.get(..end).unwrap_or_default()
-}
-
-fn outcome(reply: &Reply) -> &'static str {
-    reply.failure.map_or("success", FailureClass::as_str)
 }
 
 fn not_offered(name: &str, tools: &OfferedTools) -> ToolError {
