@@ -3,7 +3,8 @@
 //! Every loop over the contents of a line is charged here. That bounds the time for any
 //! line, and lets the work end early if the caller no longer waits for it.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::ParseError;
 
@@ -18,8 +19,8 @@ pub(crate) const TOO_MUCH: ParseError = ParseError("it is too complicated");
 /// the decision about its findings.
 #[derive(Debug)]
 pub struct StepBudget<'a> {
-    left: AtomicUsize,
-    spent: AtomicBool,
+    left: Cell<usize>,
+    spent: Cell<bool>,
     stop: Option<&'a AtomicBool>,
 }
 
@@ -27,8 +28,8 @@ impl<'a> StepBudget<'a> {
     /// Starts with the full budget. Setting `stop` ends it early.
     pub fn new(stop: Option<&'a AtomicBool>) -> Self {
         Self {
-            left: AtomicUsize::new(MAX_STEPS),
-            spent: AtomicBool::new(false),
+            left: Cell::new(MAX_STEPS),
+            spent: Cell::new(false),
             stop,
         }
     }
@@ -39,30 +40,27 @@ impl<'a> StepBudget<'a> {
             self.exhaust();
             return false;
         }
-        // One thread at a time works on a line, so no update is lost between load and
-        // store.
-        let left = self.left.load(Ordering::Relaxed);
-        self.left
-            .store(left.saturating_sub(steps), Ordering::Relaxed);
-        if steps > left {
-            self.exhaust();
+        let left = self.left.get().checked_sub(steps);
+        match left {
+            Some(left) => self.left.set(left),
+            None => self.exhaust(),
         }
-        steps <= left
+        left.is_some()
     }
 
     /// Gives up on the line.
     pub(crate) fn exhaust(&self) {
-        self.spent.store(true, Ordering::Relaxed);
-        self.left.store(0, Ordering::Relaxed);
+        self.spent.set(true);
+        self.left.set(0);
     }
 
     /// Returns whether the line has been given up.
     pub fn is_spent(&self) -> bool {
-        self.spent.load(Ordering::Relaxed)
+        self.spent.get()
     }
 
     /// Returns the number of steps taken.
     pub fn steps(&self) -> usize {
-        MAX_STEPS - self.left.load(Ordering::Relaxed)
+        MAX_STEPS - self.left.get()
     }
 }

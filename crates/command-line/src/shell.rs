@@ -65,6 +65,7 @@ pub(crate) fn enclosed(text: &[char]) -> Result<usize, ParseError> {
 }
 
 /// The parser state.
+#[derive(Default)]
 struct Reader<'a> {
     chars: &'a [char],
     /// Index of the next character.
@@ -72,7 +73,7 @@ struct Reader<'a> {
     /// The token before that, if it was peeked and not taken.
     peeked: Option<Token>,
     /// Index of the end of the last word.
-    word_end: usize,
+    word_end: Option<usize>,
     /// Here-documents that begin after the next newline.
     pending: Vec<Pending>,
     nesting: usize,
@@ -84,13 +85,7 @@ impl<'a> Reader<'a> {
     fn new(chars: &'a [char]) -> Self {
         Self {
             chars,
-            at: 0,
-            peeked: None,
-            word_end: usize::MAX,
-            pending: Vec::new(),
-            nesting: 0,
-            tokens: 0,
-            doubts: Vec::new(),
+            ..Self::default()
         }
     }
 

@@ -103,7 +103,7 @@ impl Reader<'_> {
             return Err(super::NOT_A_PROGRAM);
         };
         // In bash it is part of the word before it.
-        if matches!(*operator, "<(" | ">(") && self.at == self.word_end {
+        if matches!(*operator, "<(" | ">(") && self.word_end == Some(self.at) {
             self.doubts.push(GLUED);
         }
         self.at += operator.len();
@@ -131,7 +131,7 @@ impl Reader<'_> {
             }
             self.piece(c, false, &mut word)?;
         }
-        self.word_end = self.at;
+        self.word_end = Some(self.at);
         if !self.pending.is_empty() && word.contains('\n') {
             self.doubts.push(AROUND);
         }

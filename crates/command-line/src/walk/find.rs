@@ -26,6 +26,7 @@ struct Effects {
 }
 
 /// The state of a walk through the words of an expression.
+#[derive(Default)]
 struct Expression<'w> {
     words: &'w [Word],
     at: usize,
@@ -64,12 +65,7 @@ impl Walk<'_> {
         }
         let mut expression = Expression {
             words: rest.get(count..).unwrap_or_default(),
-            at: 0,
-            depth: 0,
-            effects: Effects::default(),
-            sought: Vec::new(),
-            acts: 0,
-            handed: Vec::new(),
+            ..Expression::default()
         };
         while expression.at < expression.words.len() {
             self.find_list(&mut expression, false);

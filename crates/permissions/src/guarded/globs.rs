@@ -8,24 +8,16 @@ use command_line::glob::name_matches;
 use super::guard::Guarded;
 
 /// Maximum number of entries examined for a line, and of paths that one glob expands to.
-const MAX_ENTRIES: usize = 10_000;
+pub(super) const MAX_ENTRIES: usize = 10_000;
 const MAX_PATHS: usize = 1_024;
 
-/// The number of entries that may still be examined for a line.
-pub(super) struct EntryBudget(usize);
-
-impl Default for EntryBudget {
-    fn default() -> Self {
-        Self(MAX_ENTRIES)
-    }
-}
-
 impl<B: Backend> Guarded<B> {
-    /// Returns the paths that a glob matches now, or `None` if there are too many.
+    /// Returns the paths that a glob matches now, or `None` if there are too many. `budget`
+    /// is the number of entries that may still be examined for the line.
     pub(super) async fn expand(
         &self,
         glob: &NamedPath,
-        budget: &mut EntryBudget,
+        budget: &mut usize,
     ) -> Option<Vec<NamedPath>> {
         let start = glob
             .path
@@ -67,14 +59,14 @@ impl<B: Backend> Guarded<B> {
         &self,
         directory: &VPath,
         name: &str,
-        budget: &mut EntryBudget,
+        budget: &mut usize,
     ) -> Option<Vec<VPath>> {
         let mut options = LsOptions::default();
         options.limit = MAX_ENTRIES;
         let Ok(listing) = self.backend().ls(directory, options).await else {
             return Some(Vec::new());
         };
-        budget.0 = budget.0.checked_sub(listing.entries.len() + 1)?;
+        *budget = budget.checked_sub(listing.entries.len() + 1)?;
         if listing.is_truncated() {
             return None;
         }

@@ -14,7 +14,7 @@ use backend_core::{Backend, CommandPaths, Error, Result, TracedPath, VPath};
 use command_line::{CommandContext, NamedPath, PathUse, StepBudget};
 use futures_channel::oneshot;
 
-use super::globs::EntryBudget;
+use super::globs::MAX_ENTRIES;
 use super::guard::Guarded;
 use crate::policy::CommandJudgement;
 use crate::{Access, Action, Layer, Policy, Reason, Verdict, Vote};
@@ -149,7 +149,7 @@ impl<B: Backend> Guarded<B> {
             return Ok(judged);
         };
         let budget = StepBudget::new(None);
-        let (mut more, mut entries) = (Vec::new(), EntryBudget::default());
+        let (mut more, mut entries) = (Vec::new(), MAX_ENTRIES);
         let mut named = Vec::new();
         let mut too_many = false;
         // Paths from expanded globs and from links.
