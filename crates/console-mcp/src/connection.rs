@@ -138,7 +138,7 @@ fn argument_bytes(request: &ClientRequest) -> usize {
 
 /// The rule that decides when a client is gone.
 #[derive(Debug, Clone, Copy)]
-enum Kind {
+pub(crate) enum ClientEnd {
     /// The client closes its end; running requests may take this long after that. A
     /// failed write also means that the client is gone.
     Pipe(Duration),
@@ -153,29 +153,19 @@ pub(crate) struct CountedTransport<T> {
     connection: Arc<Connection>,
     /// A response of the transport itself. Kept here as `receive` may be dropped.
     reply: Option<BoxFuture<'static, ()>>,
-    kind: Kind,
+    end: ClientEnd,
     has_begun: bool,
     /// Dropped with the connection.
     held: Option<Box<dyn Send>>,
 }
 
 impl<T: Transport<RoleServer> + 'static> CountedTransport<T> {
-    /// Wraps a pipe. Requests that run when its input ends may continue for `linger`.
-    pub(crate) fn pipe(inner: T, connection: Arc<Connection>, linger: Duration) -> Self {
-        Self::new(inner, connection, Kind::Pipe(linger))
-    }
-
-    /// Wraps a session, whose client is gone when a message waits longer than `timeout`.
-    pub(crate) fn session(inner: T, connection: Arc<Connection>, timeout: Duration) -> Self {
-        Self::new(inner, connection, Kind::Session(timeout))
-    }
-
-    fn new(inner: T, connection: Arc<Connection>, kind: Kind) -> Self {
+    pub(crate) fn new(inner: T, connection: Arc<Connection>, end: ClientEnd) -> Self {
         Self {
             inner,
             connection,
             reply: None,
-            kind,
+            end,
             has_begun: false,
             held: None,
         }
@@ -220,8 +210,8 @@ impl<T: Transport<RoleServer> + 'static> CountedTransport<T> {
 
     /// Handles the end of the client's input.
     fn input_ended(&self) {
-        match self.kind {
-            Kind::Pipe(linger) if !linger.is_zero() && self.connection.is_busy() => {
+        match self.end {
+            ClientEnd::Pipe(linger) if !linger.is_zero() && self.connection.is_busy() => {
                 let connection = Arc::clone(&self.connection);
                 tokio::spawn(async move {
                     tokio::time::sleep(linger).await;
@@ -245,20 +235,20 @@ impl<T: Transport<RoleServer> + 'static> Transport<RoleServer> for CountedTransp
             ServerJsonRpcMessage::Error(error) => error.id.clone(),
             _ => None,
         };
-        let kind = self.kind;
+        let end = self.end;
         let connection = Arc::clone(&self.connection);
         let sent = self.inner.send(item);
         async move {
             let mut sent = std::pin::pin!(sent);
-            let sent = match kind {
-                Kind::Pipe(_) => {
+            let sent = match end {
+                ClientEnd::Pipe(_) => {
                     let sent = sent.await;
                     if sent.is_err() {
                         connection.mark_gone();
                     }
                     sent
                 }
-                Kind::Session(timeout) => tokio::select! {
+                ClientEnd::Session(timeout) => tokio::select! {
                     sent = &mut sent => sent,
                     () = tokio::time::sleep(timeout) => {
                         connection.mark_gone();

@@ -7,7 +7,7 @@ use rmcp::service::ServerInitializeError;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::connect::Connect;
-use crate::connection::{Connection, CountedTransport};
+use crate::connection::{ClientEnd, Connection, CountedTransport};
 use crate::json_lines::JsonLines;
 use crate::server::Server;
 use crate::settings::{ServeError, Settings};
@@ -41,7 +41,11 @@ pub async fn serve_pipes(
 ) -> Result<(), ServeError> {
     let connection = Arc::new(Connection::default());
     let lines = JsonLines::new(input, output, settings.frame_bytes);
-    let transport = CountedTransport::pipe(lines, Arc::clone(&connection), settings.linger);
+    let transport = CountedTransport::new(
+        lines,
+        Arc::clone(&connection),
+        ClientEnd::Pipe(settings.linger),
+    );
     let served = Server::new(connect, Arc::new(settings))
         .serve(transport)
         .await;

@@ -16,16 +16,13 @@ use crate::exit::{Failure, usage};
 use crate::files::read_toml;
 
 /// The parsed file.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 struct CompositeFile {
     /// The backend for paths outside all routes.
-    #[serde(default)]
     default: Option<Part>,
-    #[serde(default)]
     working_dir: Option<String>,
     /// Backends by mount point.
-    #[serde(default)]
     routes: BTreeMap<String, Part>,
 }
 
@@ -42,7 +39,6 @@ enum Part {
 struct PartTable {
     backend: String,
     /// The backend's directory that is shown; its working directory by default.
-    #[serde(default)]
     directory: Option<String>,
     /// Whether the backend sees full paths, from the root of the tree.
     #[serde(default)]

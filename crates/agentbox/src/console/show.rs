@@ -1,6 +1,5 @@
 //! Prints replies: in colour on a terminal, plain elsewhere.
 
-use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -162,24 +161,21 @@ fn failure(text: &str, width: Option<usize>) -> String {
 
 /// Returns one line that describes a block that is not text.
 fn picture(block: &Block, reply: &Reply) -> String {
-    let mut line = match block {
+    let line = match block {
         Block::Image { media_type, data } => {
-            let mut line = format!("[picture: {media_type}, {}", size(data.len()));
             let number = |name: &str| reply.structured.as_ref()?.get(name)?.as_u64();
-            if let (Some(width), Some(height)) = (number("width"), number("height")) {
-                // Writing to a string cannot fail.
-                let _ = write!(line, ", {width}x{height}");
-            }
-            line
+            let sides = number("width").zip(number("height"));
+            let sides = sides.map(|(width, height)| format!(", {width}x{height}"));
+            let (size, sides) = (size(data.len()), sides.unwrap_or_default());
+            format!("[picture: {media_type}, {size}{sides}]")
         }
         Block::Document {
             media_type,
             data,
             name,
-        } => format!("[document {name}: {media_type}, {}", size(data.len())),
-        _ => "[something that cannot be shown here".to_owned(),
+        } => format!("[document {name}: {media_type}, {}]", size(data.len())),
+        _ => "[something that cannot be shown here]".to_owned(),
     };
-    line.push(']');
     safe::text(&line).replace('\n', "␊")
 }
 

@@ -22,7 +22,7 @@ use rmcp::transport::streamable_http_server::session::{
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::connection::{Connection, CountedTransport};
+use crate::connection::{ClientEnd, Connection, CountedTransport};
 use crate::settings::HttpSettings;
 
 /// An error of the session manager.
@@ -250,10 +250,9 @@ impl SessionManager for Sessions {
         let connection = Arc::clone(&state.connection);
         self.watch(&id, &state);
         lock(&self.sessions).insert(Arc::clone(&id), state);
-        Ok((
-            id,
-            CountedTransport::session(transport, connection, self.idle).holding(slot),
-        ))
+        let end = ClientEnd::Session(self.idle);
+        let transport = CountedTransport::new(transport, connection, end);
+        Ok((id, transport.holding(slot)))
     }
 
     async fn initialize_session(
