@@ -112,10 +112,6 @@ impl LocalBackend {
         LocalBuilder::new(root.into())
     }
 
-    fn fs(&self) -> &RootedFs {
-        &self.inner.fs
-    }
-
     /// Records that an operation began or ended.
     fn used(&self) {
         if let Some(runner) = &self.inner.runner {
@@ -199,7 +195,7 @@ impl Backend for LocalBackend {
             .with_modes()
             .with_times()
             .with_durable();
-        capabilities.writable = !self.fs().read_only;
+        capabilities.writable = !self.inner.fs.read_only;
         match &self.inner.runner {
             None => BackendInfo::new(NAME, capabilities),
             Some(runner) => BackendInfo::new(NAME, capabilities.with_commands())
@@ -208,7 +204,7 @@ impl Backend for LocalBackend {
     }
 
     fn working_dir(&self) -> VPath {
-        self.fs().working_dir()
+        self.inner.fs.working_dir()
     }
 
     fn as_sandbox(&self) -> Option<&dyn Sandbox> {
@@ -222,7 +218,7 @@ impl Backend for LocalBackend {
 
     async fn stat(&self, path: &VPath, options: StatOptions) -> Result<Entry> {
         self.used();
-        if let Some(entry) = self.fs().stat_cached(path, options.links) {
+        if let Some(entry) = self.inner.fs.stat_cached(path, options.links) {
             return Ok(entry);
         }
         self.at(Operation::Stat, path, move |fs, path, _| {
@@ -240,7 +236,8 @@ impl Backend for LocalBackend {
 
     async fn read(&self, path: &VPath, options: ReadOptions) -> Result<FileBytes> {
         self.used();
-        if let Some(read) = self.fs().read_cached(path, &options) {
+        if let Some(content) = self.inner.fs.cached(path, options.links) {
+            let read = options.slice(&content);
             return read.map_err(context(Operation::Read, path));
         }
         self.at(Operation::Read, path, move |fs, path, cancel| {
@@ -251,7 +248,7 @@ impl Backend for LocalBackend {
 
     async fn read_text(&self, path: &VPath, options: TextOptions) -> Result<TextWindow> {
         self.used();
-        if let Some(window) = self.fs().read_text_cached(path, &options) {
+        if let Some(window) = self.inner.fs.read_text_cached(path, &options) {
             return window.map_err(context(Operation::ReadText, path));
         }
         self.at(Operation::ReadText, path, move |fs, path, cancel| {

@@ -5,7 +5,6 @@ mod connect;
 mod output;
 mod sandbox;
 
-use std::borrow::Cow;
 use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -129,10 +128,6 @@ impl<M: Machine> AgentSandbox<M> {
         }
     }
 
-    fn name(&self) -> Cow<'static, str> {
-        self.machine.name()
-    }
-
     /// Returns the channel, opening it if needed.
     async fn channel(&self) -> Result<Arc<Channel>> {
         let attempt = {
@@ -208,7 +203,7 @@ impl<M: Machine> AgentSandbox<M> {
     ) -> Result<T> {
         let _guard = self.activity.operation();
         work.await
-            .map_err(|error| error.at(operation, path).on(self.name()))
+            .map_err(|error| error.at(operation, path).on(self.machine.name()))
     }
 }
 

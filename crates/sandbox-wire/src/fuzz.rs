@@ -21,6 +21,9 @@ use crate::{ServeOptions, client, engine, serve};
 type Io = Socket<tokio::io::ReadHalf<DuplexStream>, tokio::io::WriteHalf<DuplexStream>>;
 
 const HEARTBEAT: Duration = Duration::from_secs(5);
+const HELLO: ClientHello = ClientHello {
+    heartbeat: HEARTBEAT,
+};
 
 fn socket(pipe: DuplexStream) -> Io {
     let (reader, writer) = tokio::io::split(pipe);
@@ -42,10 +45,7 @@ pub fn server(bytes: &[u8], backend: Arc<dyn backend_core::Backend>) {
         let say = async {
             let mut socket = socket(host);
             if mode % 3 > 0 {
-                let hello = ClientHello {
-                    heartbeat: HEARTBEAT,
-                };
-                let _ = greet_agent(&mut socket, hello).await;
+                let _ = greet_agent(&mut socket, HELLO).await;
             }
             if mode % 3 < 2 {
                 let _ = socket.write_all(bytes).await;
@@ -119,10 +119,7 @@ async fn lie(mut socket: Io, mode: u8, bytes: Vec<u8>) {
 
 async fn connect(host: DuplexStream) -> Option<Channel> {
     let mut socket = socket(host);
-    let hello = ClientHello {
-        heartbeat: HEARTBEAT,
-    };
-    let info = greet_agent(&mut socket, hello).await.ok()?;
+    let info = greet_agent(&mut socket, HELLO).await.ok()?;
     let setup = ChannelSetup {
         received: socket.received(),
         socket,

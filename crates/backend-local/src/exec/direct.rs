@@ -5,7 +5,7 @@
 //! marker variable.
 
 use std::ffi::OsString;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Stdio;
@@ -22,12 +22,9 @@ use crate::engine;
 use crate::supervisor::kill::{self, Marker, Scope, Target};
 use crate::supervisor::process::{MARKER, group_exists, ticks};
 
-/// The directory in which an open descriptor has a path.
-const DESCRIPTORS: &str = "/proc/self/fd";
-
 #[derive(Debug)]
 pub(crate) struct Direct {
-    pid: u32,
+    pub(crate) pid: u32,
     exit: watch::Receiver<Option<Exited>>,
     target: Target,
 }
@@ -41,7 +38,9 @@ impl Direct {
         start: StartRequest,
     ) -> Result<Self> {
         let trouble = |error| spawn_error(false, error);
-        let directory = above_stdio(&start.directory).map_err(trouble)?;
+        // A number that the child's standard streams do not replace.
+        let directory = rustix::io::fcntl_dupfd_cloexec(&*start.directory, 3);
+        let directory = directory.map_err(|error| trouble(error.into()))?;
         let ends = start.ends;
         let stderr = match ends.stderr {
             Some(stderr) => stderr,
@@ -58,7 +57,7 @@ impl Direct {
             .env(MARKER, marker)
             // The child changes directory before its copy of the descriptor
             // closes.
-            .current_dir(format!("{DESCRIPTORS}/{}", directory.as_raw_fd()))
+            .current_dir(format!("/proc/self/fd/{}", directory.as_raw_fd()))
             .stdin(ends.stdin.map_or_else(Stdio::null, Stdio::from))
             .stdout(Stdio::from(ends.stdout))
             .stderr(Stdio::from(stderr))
@@ -92,10 +91,6 @@ impl Direct {
         })
     }
 
-    pub(crate) fn pid(&self) -> u32 {
-        self.pid
-    }
-
     pub(crate) async fn exited(&mut self) -> Result<Exited> {
         let exit = self.exit.wait_for(Option::is_some).await;
         let exit = exit.ok().and_then(|exit| *exit);
@@ -127,10 +122,4 @@ pub(crate) fn sweep(marker: String) {
         supervisor: None,
     };
     kill::end(&target, Scope::Tree, KILL_GRACE);
-}
-
-/// Duplicates a descriptor to a number that the child's standard streams do not
-/// replace.
-fn above_stdio(descriptor: &OwnedFd) -> std::io::Result<OwnedFd> {
-    Ok(rustix::io::fcntl_dupfd_cloexec(descriptor, 3)?)
 }

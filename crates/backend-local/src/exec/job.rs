@@ -22,7 +22,7 @@ impl Job {
     pub(crate) async fn started(&mut self) -> Result<u32> {
         match self {
             Self::Supervised(job) => job.started().await,
-            Self::Direct(job) => Ok(job.pid()),
+            Self::Direct(job) => Ok(job.pid),
         }
     }
 

@@ -183,7 +183,7 @@ fn list_directories(
     copied: bool,
 ) -> Result<Vec<OsString>> {
     let above = lengths.last().copied().unwrap_or_default();
-    let directory = cursor.directory()?;
+    let directory = cursor.directory();
     let mut directories = Vec::new();
     each_name(directory, |name, kind| {
         if is_temporary(name) {
@@ -236,13 +236,13 @@ fn copy_tree(top: OwnedFd, directory: &OwnedFd, name: &OsStr, job: Job<'_>) -> R
                 Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => continue,
                 Err(error) => return Err(errno::error(error)),
             }
-            make_private(to.directory()?, &name)?;
+            make_private(to.directory(), &name)?;
             to.enter(&name)?.map_err(errno::error)?;
             levels.push(copy_level(&from, &to, job)?);
             continue;
         }
         // Done last, because a read-only directory cannot be filled.
-        set_mode(to.directory()?, &level.source)?;
+        set_mode(to.directory(), &level.source)?;
         levels.pop();
         if !levels.is_empty() {
             from.leave()?;
@@ -260,7 +260,7 @@ fn make_private(directory: &OwnedFd, name: &OsStr) -> Result<OwnedFd> {
 
 /// Copies the entries of a directory, except directories.
 fn copy_level(from: &Cursor, to: &Cursor, job: Job<'_>) -> Result<Level> {
-    let (from, to) = (from.directory()?, to.directory()?);
+    let (from, to) = (from.directory(), to.directory());
     let source = rustix::fs::fstat(from).map_err(errno::error)?;
     let mut left = Vec::new();
     each_name(from, |name, kind| {

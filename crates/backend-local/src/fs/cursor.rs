@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
 
-use backend_core::{Error, Result};
+use backend_core::Result;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
@@ -57,8 +57,9 @@ pub(crate) fn lies_in(directory: &OwnedFd, top: Identity) -> Result<bool> {
 /// The current directory in a tree, open for listing, and the path to it.
 #[derive(Debug)]
 pub(crate) struct Cursor {
-    /// The deepest directories on the path, the current one last.
-    open: VecDeque<OwnedFd>,
+    current: OwnedFd,
+    /// The directories above it that are still open, the nearest last.
+    above: VecDeque<OwnedFd>,
     /// All directories on the path.
     way: Vec<Identity>,
 }
@@ -66,29 +67,28 @@ pub(crate) struct Cursor {
 impl Cursor {
     /// Starts at a directory that is open for listing.
     pub(crate) fn new(directory: OwnedFd) -> Result<Self> {
-        let way = vec![identity(&directory)?];
         Ok(Self {
-            open: VecDeque::from([directory]),
-            way,
+            way: vec![identity(&directory)?],
+            current: directory,
+            above: VecDeque::new(),
         })
     }
 
-    pub(crate) fn directory(&self) -> Result<&OwnedFd> {
-        self.open
-            .back()
-            .ok_or_else(|| Error::internal("a walk has left its tree"))
+    pub(crate) fn directory(&self) -> &OwnedFd {
+        &self.current
     }
 
     /// Enters `name`. The inner error says why it cannot be listed.
     pub(crate) fn enter(&mut self, name: &OsStr) -> Result<Result<(), Errno>> {
-        let directory = match open_at(self.directory()?, name, LIST | OFlags::NOFOLLOW) {
+        let directory = match open_at(&self.current, name, LIST | OFlags::NOFOLLOW) {
             Ok(directory) => directory,
             Err(error) => return Ok(Err(error)),
         };
         self.way.push(identity(&directory)?);
-        self.open.push_back(directory);
-        if self.open.len() > OPEN {
-            self.open.pop_front();
+        let above = std::mem::replace(&mut self.current, directory);
+        self.above.push_back(above);
+        if self.above.len() >= OPEN {
+            self.above.pop_front();
         }
         Ok(Ok(()))
     }
@@ -97,17 +97,18 @@ impl Cursor {
     /// been moved elsewhere.
     pub(crate) fn leave(&mut self) -> Result<()> {
         self.way.pop();
-        let Some(left) = self.open.pop_back() else {
-            return Err(Error::internal("a walk has left its tree"));
-        };
-        if self.open.is_empty() {
-            let above = open_at(&left, OsStr::new(".."), LIST).map_err(errno::error)?;
-            // `..` is only trusted if it is the directory the cursor came from.
-            if self.way.last() != Some(&identity(&above)?) {
-                return Err(errno::keeps_changing());
+        self.current = match self.above.pop_back() {
+            Some(above) => above,
+            None => {
+                let above = open_at(&self.current, OsStr::new(".."), LIST);
+                let above = above.map_err(errno::error)?;
+                // `..` is only trusted if it is the directory the cursor came from.
+                if self.way.last() != Some(&identity(&above)?) {
+                    return Err(errno::keeps_changing());
+                }
+                above
             }
-            self.open.push_back(above);
-        }
+        };
         Ok(())
     }
 }

@@ -91,30 +91,30 @@ pub(crate) fn delete_tree(parent: &OwnedFd, name: &OsStr) -> Result<()> {
 /// Deletes the contents of a directory. Only the names of subdirectories at
 /// each level of the current path are kept in memory.
 fn empty(mut cursor: Cursor) -> Result<()> {
-    let mut levels = vec![clear(cursor.directory()?)?];
+    let mut levels = vec![clear(cursor.directory())?];
     let mut way: Vec<OsString> = Vec::new();
     let mut refills = ATTEMPTS;
     while let Some(level) = levels.last_mut() {
         if let Some(name) = level.pop() {
             match cursor.enter(&name)? {
                 Ok(()) => {
-                    levels.push(clear(cursor.directory()?)?);
+                    levels.push(clear(cursor.directory())?);
                     way.push(name);
                 }
                 Err(Errno::NOENT) => {}
                 Err(Errno::LOOP | Errno::NOTDIR) => {
-                    remove(cursor.directory()?, &name, AtFlags::empty())?;
+                    remove(cursor.directory(), &name, AtFlags::empty())?;
                 }
                 // A directory that cannot be listed can still be removed if it
                 // is empty.
-                Err(_) => remove(cursor.directory()?, &name, AtFlags::REMOVEDIR)?,
+                Err(_) => remove(cursor.directory(), &name, AtFlags::REMOVEDIR)?,
             }
             continue;
         }
         levels.pop();
         let Some(name) = way.pop() else { break };
         cursor.leave()?;
-        match rustix::fs::unlinkat(cursor.directory()?, &name, AtFlags::REMOVEDIR) {
+        match rustix::fs::unlinkat(cursor.directory(), &name, AtFlags::REMOVEDIR) {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(Errno::NOTEMPTY | Errno::EXIST) if refills > 0 => {
                 refills -= 1;

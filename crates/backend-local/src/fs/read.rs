@@ -147,7 +147,7 @@ impl RootedFs {
     }
 
     /// Returns the content of a small file, if that takes no blocking.
-    fn cached(&self, path: &VPath, links: Links) -> Option<Bytes> {
+    pub(crate) fn cached(&self, path: &VPath, links: Links) -> Option<Bytes> {
         let file = self.open_cached(path, READ, links)?;
         let found = rustix::fs::fstat(&file).ok()?;
         let size = usize::try_from(found.st_size).ok()?;
@@ -160,16 +160,6 @@ impl RootedFs {
         let read = rustix::io::preadv2(&file, &mut buffers, 0, ReadWriteFlags::NOWAIT).ok()?;
         data.truncate(read);
         (read == size).then(|| data.into())
-    }
-
-    /// [`read`](Self::read), if that takes no blocking.
-    pub(crate) fn read_cached(
-        &self,
-        path: &VPath,
-        options: &ReadOptions,
-    ) -> Option<Result<FileBytes>> {
-        let content = self.cached(path, options.links)?;
-        Some(options.slice(&content))
     }
 
     /// [`read_text`](Self::read_text), if that takes no blocking.

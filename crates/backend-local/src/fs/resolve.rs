@@ -198,11 +198,10 @@ impl RootedFs {
                 .as_ref()
                 .is_some_and(|found| kind_of(found) == FileType::Symlink);
             if !link || last == LastLink::Keep {
-                let (missing, name) = (Vec::new(), Some(name.to_owned()));
                 return Ok(ResolvedEntry {
                     directory,
-                    missing,
-                    name,
+                    missing: Vec::new(),
+                    name: Some(name.to_owned()),
                     found,
                 });
             }

@@ -109,10 +109,8 @@ impl RootedFs {
                 .map_err(|error| about_directory(error, given, host_names))?;
             directories.push((given.as_path(), canonical));
         }
-        let home = match directories.first() {
-            Some((_, canonical)) => canonical.clone(),
-            None => PathBuf::new(),
-        };
+        let home = directories.first().map(|(_, canonical)| canonical.clone());
+        let home = home.unwrap_or_default();
         let roots = open_roots(&directories, host_names)?;
         let mut anchors = Vec::new();
         for (given, canonical) in &directories {
@@ -120,14 +118,9 @@ impl RootedFs {
                 continue;
             };
             for (number, host) in spellings(given, canonical).into_iter().enumerate() {
-                let path = if host_names {
-                    Some(host_path(&host)?)
-                } else {
-                    None
-                };
                 anchors.push(Anchor {
+                    path: host_names.then(|| host_path(&host)).transpose()?,
                     host,
-                    path,
                     root: Arc::clone(root),
                     beneath: beneath.to_owned(),
                     alias: number > 0,

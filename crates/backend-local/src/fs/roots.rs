@@ -81,19 +81,18 @@ pub(super) fn about_directory(error: Error, given: &Path, shown: bool) -> Error 
     } else {
         "the root directory".to_owned()
     };
-    let message = match error.kind() {
-        ErrorKind::NotFound => {
-            format!("{which} does not exist; create it, or ask for it to be created")
-        }
-        ErrorKind::NotADirectory | ErrorKind::AlreadyExists => {
-            return Error::new(
-                ErrorKind::NotADirectory,
-                format!("{which} is not a directory; name one"),
-            );
-        }
-        _ => format!("{which} cannot be opened: {}", error.message()),
+    let (kind, problem) = match error.kind() {
+        kind @ ErrorKind::NotFound => (
+            kind,
+            "does not exist; create it, or ask for it to be created".to_owned(),
+        ),
+        ErrorKind::NotADirectory | ErrorKind::AlreadyExists => (
+            ErrorKind::NotADirectory,
+            "is not a directory; name one".to_owned(),
+        ),
+        kind => (kind, format!("cannot be opened: {}", error.message())),
     };
-    Error::new(error.kind(), message)
+    Error::new(kind, format!("{which} {problem}"))
 }
 
 /// Opens the directories that do not lie inside another one.
@@ -111,11 +110,10 @@ pub(super) fn open_roots(
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let handle = rustix::fs::open(host, flags, Mode::empty())
             .map_err(|error| about_directory(errno::error(error), given, host_names))?;
-        let base = if host_names {
-            host_path(host)?.as_str().trim_end_matches('/').to_owned()
-        } else {
-            String::new()
-        };
+        let mut base = String::new();
+        if host_names {
+            base.push_str(host_path(host)?.as_str().trim_end_matches('/'));
+        }
         roots.push(Arc::new(Root {
             is_local: is_local_filesystem(&handle),
             handle,

@@ -15,7 +15,7 @@ use std::time::Duration;
 use backend_core::sync::lock;
 use nix::sys::signal::SigSet;
 use rustix::event::{PollFd, PollFlags};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -154,7 +154,8 @@ fn serve(socket: &UnixStream, hello: Hello) -> Result<(), String> {
     start("exits", move || reap::run(&reaping))?;
     if let Some(host) = host {
         start("host", move || {
-            wait_for(&host);
+            let mut polled = [PollFd::new(&host, PollFlags::IN)];
+            let _ = retry_on_intr(|| rustix::event::poll(&mut polled, None));
             let _ = control.send(Control::Gone);
         })?;
     }
@@ -251,16 +252,6 @@ fn end_everything(shared: &Shared, limits: &SharedLimits) {
         }
     }
     lock(limits).take();
-}
-
-fn wait_for(host: &OwnedFd) {
-    loop {
-        let mut polled = [PollFd::new(host, PollFlags::IN)];
-        match rustix::event::poll(&mut polled, None) {
-            Err(Errno::INTR) => {}
-            _ => return,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ impl<M: Machine> Backend for AgentSandbox<M> {
         } else {
             Containment::NoCommands
         };
-        BackendInfo::new(self.name(), capabilities).containment(containment)
+        BackendInfo::new(self.machine.name(), capabilities).containment(containment)
     }
 
     fn working_dir(&self) -> VPath {

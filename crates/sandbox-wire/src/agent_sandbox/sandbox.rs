@@ -25,7 +25,7 @@ impl<M: Machine> AgentSandbox<M> {
         work: impl Future<Output = Result<T>>,
     ) -> Result<T> {
         let done = work.await;
-        done.map_err(|error| error.during(operation).on(self.name()))
+        done.map_err(|error| error.during(operation).on(self.machine.name()))
     }
 
     /// Like [`during`](Self::during), for shells.
@@ -71,7 +71,7 @@ impl<M: Machine> Sandbox for AgentSandbox<M> {
     async fn is_alive(&self) -> Result<bool> {
         let machine = Arc::clone(&self.machine);
         let alive = engine::run(async move { machine.is_alive().await }).await;
-        alive.map_err(|error| error.on(self.name()))
+        alive.map_err(|error| error.on(self.machine.name()))
     }
 
     async fn execute(&self, command: Command) -> Result<ExecuteOutcome> {
@@ -83,7 +83,7 @@ impl<M: Machine> Sandbox for AgentSandbox<M> {
 
     async fn stream(&self, command: Command) -> Result<EventStream> {
         let guard = self.activity.command();
-        let name = self.name();
+        let name = self.machine.name();
         let context =
             move |error: backend_core::Error| error.during(Operation::Stream).on(name.clone());
         let request = Request::Stream(command.clone());

@@ -138,7 +138,7 @@ impl Canaries {
         let address = listener.local_addr().map_err(|error| error.to_string())?;
         refused(
             "connect a TCP socket",
-            rustix::net::connect(socket, &address).map_err(io::Error::from),
+            rustix::net::connect(socket, &address),
         )?;
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         refused("make a TCP socket", TcpListener::bind(any))?;
@@ -150,10 +150,7 @@ impl Canaries {
         let Some(host) = self.host else {
             return Ok(());
         };
-        refused(
-            "signal the host",
-            rustix::process::test_kill_process(host).map_err(io::Error::from),
-        )?;
+        refused("signal the host", rustix::process::test_kill_process(host))?;
         let environment = format!("/proc/{}/environ", host.as_raw_nonzero());
         match File::open(environment).and_then(|mut file| io::copy(&mut file, &mut io::sink())) {
             // `/proc` is not mounted.
@@ -175,7 +172,7 @@ fn privileges() -> Result<(), String> {
     };
     refused(
         "regain capabilities",
-        rustix::thread::set_capabilities(None, sets).map_err(io::Error::from),
+        rustix::thread::set_capabilities(None, sets),
     )?;
     let left = rustix::thread::capabilities(None).map_err(lost)?;
     if !(left.effective | left.permitted | left.inheritable).is_empty() {
@@ -205,10 +202,11 @@ fn inside(temporary: &Path) -> io::Result<()> {
     }
 }
 
-fn refused<T>(what: &str, tried: io::Result<T>) -> Result<(), String> {
+fn refused<T>(what: &str, tried: Result<T, impl Into<io::Error>>) -> Result<(), String> {
     let Err(error) = tried else {
         return Err(escape(what));
     };
+    let error: io::Error = error.into();
     match Errno::from_io_error(&error) {
         Some(Errno::ACCESS | Errno::PERM | Errno::XDEV) => Ok(()),
         _ => Err(format!(
