@@ -39,14 +39,6 @@ const STALE: Duration = Duration::from_secs(60 * 60);
 /// Leftover files removed at once.
 const STALE_REMOVED: usize = 100;
 
-/// Returns the script's flag for the treatment of links.
-pub(crate) fn flag(links: Links) -> &'static str {
-    match links {
-        Links::Follow => "f",
-        Links::Refuse => "r",
-    }
-}
-
 /// A resolved path: the kind of the entry, and its path without links.
 pub(crate) struct ResolvedPath {
     /// The script's letter for it: d, f, o, or n for nothing.
@@ -60,7 +52,7 @@ impl<M: Machine> Pool<M> {
         path: &VPath,
         links: Links,
     ) -> Result<ResolvedPath> {
-        let request = Request::new("resolve").arg(path.as_str()).arg(flag(links));
+        let request = Request::at("resolve", path, links);
         let answer = self.ask(request).await?;
         match answer.first() {
             Some(&kind) => Ok(ResolvedPath {
@@ -84,7 +76,7 @@ impl<M: Machine> Pool<M> {
     }
 
     pub(crate) async fn stat(self: &Arc<Self>, path: &VPath, links: Links) -> Result<Entry> {
-        let request = Request::new("stat").arg(path.as_str()).arg(flag(links));
+        let request = Request::at("stat", path, links);
         parse_stat(path, &self.ask(request).await?)
     }
 
@@ -92,10 +84,7 @@ impl<M: Machine> Pool<M> {
         if options.limit == 0 {
             return options.listing(Vec::new(), Skipped::default());
         }
-        let request = Request::new("ls")
-            .arg(path.as_str())
-            .arg(flag(options.links))
-            .limit(LISTING_BYTES);
+        let request = Request::at("ls", path, options.links).limit(LISTING_BYTES);
         let answer = self.ask(request).await?;
         if answer.first() != Some(&b'd') {
             let entry = parse_stat(path, &answer)?;
@@ -147,10 +136,7 @@ impl<M: Machine> Pool<M> {
         if stale.is_empty() {
             return;
         }
-        let mut request = Request::new("discard").arg(or_root(directory));
-        for name in stale {
-            request.push(name.as_bytes());
-        }
+        let request = Request::new("discard").arg(or_root(directory)).args(stale);
         let pool = Arc::clone(self);
         tokio::spawn(async move { pool.call(request).await });
     }
@@ -166,9 +152,7 @@ impl<M: Machine> Pool<M> {
         let end = end.filter(|end| *end < UNBOUNDED);
         let wanted = end.map_or(most, |end| end.saturating_sub(start).min(most));
         let limit = usize::try_from(wanted + 2 * BLOCK + 512).unwrap_or(usize::MAX);
-        let request = Request::new("read")
-            .arg(path.as_str())
-            .arg(flag(links))
+        let request = Request::at("read", path, links)
             .arg(start.to_string())
             .arg(end.map_or("-1".to_owned(), |end| end.to_string()))
             .arg(most.to_string())

@@ -136,12 +136,10 @@ impl<M: Machine> Search<'_, M> {
             return Ok(false);
         }
         let limit = batch.len() * (SMALL_BLOCKS * 64 * 1024 + 1);
-        let mut request = Request::new("cat")
+        let request = Request::new("cat")
             .arg(SMALL_BLOCKS.to_string())
+            .args(batch.iter().map(|file| &file.real_path))
             .limit(limit);
-        for file in &batch {
-            request.push(&file.real_path);
-        }
         let parts = self.pool.call(request).await?;
         for (file, part) in batch.iter().zip(parts) {
             let is_full = match part.split_first() {

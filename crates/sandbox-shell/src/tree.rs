@@ -199,16 +199,14 @@ impl<'p, M: Machine> Tree<'p, M> {
 
     /// Requests listings of trees. Returns whether they were too large.
     async fn fetch(&mut self, keys: &[String], depth: usize, most: usize) -> Result<bool> {
-        let mut request = Request::new("tree")
+        let inside = |key: &String| format!("./{}", key.strip_suffix('/').unwrap_or_default());
+        let request = Request::new("tree")
             .arg(self.real_path_of(""))
             .arg(depth.to_string())
             .arg(most.to_string())
             .arg(self.avoid.pattern())
+            .args(keys.iter().map(inside))
             .limit(most + 1024);
-        for key in keys {
-            let inside = key.strip_suffix('/').unwrap_or_default();
-            request.push(format!("./{inside}").as_bytes());
-        }
         let parts = match self.pool.call(request).await {
             Ok(parts) => parts,
             // The start is gone or unreadable, and so are its contents.
@@ -301,12 +299,10 @@ impl<'p, M: Machine> Tree<'p, M> {
         const BLOCK: usize = 64 * 1024;
         // One block more than the limit, to detect the end.
         let blocks = IGNORE_FILE_BYTES / BLOCK + 1;
-        let mut request = Request::new("cat")
+        let request = Request::new("cat")
             .arg(blocks.to_string())
+            .args(&paths)
             .limit(paths.len() * (blocks * BLOCK + 1) + 1);
-        for real_path in &paths {
-            request.push(real_path);
-        }
         let parts = match self.pool.call(request).await {
             Ok(parts) => parts,
             Err(error) if is_about_entry(&error) => Vec::new(),

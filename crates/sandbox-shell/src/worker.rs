@@ -3,7 +3,8 @@
 use std::pin::Pin;
 use std::time::Duration;
 
-use backend_core::{Error, Quoted, Result};
+use backend_core::ops::Links;
+use backend_core::{Error, Quoted, Result, VPath};
 use bytes::{Bytes, BytesMut};
 use futures::stream::BoxStream;
 use futures::{FutureExt as _, StreamExt as _};
@@ -68,16 +69,16 @@ impl Request {
         }
     }
 
-    /// Adds an argument, which arrives unchanged.
-    pub(crate) fn arg(mut self, argument: impl AsRef<[u8]>) -> Self {
-        self.push(argument.as_ref());
-        self
+    /// Creates a request about a path.
+    pub(crate) fn at(operation: &'static str, path: &VPath, links: Links) -> Self {
+        Self::new(operation).arg(path.as_str()).arg(flag(links))
     }
 
-    pub(crate) fn push(&mut self, argument: &[u8]) {
+    /// Adds an argument, which arrives unchanged.
+    pub(crate) fn arg(mut self, argument: impl AsRef<[u8]>) -> Self {
         self.arguments += 1;
         self.line.extend_from_slice(b" '");
-        for &byte in argument {
+        for &byte in argument.as_ref() {
             match byte {
                 b'\'' => self.line.extend_from_slice(b"'\\''"),
                 // A request is one line.
@@ -88,6 +89,11 @@ impl Request {
             }
         }
         self.line.push(b'\'');
+        self
+    }
+
+    pub(crate) fn args(self, arguments: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Self {
+        arguments.into_iter().fold(self, Self::arg)
     }
 
     /// Sets the bytes that follow the request.
@@ -105,6 +111,14 @@ impl Request {
     pub(crate) fn limit(mut self, limit: usize) -> Self {
         self.limit = limit;
         self
+    }
+}
+
+/// Returns the script's flag for the treatment of links.
+pub(crate) fn flag(links: Links) -> &'static str {
+    match links {
+        Links::Follow => "f",
+        Links::Refuse => "r",
     }
 }
 
@@ -136,7 +150,7 @@ impl Worker {
         let word = random_word();
         let spawn = Spawn::new(["sh", "-c", START, "sh", "sh", WORKER, &word, mark])
             .stdin(true)
-            .directory(backend_core::VPath::root())
+            .directory(VPath::root())
             .env("LC_ALL", "C")
             .env("TZ", "UTC0");
         let process = machine.spawn(spawn).await?;

@@ -20,9 +20,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::failure::broken;
 use crate::pool::Pool;
-use crate::read::flag;
 use crate::sentinel::random_word;
-use crate::worker::Request;
+use crate::worker::{Request, flag};
 
 /// Bytes sent with one request.
 const PIECE_BYTES: usize = 256 * 1024;
@@ -132,10 +131,8 @@ impl<M: Machine> Writer<M> {
         options: WriteOptions,
     ) -> Result<WriteOutcome> {
         let (mode, expected) = mode(&options);
-        let request = Request::new("write")
+        let request = Request::at("write", path, options.links)
             .slow()
-            .arg(path.as_str())
-            .arg(flag(options.links))
             .arg(mode)
             .arg(expected)
             .arg(bytes.len().to_string())
@@ -149,9 +146,7 @@ impl<M: Machine> Writer<M> {
     /// Creates the temporary file for a path's content.
     async fn begin(&self, path: &VPath, options: WriteOptions) -> Result<Begun> {
         let name = random_word();
-        let request = Request::new("begin")
-            .arg(path.as_str())
-            .arg(flag(options.links))
+        let request = Request::at("begin", path, options.links)
             .arg(mode(&options).0)
             .arg(&name);
         let directory = self.pool.ask(request).await?;
@@ -167,10 +162,8 @@ impl<M: Machine> Writer<M> {
         (size, hash): (u64, ContentHash),
     ) -> Result<WriteOutcome> {
         let (mode, expected) = mode(&options);
-        let request = Request::new("commit")
+        let request = Request::at("commit", path, options.links)
             .slow()
-            .arg(path.as_str())
-            .arg(flag(options.links))
             .arg(mode)
             .arg(expected)
             .arg(&begun.directory)
@@ -282,11 +275,8 @@ impl<M: Machine> Writer<M> {
     }
 
     pub(crate) async fn create_dir(&self, path: &VPath, options: CreateDirOptions) -> Result<()> {
-        let request = Request::new("mkdir")
-            .arg(path.as_str())
-            .arg(flag(options.links));
-        let made = self.pool.ask(request).await;
-        made.map(drop).map_err(|error| {
+        let made = self.pool.ask(Request::at("mkdir", path, options.links));
+        made.await.map(drop).map_err(|error| {
             if error.kind() == ErrorKind::AlreadyExists {
                 Error::exists_as_non_directory()
             } else {
@@ -298,10 +288,8 @@ impl<M: Machine> Writer<M> {
     pub(crate) async fn delete(&self, path: &VPath, options: DeleteOptions) -> Result<()> {
         let home = self.pool.machine.working_dir();
         refuse_working_dir(path, &home)?;
-        let request = Request::new("delete")
+        let request = Request::at("delete", path, options.links)
             .slow()
-            .arg(path.as_str())
-            .arg(flag(options.links))
             .arg(if options.recursive { "r" } else { "" })
             .arg(home.as_str());
         let deleted = self.pool.ask(request).await;
