@@ -10,7 +10,7 @@ use crate::error::{EditError, EditRange, MAX_LISTED};
 use crate::excerpt::excerpt;
 use crate::lines::{Lines, split_mark};
 use crate::setters::setters;
-use crate::stale::{StaleAnchor, check, check_line, stale_error};
+use crate::stale::{StaleAnchor, check, stale_error};
 use crate::view::Format;
 use crate::writer::Writer;
 
@@ -176,7 +176,7 @@ fn check_edit<'a>(
         }
         Edit::InsertFirst { content } => (None, content.as_str()),
     };
-    stale.extend(anchor.and_then(|anchor| check(index, anchor, lines)));
+    stale.extend(anchor.and_then(|anchor| check(index, anchor.line, Some(anchor), lines)));
     let line = anchor.map_or(0, |anchor| anchor.line);
     let (from, to) = match edit {
         Edit::Replace { start, end, .. } | Edit::Delete { start, end } => {
@@ -206,14 +206,14 @@ fn check_end<'a>(
     let Some(last) = end else {
         return Ok(start);
     };
-    let end = last.line();
+    let (end, anchor) = match last {
+        RangeEnd::Line(line) => (*line, None),
+        RangeEnd::Anchor(anchor) => (anchor.line, Some(anchor)),
+    };
     if end < start {
         return Err(EditError::EndBeforeStart { edit, start, end });
     }
-    stale.extend(match last {
-        RangeEnd::Line(line) => check_line(edit, *line, lines),
-        RangeEnd::Anchor(anchor) => check(edit, anchor, lines),
-    });
+    stale.extend(check(edit, end, anchor, lines));
     Ok(end)
 }
 

@@ -73,15 +73,6 @@ impl From<Anchor> for RangeEnd {
     }
 }
 
-impl RangeEnd {
-    pub(crate) const fn line(&self) -> usize {
-        match self {
-            Self::Line(line) => *line,
-            Self::Anchor(anchor) => anchor.line,
-        }
-    }
-}
-
 /// An [`Edit`] in the form of a tool with separate fields.
 ///
 /// ```

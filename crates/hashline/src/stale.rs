@@ -15,51 +15,30 @@ pub(crate) struct StaleAnchor<'a> {
     anchor: Option<&'a Anchor>,
 }
 
-/// Checks an anchor of `edit`. Returns the mismatch, if there is one.
+/// Checks a line of `edit`, and its anchor if it has one. Returns the mismatch, if there is one.
 pub(crate) fn check<'a>(
-    edit: usize,
-    anchor: &'a Anchor,
-    lines: &Lines<'_>,
-) -> Option<StaleAnchor<'a>> {
-    let Some((text, _)) = anchor.line.checked_sub(1).and_then(|at| lines.get(at)) else {
-        return check_exists(edit, anchor.line, Some(anchor), lines);
-    };
-    let found = Tag::of(text, anchor.tag.width());
-    let is_same = found == anchor.tag && anchor.full_text().is_none_or(|full| full == text);
-    (!is_same).then(|| StaleAnchor::new(edit, anchor.line, Some(anchor), Some(found)))
-}
-
-/// Checks a line of `edit` that was given by its number alone.
-pub(crate) fn check_line(
-    edit: usize,
-    line: usize,
-    lines: &Lines<'_>,
-) -> Option<StaleAnchor<'static>> {
-    check_exists(edit, line, None, lines)
-}
-
-fn check_exists<'a>(
     edit: usize,
     line: usize,
     anchor: Option<&'a Anchor>,
     lines: &Lines<'_>,
 ) -> Option<StaleAnchor<'a>> {
-    let exists = (1..=lines.count()).contains(&line);
-    (!exists).then(|| StaleAnchor::new(edit, line, anchor, None))
-}
-
-impl<'a> StaleAnchor<'a> {
-    fn new(edit: usize, line: usize, anchor: Option<&'a Anchor>, found: Option<Tag>) -> Self {
-        let expected = anchor.map(|anchor| anchor.tag);
-        let mismatch = Mismatch {
-            edit,
-            line,
-            expected,
-            found,
-            moved_to: None,
-        };
-        Self { mismatch, anchor }
+    let mut found = None;
+    if let Some((text, _)) = line.checked_sub(1).and_then(|at| lines.get(at)) {
+        let anchor = anchor?;
+        let tag = Tag::of(text, anchor.tag.width());
+        if tag == anchor.tag && anchor.full_text().is_none_or(|full| full == text) {
+            return None;
+        }
+        found = Some(tag);
     }
+    let mismatch = Mismatch {
+        edit,
+        line,
+        expected: anchor.map(|anchor| anchor.tag),
+        found,
+        moved_to: None,
+    };
+    Some(StaleAnchor { mismatch, anchor })
 }
 
 /// Creates the error for all `stale` lines in edits of `text`, which has these `lines`. It shows
@@ -94,15 +73,15 @@ pub(crate) fn stale_error(
 /// The current positions of lines that stale anchors may refer to.
 #[derive(Default)]
 struct MovedLines<'a> {
-    by_text: HashMap<&'a str, LinePosition>,
-    by_tag: HashMap<Tag, LinePosition>,
+    by_text: HashMap<&'a str, Found>,
+    by_tag: HashMap<Tag, Found>,
 }
 
-#[derive(Clone, Copy)]
-enum LinePosition {
-    Nowhere,
-    At(usize),
-    ManyTimes,
+/// How often a line was found, and where last.
+#[derive(Default)]
+struct Found {
+    times: usize,
+    line: usize,
 }
 
 impl<'a> MovedLines<'a> {
@@ -110,10 +89,10 @@ impl<'a> MovedLines<'a> {
         let mut moved = Self::default();
         for anchor in stale.iter().filter_map(|stale| stale.anchor) {
             if let Some(full) = anchor.full_text() {
-                moved.by_text.insert(full, LinePosition::Nowhere);
+                moved.by_text.insert(full, Found::default());
             } else if anchor.tag.width() == TagWidth::Four {
                 // Two digits alone match some line of most texts.
-                moved.by_tag.insert(anchor.tag, LinePosition::Nowhere);
+                moved.by_tag.insert(anchor.tag, Found::default());
             }
         }
         if moved.by_text.is_empty() && moved.by_tag.is_empty() {
@@ -126,7 +105,8 @@ impl<'a> MovedLines<'a> {
             let same_text = moved.by_text.get_mut(line.text);
             let same_tag = moved.by_tag.get_mut(&line.tag);
             for found in same_text.into_iter().chain(same_tag) {
-                found.add(line.number);
+                found.times += 1;
+                found.line = line.number;
             }
         }
         moved
@@ -138,18 +118,8 @@ impl<'a> MovedLines<'a> {
             Some(full) => self.by_text.get(full),
             None => self.by_tag.get(&anchor.tag),
         };
-        match found {
-            Some(LinePosition::At(line)) => Some(*line),
-            _ => None,
-        }
-    }
-}
-
-impl LinePosition {
-    fn add(&mut self, line: usize) {
-        *self = match self {
-            Self::Nowhere => Self::At(line),
-            _ => Self::ManyTimes,
-        };
+        found
+            .filter(|found| found.times == 1)
+            .map(|found| found.line)
     }
 }
