@@ -61,7 +61,6 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// Describes a program that runs other programs only through its options.
     pub(crate) const fn new(names: &'static str, short: &'static str, long: &'static str) -> Self {
         Self {
             names,
@@ -75,17 +74,9 @@ impl Row {
         }
     }
 
-    /// Describes a program that runs the command in its operands after the first `skip`.
-    pub(crate) const fn launcher(
-        names: &'static str,
-        skip: usize,
-        short: &'static str,
-        long: &'static str,
-    ) -> Self {
-        Self {
-            skip,
-            ..Self::new(names, short, long)
-        }
+    pub(crate) const fn skip(mut self, operands: usize) -> Self {
+        self.skip = operands;
+        self
     }
 
     pub(crate) const fn assigns(mut self) -> Self {
