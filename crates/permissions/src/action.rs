@@ -24,8 +24,7 @@ macro_rules! names {
 
 pub(crate) use names;
 
-/// The decision about an access, in ascending order of strength. The strongest of several
-/// votes wins.
+/// The decision about an access, in ascending order of strength: the strongest wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {

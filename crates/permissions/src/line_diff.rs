@@ -49,8 +49,7 @@ impl<'a> Hunk<'a> {
         })
     }
 
-    /// Returns the header, as in `@@ -1,3 +1,4 @@`. `lines_before` lines precede the
-    /// compared texts.
+    /// Returns the header, as in `@@ -1,3 +1,4 @@`, if `lines_before` precede the texts.
     pub fn header(&self, lines_before: usize) -> String {
         let range = |lines: &Range<usize>| match (lines_before + lines.start, lines.len()) {
             // An empty range begins at the line before it.

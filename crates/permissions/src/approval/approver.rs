@@ -182,8 +182,7 @@ pub enum ApproverMode {
 }
 
 impl ApproverMode {
-    /// Returns the approver for this mode. `interactive` is the available approver, if
-    /// any.
+    /// Returns the approver for this mode. `interactive` is the available one, if any.
     pub fn approver(self, interactive: Option<Arc<dyn Approver>>) -> Arc<dyn Approver> {
         match self {
             Self::Interactive => interactive.unwrap_or_else(|| Arc::new(Unavailable::Error)),

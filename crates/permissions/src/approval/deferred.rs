@@ -40,8 +40,7 @@ impl Deferred {
         Self::default()
     }
 
-    /// Stores the decision about a question. Replaces and returns an earlier decision
-    /// that has not been used yet.
+    /// Stores the decision about a question. Returns the unused one that it replaces.
     pub fn decide(&self, question: Fingerprint, answer: Answer) -> Option<Answer> {
         lock(&self.0).insert(question, answer)
     }

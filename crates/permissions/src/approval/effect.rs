@@ -82,8 +82,7 @@ pub enum Effect {
         /// The hash of the contents that are replaced, if any.
         #[serde(serialize_with = "as_text_if")]
         old: Option<ContentHash>,
-        /// The contents, or the difference from the replaced contents, in the form used
-        /// by [`Diff`](Self::Diff).
+        /// The contents, or the difference from the old ones as in [`Diff`](Self::Diff).
         text: String,
         /// The part that `text` does not show.
         unseen: Option<Unseen>,
@@ -183,8 +182,7 @@ impl Effect {
         self
     }
 
-    /// Creates the effect of writing `new` to the file at `path`, which contains `old` if
-    /// it exists.
+    /// Creates the effect of writing `new` to a file that contains `old`, if it exists.
     pub fn write(path: &str, old: Option<&[u8]>, new: &[u8]) -> Self {
         let (text, unseen) = diff::unified(path, old, new);
         Self::Write {

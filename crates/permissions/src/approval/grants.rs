@@ -256,8 +256,7 @@ impl Grants {
         self.forget(|grant| grant.session == session)
     }
 
-    /// Removes expired grants, and returns how many. Expired grants never count, removed
-    /// or not.
+    /// Removes expired grants, which do not count anyway, and returns how many.
     pub fn expire(&self) -> usize {
         let now = (self.clock)();
         self.forget(|grant| grant.has_expired(now))

@@ -10,23 +10,19 @@ pub const EFFECT_BYTES: usize = 32 * 1024;
 /// described by sizes and hashes.
 pub const DIFF_BYTES: usize = 1024 * 1024;
 
-/// Maximum time to minimize a diff. After that, the diff is longer than necessary, but
-/// still correct.
+/// Maximum time to minimize a diff, which is correct but longer after that.
 pub const DIFF_TIME: Duration = Duration::from_millis(50);
 
-/// Maximum bytes of each line that a question or a refusal shows: the description, a
-/// reason, a target.
+/// Maximum bytes of each description, reason or target in a question or refusal.
 pub const LINE_BYTES: usize = 1_000;
 
-/// Maximum number of reasons, and of targets, that a question shows. It says how many
-/// more there are.
+/// Maximum number of reasons, and of targets, that a question shows; it counts the rest.
 pub const SHOWN_LINES: usize = 20;
 
 /// Maximum bytes shown of one string in the arguments of a tool.
 pub const ARGUMENT_BYTES: usize = 1_000;
 
-/// Maximum bytes shown of all arguments together. Larger ones are shown as a size and a
-/// hash.
+/// Maximum bytes of all arguments together. Larger ones are shown as a size and a hash.
 pub const ARGUMENTS_BYTES: usize = 16 * 1024;
 
 /// Maximum bytes of an answer's note.

@@ -15,8 +15,7 @@ use crate::{Op, Target};
 pub enum PermitSource {
     /// The approver was asked about everything that no grant covers, and said yes.
     Answer,
-    /// Everything was already granted. This is the first of the
-    /// [`grants`](Permit::grants).
+    /// Everything was already granted, first by this one of the [`grants`](Permit::grants).
     Grant(GrantId),
 }
 

@@ -73,8 +73,7 @@ impl ApprovalService {
         self
     }
 
-    /// Sets whether a no is remembered. By default it is not, and the approver is asked
-    /// again.
+    /// Sets whether a no is remembered. By default, the approver is asked again.
     #[must_use]
     pub fn remember_denials(mut self, remember: bool) -> Self {
         self.remember_denials = remember;
@@ -91,8 +90,7 @@ impl ApprovalService {
         self
     }
 
-    /// Returns a service like this one with another approver. The remembered answers are
-    /// shared.
+    /// Returns a service with another approver that shares the remembered answers.
     #[must_use]
     pub fn with_approver(&self, approver: Arc<dyn Approver>) -> Self {
         Self {

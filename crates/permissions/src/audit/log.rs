@@ -12,8 +12,7 @@ use super::{Audit, AuditEvent, DecidedBy, Outcome};
 use crate::approval::text;
 use crate::{Action, Op, Target};
 
-/// Maximum bytes of each text in an [`AuditRecord`]. The middle of a longer text is left
-/// out.
+/// Maximum bytes of each text in an [`AuditRecord`]. A longer one lacks its middle.
 pub const RECORD_TEXT_BYTES: usize = 2_000;
 
 /// One decision, in a form that can be stored or sent.

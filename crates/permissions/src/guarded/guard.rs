@@ -180,8 +180,7 @@ impl<B: Backend> Guarded<B> {
         view
     }
 
-    /// Returns a view whose calls are made for a tool: the tool's settings apply, and
-    /// questions name the tool.
+    /// Returns a view for a tool, whose settings apply and which questions name.
     #[must_use]
     pub fn with_tool(&self, name: impl Into<Arc<str>>) -> Self {
         let name = name.into();
@@ -202,8 +201,7 @@ impl<B: Backend> Guarded<B> {
         }
     }
 
-    /// Returns a view whose questions show the arguments of a call, for approvers that
-    /// decide by them.
+    /// Returns a view whose questions show the arguments of a call.
     #[must_use]
     pub fn with_args(&self, args: Arc<Value>) -> Self {
         let args = Some(args);

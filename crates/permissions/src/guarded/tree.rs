@@ -13,8 +13,7 @@ use crate::access::Intent;
 use crate::approval::Effect;
 use crate::{Access, Action, Kind, Op, Reason};
 
-/// Maximum number of entries that are judged one by one before a directory is deleted,
-/// moved or copied as a whole.
+/// Maximum number of entries judged before a directory is deleted, moved or copied.
 pub const TREE_ENTRIES: usize = 10_000;
 
 /// The result of looking for a tree.

@@ -29,8 +29,7 @@ impl PolicyBuilder {
         self
     }
 
-    /// Adds a layer that judges by path, such as a scope of mounts. It replaces another
-    /// layer of the same type.
+    /// Adds a layer that judges by path, such as a scope. It replaces one of its type.
     #[must_use]
     pub fn layer<L: PathLayer>(mut self, layer: L) -> Self {
         // Deriving narrows the only layer of a type. A second one would be lost then.

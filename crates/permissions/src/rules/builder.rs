@@ -103,8 +103,7 @@ impl RulesetBuilder {
         self
     }
 
-    /// Sets the action for code passed to an interpreter other than the shell. The
-    /// default is to ask.
+    /// Sets the action for code for an interpreter other than the shell; ask by default.
     #[must_use]
     pub fn opaque(mut self, action: Action) -> Self {
         self.opaque = action;
@@ -127,8 +126,7 @@ impl RulesetBuilder {
         })
     }
 
-    /// Adds a rule that denies reading paths that match `pattern`, and leaves their names
-    /// out of listings.
+    /// Adds a rule that denies reading what matches `pattern`, and listing its name.
     #[must_use]
     pub fn hide(self, pattern: &str, description: &str) -> Self {
         self.with(PathRule::new(pattern, Action::Deny), |this, rule| {

@@ -185,8 +185,7 @@ impl Rules {
         })
     }
 
-    /// Returns the denial of a command's word with wildcards that could name a path for
-    /// which `op` is denied.
+    /// Returns the denial of a glob that could name a path for which `op` is denied.
     pub(crate) fn denies_glob(
         &self,
         op: Op,

@@ -24,8 +24,7 @@ pub(super) struct Denials {
     patterns: Vec<Vec<String>>,
     /// Patterns that begin at the root, by the text before their first wildcard.
     anchored: BTreeMap<String, Vec<usize>>,
-    /// Patterns that match at any depth, by a name that they match, and by the same name
-    /// reversed.
+    /// Patterns for any depth, by a name that they match, and by that name reversed.
     by_start: BTreeMap<String, Vec<usize>>,
     by_end: BTreeMap<String, Vec<usize>>,
 }

@@ -35,8 +35,7 @@ fn denied(action: Action, by: Option<(&PathRule, Reach)>) -> Option<ExcludeActio
     }
 }
 
-/// Leaves out paths that a rule denies and hides. A denial without `hide` leaves the
-/// decision to a later rule.
+/// Leaves out paths that a rule denies and hides. Other denials leave it to later rules.
 fn unnamed(action: Action, by: Option<(&PathRule, Reach)>) -> Option<ExcludeAction> {
     match (action, by) {
         (Action::Deny, Some((rule, _))) => rule.hide.then_some(ExcludeAction::Hide),

@@ -65,8 +65,7 @@ pub enum PatternKind {
     Command,
 }
 
-/// The reason why an answer is not remembered. It still applies to the call it was given
-/// for.
+/// The reason why an answer is not remembered. It still applies to its own call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotRemembered {

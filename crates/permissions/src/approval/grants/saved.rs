@@ -13,8 +13,7 @@ use crate::approval::limits::GRANTS;
 /// The version of the saved form.
 const VERSION: u32 = 1;
 
-/// The number of a grant, unique for the lifetime of a store, even if it is saved and
-/// loaded.
+/// The number of a grant, unique in a store, even if that is saved and loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct GrantId(u64);
