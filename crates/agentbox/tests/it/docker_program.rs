@@ -2,16 +2,16 @@
 //! disconnects, when the program ends, or after the leftovers of a killed program were
 //! reaped.
 
-use std::io::{BufRead as _, BufReader, Lines, Read as _, Write as _};
-use std::net::TcpStream;
-use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+use std::io::{BufRead as _, BufReader, Lines};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use backend_core::sync::lock;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::support::{ProgramOutput, TestDir};
+use crate::support::sessions::{SessionClient, SessionServer};
+use crate::support::{ProgramOutput, TestDir, variable};
 
 /// Every start removes leftovers of other programs. While a test leaves something on
 /// purpose, no other test may start one.
@@ -19,11 +19,6 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// The label that marks a test's containers.
 const LABEL: &str = "agentbox-test";
-
-fn variable(name: &str) -> String {
-    std::env::var(name)
-        .unwrap_or_else(|_| panic!("{name} is not set; run `cargo xtask test-all`, which sets it"))
-}
 
 fn docker(arguments: &[&str]) -> Command {
     let mut docker = Command::new("docker");
@@ -109,75 +104,14 @@ impl Drop for Removals {
     }
 }
 
-/// A server for many clients, and its address.
-struct Server {
-    child: Child,
-    address: String,
-    _said: Lines<BufReader<ChildStderr>>,
+/// Starts a server for many clients.
+fn serve(containers: &Containers) -> SessionServer {
+    let serve = ["mcp", "--http", "127.0.0.1:0", "--no-token"];
+    SessionServer::start(containers.command(&serve))
 }
 
-impl Server {
-    fn start(containers: &Containers) -> Self {
-        let mut command = containers.command(&["mcp", "--http", "127.0.0.1:0", "--no-token"]);
-        let mut child = command.spawn().unwrap();
-        let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
-        let listening = said.by_ref().map(Result::unwrap);
-        let mut addresses = listening.filter_map(|line| {
-            let address = line.split_once("http://")?.1;
-            Some(address.split_once("/mcp")?.0.to_owned())
-        });
-        let address = addresses.next().expect("it does not listen");
-        drop(addresses);
-        Self {
-            child,
-            address,
-            _said: said,
-        }
-    }
-
-    /// Sends one request. Returns the head and the body of the response.
-    fn ask(&self, method: &str, session: Option<&str>, body: &str) -> (String, String) {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        let session = session.map_or(String::new(), |id| format!("Mcp-Session-Id: {id}\r\n"));
-        let (host, length) = (&self.address, body.len());
-        write!(
-            stream,
-            "{method} /mcp HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\
-             Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
-             {session}Content-Length: {length}\r\n\r\n{body}"
-        )
-        .unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let (head, body) = answer.split_once("\r\n\r\n").expect("no whole answer");
-        (head.to_owned(), body.to_owned())
-    }
-
-    /// Connects a client. Returns its session id.
-    fn connect(&self) -> String {
-        let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-            "protocolVersion": "2025-06-18", "capabilities": {},
-            "clientInfo": {"name": "test", "version": "0"},
-        }});
-        let (head, _) = self.ask("POST", None, &hello.to_string());
-        let header = |line: &str| {
-            let (name, value) = line.split_once(": ")?;
-            name.eq_ignore_ascii_case("mcp-session-id")
-                .then(|| value.to_owned())
-        };
-        let session = head.lines().find_map(header).expect("no session");
-        let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-        self.ask("POST", Some(&session), &ready.to_string());
-        session
-    }
-
-    fn call(&self, session: &str, tool: &str, arguments: Value) -> String {
-        let params = json!({"name": tool, "arguments": arguments});
-        let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params});
-        let (head, body) = self.ask("POST", Some(session), &call.to_string());
-        assert!(head.contains(" 200 "), "{head}");
-        body
-    }
+fn connect(server: &SessionServer) -> SessionClient<'_> {
+    server.connect("none", None).unwrap()
 }
 
 #[test]
@@ -197,25 +131,22 @@ fn a_call_leaves_no_container() {
 fn every_client_has_its_container_until_it_goes() {
     let _alone = lock(&ONE_AT_A_TIME);
     let containers = Containers::new("clients");
-    let mut server = Server::start(&containers);
-    let (one, two) = (server.connect(), server.connect());
-    let secret = json!({"path": "secret.txt", "content": "one's\n"});
-    server.call(&one, "write_file", secret);
+    let server = serve(&containers);
+    let (one, two) = (connect(&server), connect(&server));
+    one.write("secret.txt", "one's\n");
     let first = containers.names();
-    let looked = server.call(&two, "execute", json!({"command": "ls -a; echo there"}));
+    let looked = two.call("execute", json!({"command": "ls -a; echo there"}));
     assert!(looked.contains("there"), "{looked}");
     assert!(!looked.contains("secret"), "{looked}");
     assert_eq!(containers.names().len(), 2);
     let mut removals = containers.removals();
-    let (head, _) = server.ask("DELETE", Some(&one), "");
-    assert!(head.contains(" 20"), "{head}");
+    let status = one.disconnect();
+    assert!(status.contains(" 20"), "{status}");
     assert_eq!(first, [removals.next()]);
     // The other client is still served.
-    let still = server.call(&two, "execute", json!({"command": "echo still"}));
+    let still = two.call("execute", json!({"command": "echo still"}));
     assert!(still.contains("still"), "{still}");
-    let server_pid = rustix::process::Pid::from_child(&server.child);
-    rustix::process::kill_process(server_pid, rustix::process::Signal::TERM).unwrap();
-    assert!(server.child.wait().unwrap().success());
+    server.end();
     assert_eq!(containers.names(), [""; 0]);
 }
 
@@ -224,15 +155,13 @@ fn every_client_has_its_container_until_it_goes() {
 fn what_a_killed_program_left_is_listed_and_reaped() {
     let _alone = lock(&ONE_AT_A_TIME);
     let containers = Containers::new("killed");
-    let mut server = Server::start(&containers);
-    let client = server.connect();
-    server.call(&client, "write_file", json!({"path": "a", "content": "b"}));
+    let server = serve(&containers);
+    connect(&server).write("a", "b");
     let left = containers.names();
     assert_eq!(left.len(), 1);
     let listed = containers.run(&["sandboxes", "list"]).code(0).out;
     assert!(!listed.contains(&left[0]), "it is in use: {listed}");
-    server.child.kill().unwrap();
-    server.child.wait().unwrap();
+    server.kill();
     let listed = containers.run(&["sandboxes", "list"]).code(0).out;
     assert!(listed.contains(&left[0]), "{listed}");
     let reaped = containers.run(&["sandboxes", "reap"]).code(0).out;

@@ -8,15 +8,10 @@ use std::process::Command;
 use serde_json::json;
 
 use crate::support::sessions::SessionServer;
-use crate::support::{ProgramOutput, TestDir};
+use crate::support::{ProgramOutput, TestDir, variable};
 
 const ALICE: &str = "0123456789abcdef-alice";
 const BOB: &str = "0123456789abcdef-bob";
-
-fn variable(name: &str) -> String {
-    std::env::var(name)
-        .unwrap_or_else(|_| panic!("{name} is not set; run `cargo xtask test-all`, which sets it"))
-}
 
 fn command(dir: &TestDir, arguments: &[&str]) -> Command {
     let backend = format!("docker:{}", variable("TEST_IMAGE_BUSYBOX"));

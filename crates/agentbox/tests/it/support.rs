@@ -117,6 +117,12 @@ impl TestDir {
     }
 }
 
+/// Returns a variable that names what a test with containers needs.
+pub(crate) fn variable(name: &str) -> String {
+    std::env::var(name)
+        .unwrap_or_else(|_| panic!("{name} is not set; run `cargo xtask test-all`, which sets it"))
+}
+
 /// Returns the command of a console that asks before it runs commands.
 pub(crate) fn console(home: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_agentbox"));

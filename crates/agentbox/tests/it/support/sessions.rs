@@ -42,15 +42,18 @@ impl SessionServer {
         }
     }
 
-    /// Sends a message. Returns the lines of the head and the message in the body.
     fn send(&self, headers: &str, message: &Value) -> (Vec<String>, Value) {
+        self.request("POST", headers, &message.to_string())
+    }
+
+    /// Sends a request. Returns the lines of the head and the message in the body.
+    fn request(&self, method: &str, headers: &str, body: &str) -> (Vec<String>, Value) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
-        let body = message.to_string();
         let (host, length) = (&self.address, body.len());
         // Responses to HTTP/1.0 are not chunked.
         write!(
             stream,
-            "POST /mcp HTTP/1.0\r\nHost: {host}\r\nContent-Type: application/json\r\n\
+            "{method} /mcp HTTP/1.0\r\nHost: {host}\r\nContent-Type: application/json\r\n\
              Accept: application/json, text/event-stream\r\nContent-Length: {length}\r\n\
              {headers}\r\n{body}"
         )
@@ -100,6 +103,12 @@ impl SessionServer {
         })
     }
 
+    /// Kills the server.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     /// Ends the server and waits until it has.
     pub(crate) fn end(mut self) {
         kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
@@ -108,6 +117,12 @@ impl SessionServer {
 }
 
 impl SessionClient<'_> {
+    /// Ends the connection. Returns the status line of the response.
+    pub(crate) fn disconnect(self) -> String {
+        let (head, _) = self.server.request("DELETE", &self.headers, "");
+        head.into_iter().next().unwrap()
+    }
+
     /// Calls a tool. Returns the text of its reply.
     pub(crate) fn call(&self, tool: &str, arguments: Value) -> String {
         let params = json!({"name": tool, "arguments": arguments});
