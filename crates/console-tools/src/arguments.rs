@@ -42,12 +42,8 @@ impl From<Value> for Arguments<'_> {
 /// Parses arguments of at most `limit` bytes. The result is an object.
 pub(crate) fn read(arguments: Arguments<'_>, limit: usize) -> Result<Value, ToolError> {
     let value = match arguments {
-        Arguments::Raw(raw) => {
-            if raw.len() > limit {
-                return Err(too_large(raw.len(), limit));
-            }
-            parse(raw)?
-        }
+        Arguments::Raw(raw) if raw.len() > limit => return Err(too_large(raw.len(), limit)),
+        Arguments::Raw(raw) => parse(raw)?,
         Arguments::Value(value) => {
             let (bytes, depth) = measure(&value);
             if bytes > limit || depth > DEPTH {

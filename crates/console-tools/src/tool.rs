@@ -138,9 +138,7 @@ impl Definition {
 /// A tool that is defined at run time. A tool that is known at compile time should
 /// rather be a [`CustomTool`](crate::CustomTool).
 ///
-/// It is behind the same gate as every other tool. The accesses that
-/// [`accesses`](Self::accesses) declares are judged, and asked about in one question,
-/// before it runs. The backend of its context is guarded.
+/// It is behind the same gate.
 ///
 /// # Signatures
 ///
@@ -158,9 +156,8 @@ pub trait ToolHandler: std::fmt::Debug + Send + Sync + 'static {
     /// not offered.
     fn operations(&self) -> &'static [Op];
 
-    /// Returns the accesses of this call, in terms of [`operations`](Self::operations).
-    /// A call that declares none is judged as if it applied all operations to the
-    /// working directory, and ran a command with the tool's name if it runs any.
+    /// Returns the accesses of this call, as
+    /// [`CustomTool::accesses`](crate::CustomTool::accesses) does.
     ///
     /// # Errors
     ///

@@ -43,31 +43,17 @@ impl CharWindow {
         }
     }
 
-    pub(super) fn push(&mut self, piece: &[u8]) -> Result<(), NotText> {
-        let mut rest = piece;
-        while !self.partial.is_empty() {
-            let Some((&next, after)) = rest.split_first() else {
-                return Ok(());
-            };
-            rest = after;
-            let mut character = std::mem::take(&mut self.partial);
-            character.push(next);
-            self.decode(&character)?;
-        }
-        self.decode(rest)
-    }
-
     /// Processes the complete characters and buffers an incomplete one.
-    fn decode(&mut self, bytes: &[u8]) -> Result<(), NotText> {
-        let text = match str::from_utf8(bytes) {
-            Ok(text) => text,
+    pub(super) fn push(&mut self, piece: &[u8]) -> Result<(), NotText> {
+        let mut bytes = std::mem::take(&mut self.partial);
+        bytes.extend_from_slice(piece);
+        let whole = match str::from_utf8(&bytes) {
+            Ok(text) => text.len(),
             Err(error) if error.error_len().is_some() => return Err(NotText),
-            Err(error) => {
-                let (whole, partial) = bytes.split_at(error.valid_up_to());
-                self.partial = partial.to_vec();
-                str::from_utf8(whole).map_err(|_| NotText)?
-            }
+            Err(error) => error.valid_up_to(),
         };
+        self.partial = bytes.split_off(whole);
+        let text = str::from_utf8(&bytes).map_err(|_| NotText)?;
         text.chars().for_each(|c| self.take(c));
         Ok(())
     }

@@ -1,10 +1,10 @@
 //! `hashline_edit`: changes lines named by number and hash.
 
 use async_trait::async_trait;
+use backend_core::ErrorKind;
 use backend_core::limits::EDIT_BYTES;
 use backend_core::ops::{ContentHash, EditOptions, ReadOptions, WriteMode, WriteOptions};
 use backend_core::text::Edit;
-use backend_core::{Error, ErrorKind};
 use bytes::Bytes;
 use permissions::Access;
 use permissions::tool::Tool;
@@ -108,17 +108,11 @@ async fn replace(
         edited.await.map(drop)
     };
     match done {
-        Ok(()) => Ok(()),
-        Err(error) => Err(failure(context, file, before, error).await),
-    }
-}
-
-async fn failure(context: &Context, file: &ModelPath, before: &Bytes, error: Error) -> ToolError {
-    match error.kind() {
-        ErrorKind::Conflict => {
-            read_before_edit::changed_error(context, file, &SeenFile::whole(before)).await
+        Err(error) if error.kind() == ErrorKind::Conflict => {
+            let seen = SeenFile::whole(before);
+            Err(read_before_edit::changed_error(context, file, &seen).await)
         }
-        _ => file.explain(error),
+        done => done.map_err(|error| file.explain(error)),
     }
 }
 

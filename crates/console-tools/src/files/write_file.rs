@@ -1,8 +1,8 @@
 //! `write_file`: writes a whole file.
 
 use async_trait::async_trait;
+use backend_core::ErrorKind;
 use backend_core::ops::{Content, StatOptions, WriteMode, WriteOptions, WriteOutcome};
-use backend_core::{Error, ErrorKind};
 use bytes::Bytes;
 use permissions::tool::Tool;
 
@@ -102,17 +102,15 @@ async fn write(
         context.backend.write(&file.path, content, options)
     };
     let mut written = write(mode).await;
-    if let WriteMode::IfUnchanged(_) = mode
-        && is(&written, ErrorKind::Conflict)
+    if let (WriteMode::IfUnchanged(_), Err(error)) = (mode, &written)
+        && error.kind() == ErrorKind::Conflict
     {
         // If the file no longer exists there is nothing to lose.
         written = write(WriteMode::CreateNew).await;
     }
     match (written, seen) {
         (Ok(outcome), _) => Ok(outcome),
-        (Err(error), _) if error.kind() == ErrorKind::IsADirectory => Err(ToolError::fixable(
-            format!("'{}' is a directory; name a file in it", file.shown),
-        )),
+        (Err(error), _) if error.kind() == ErrorKind::IsADirectory => Err(is_a_directory(file)),
         (Err(error), Some(seen))
             if matches!(error.kind(), ErrorKind::Conflict | ErrorKind::AlreadyExists) =>
         {
@@ -125,19 +123,15 @@ async fn write(
     }
 }
 
-fn is(written: &Result<WriteOutcome, Error>, kind: ErrorKind) -> bool {
-    written.as_ref().is_err_and(|error| error.kind() == kind)
+fn is_a_directory(file: &ModelPath) -> ToolError {
+    fixable!("'{}' is a directory; name a file in it", file.shown)
 }
 
 /// Returns the error for an existing path where only a new file may be written.
 async fn exists_unread(context: &Context, file: &ModelPath) -> ToolError {
-    let found = context
-        .non_interactive
-        .stat(&file.path, StatOptions::default());
-    match found.await {
-        Ok(entry) if entry.is_dir() => {
-            fixable!("'{}' is a directory; name a file in it", file.shown)
-        }
+    let backend = &context.non_interactive;
+    match backend.stat(&file.path, StatOptions::default()).await {
+        Ok(entry) if entry.is_dir() => is_a_directory(file),
         _ => read_before_edit::unread_error(file),
     }
 }

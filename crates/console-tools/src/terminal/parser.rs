@@ -109,24 +109,12 @@ impl Parser {
     }
 
     /// Processes text without escape characters.
-    fn text(&mut self, mut bytes: &[u8], screen: &mut Screen) {
-        while let ([_, ..], [next, rest @ ..]) = (&self.partial[..], bytes) {
-            self.partial.push(*next);
-            match str::from_utf8(&self.partial) {
-                Ok(text) => print(text, screen),
-                Err(error) if error.error_len().is_none() => {
-                    bytes = rest;
-                    continue;
-                }
-                // The new byte starts another character.
-                Err(_) => {
-                    screen.print('\u{fffd}');
-                    self.partial.clear();
-                    break;
-                }
-            }
-            self.partial.clear();
-            bytes = rest;
+    fn text(&mut self, new: &[u8], screen: &mut Screen) {
+        let joined;
+        let mut bytes = new;
+        if !self.partial.is_empty() {
+            joined = [&std::mem::take(&mut self.partial)[..], new].concat();
+            bytes = &joined;
         }
         while !bytes.is_empty() {
             let error = match str::from_utf8(bytes) {

@@ -23,7 +23,7 @@ pub(crate) struct CallGate<'c> {
     conversation: &'c Arc<Conversation>,
     environment: &'c CallEnvironment,
     /// The guard, labelled with the tool's name.
-    view: Guarded<Arc<dyn Backend>>,
+    pub(super) view: Guarded<Arc<dyn Backend>>,
     pub(super) observer: Option<Arc<dyn Observer>>,
     /// Set for a trial run.
     pub(super) trial: Option<Arc<Trial>>,
@@ -87,14 +87,6 @@ impl<'c> CallGate<'c> {
         };
         setting.action.is_some_and(|action| action != Action::Allow)
             || accesses.iter().any(in_doubt)
-    }
-
-    /// Judges the accesses that the tool is going to make.
-    pub(crate) async fn plan(
-        &self,
-        accesses: Vec<Access>,
-    ) -> Result<PlannedAccesses<'_, Arc<dyn Backend>>, Error> {
-        self.view.plan(accesses).await
     }
 
     /// Asks if approval is needed, and returns the context with the permission.

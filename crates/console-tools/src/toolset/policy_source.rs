@@ -3,7 +3,7 @@
 use backend_core::VPath;
 use backend_mounts::Scope;
 use permissions::tool::{Tool, ToolSettings};
-use permissions::{Action, Policy, Ruleset};
+use permissions::{Action, OpClass, Policy, Ruleset};
 
 use crate::options::Options;
 
@@ -55,29 +55,18 @@ impl PolicySource {
 
 /// Converts the approvals of the options into settings of tools without an action.
 fn by_options(options: &Options, mut settings: ToolSettings) -> ToolSettings {
-    const WRITING: [Tool; 6] = [
-        Tool::WriteFile,
-        Tool::EditFile,
-        Tool::HashlineEdit,
-        Tool::DeleteFile,
-        Tool::MoveFile,
-        Tool::CopyFile,
-    ];
-    const RUNNING: [Tool; 4] = [
-        Tool::Execute,
-        Tool::RunInBackground,
-        Tool::WriteInput,
-        Tool::KillShell,
-    ];
-    let mut ask = |tool: Tool| {
-        let setting = settings.tools.entry(tool).or_default();
-        setting.action = setting.action.or(Some(Action::Ask));
-    };
-    if options.require_write_approval {
-        WRITING.into_iter().for_each(&mut ask);
-    }
-    if options.require_execute_approval {
-        RUNNING.into_iter().for_each(&mut ask);
+    for tool in Tool::ALL {
+        let has = |class| tool.operations().iter().any(|op| op.class() == class);
+        let asks = match tool {
+            Tool::ReadOutput | Tool::ListShells => false,
+            _ if has(OpClass::Write) => options.require_write_approval,
+            _ if has(OpClass::Execute) => options.require_execute_approval,
+            _ => false,
+        };
+        if asks {
+            let setting = settings.tools.entry(*tool).or_default();
+            setting.action = setting.action.or(Some(Action::Ask));
+        }
     }
     settings
 }

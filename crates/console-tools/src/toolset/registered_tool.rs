@@ -162,13 +162,13 @@ async fn authorize<T: Builtin>(
     accesses: Vec<Access>,
     (raw, description): (Arc<Value>, String),
 ) -> Result<Option<Context>, Error> {
-    let mut planned = gate.plan(accesses).await?;
+    let mut planned = gate.view.plan(accesses).await?;
     if !planned.asks() {
         return Ok(None);
     }
     let preview = T::preview(&gate.unguarded(context), args).await;
     if let Some(accesses) = preview.accesses {
-        planned = gate.plan(accesses).await?;
+        planned = gate.view.plan(accesses).await?;
         if !planned.asks() {
             return Ok(None);
         }
@@ -191,7 +191,7 @@ async fn authorize_host_tool(
     (raw, description): (Arc<Value>, impl FnOnce() -> String),
 ) -> Result<Context, ToolError> {
     let accesses = entry.judged(accesses, context)?;
-    let planned = gate.plan(accesses).await;
+    let planned = gate.view.plan(accesses).await;
     let planned = planned.map_err(|error| gate.failed(error))?;
     let describe = |question: Question| described(question.args(Value::clone(&raw)), description());
     let context = gate.authorize(planned, describe).await;
