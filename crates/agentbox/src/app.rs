@@ -8,6 +8,7 @@ use console_tools::{Resolver, Toolset, ToolsetBuilder};
 use permissions::Policy;
 
 use crate::backend;
+use crate::backend::kind::Kind;
 use crate::backend::open_backend::{OpenBackend, host_paths};
 use crate::backend::spec::BackendSpec;
 use crate::config::{Config, default_config_path};
@@ -35,7 +36,7 @@ impl App {
         let rules = config.permissions.as_ref().map(Rules::configured);
         let rules = rules.transpose()?;
         let spec = BackendSpec::new(config.backend.as_deref(), &config.backends)?;
-        if options.allows_directories() && spec.allowed_directories().is_empty() {
+        if !options.allow_dirs.is_empty() && spec.allowed_directories().is_empty() {
             return Err(Failure::usage(
                 "--allow-dir is for --backend local:DIR; other backends have no such directories",
             ));
@@ -147,7 +148,7 @@ impl App {
         self.rules.as_ref().is_some_and(Rules::can_ask)
             || options.require_write_approval
             || options.require_execute_approval
-            || self.spec.has_mounts()
+            || self.spec.kind == Kind::Mounts
     }
 
     /// Returns the policy for the tools of a backend.

@@ -58,10 +58,8 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 async fn serve(app: &App, opened: &OpenBackend, state: TerminalState) -> anyhow::Result<ExitCode> {
     let terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
     let dumb = system::variable("TERM").is_none_or(|term| term == "dumb");
-    let screen = Screen {
-        terminal,
-        colour: terminal && !dumb && system::variable("NO_COLOR").is_none(),
-    };
+    let colour = terminal && !dumb && system::variable("NO_COLOR").is_none();
+    let screen = Screen::new(terminal, colour);
     let toolset = app.toolset(opened);
     let toolset = if terminal {
         toolset.approver(ask::TerminalApprover::new(screen))

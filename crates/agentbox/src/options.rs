@@ -23,7 +23,7 @@ pub(crate) struct CommonOptions {
     /// Another directory that the file tools of local:DIR reach; paths are then
     /// those of this machine. Can be given more than once.
     #[arg(long = "allow-dir", global = true, value_name = "DIR")]
-    allow_dirs: Vec<String>,
+    pub(crate) allow_dirs: Vec<String>,
     /// The format of file edits.
     #[arg(long, global = true, value_name = "FORMAT", value_parser = PossibleValuesParser::new(["str_replace", "hashline"]))]
     edit_format: Option<String>,
@@ -46,11 +46,6 @@ fn profiles() -> [PossibleValue; 3] {
 }
 
 impl CommonOptions {
-    /// Returns `true` if directories were given that only one kind of backend supports.
-    pub(crate) fn allows_directories(&self) -> bool {
-        !self.allow_dirs.is_empty()
-    }
-
     /// Returns the flags as a layer of the configuration.
     pub(crate) fn layer(&self) -> Table {
         let flags = [

@@ -32,7 +32,7 @@ pub(crate) enum Prepare {
 /// A specification of a backend.
 #[derive(Debug, Clone)]
 pub(crate) struct BackendSpec {
-    pub(super) kind: Kind,
+    pub(crate) kind: Kind,
     /// The text after the colon. A path is absolute.
     pub(crate) argument: Option<String>,
     /// Whether the user named no backend. The default directory may be created then.
@@ -125,11 +125,6 @@ impl BackendSpec {
     /// Returns `true` if it may include containers.
     pub(crate) fn has_containers(&self) -> bool {
         matches!(self.kind, Kind::Docker | Kind::Composite)
-    }
-
-    /// Returns `true` if it consists of mounts, which may need approval for writes.
-    pub(crate) fn has_mounts(&self) -> bool {
-        self.kind == Kind::Mounts
     }
 
     /// Returns the file that defines its directories and the permissions in them.

@@ -203,10 +203,7 @@ pub(crate) fn no_terminal(instead: &'static str) -> Interactive {
 mod tests {
     use super::*;
 
-    const PLAIN: Screen = Screen {
-        terminal: true,
-        colour: false,
-    };
+    const PLAIN: Screen = Screen::new(true, false);
 
     #[test]
     fn answers() {
@@ -243,10 +240,7 @@ mod tests {
         let question = Question::new("s", Vec::new())
             .effect(Effect::diff("/a", b"one\n", b"two\n"))
             .reason("it asks");
-        let screen = Screen {
-            terminal: true,
-            colour: true,
-        };
+        let screen = Screen::new(true, true);
         let text = question_text(&question, screen);
         assert!(text.starts_with("\x1b[1mEdit /a"), "{text:?}");
         assert!(text.contains("\x1b[2mbecause: it asks\x1b[0m"), "{text:?}");

@@ -140,10 +140,7 @@ mod tests {
     use super::super::language::tests::tools;
     use super::*;
 
-    const PLAIN: Screen = Screen {
-        terminal: false,
-        colour: false,
-    };
+    const PLAIN: Screen = Screen::new(false, false);
 
     #[test]
     fn every_tool_and_field_is_explained() {
@@ -175,10 +172,7 @@ mod tests {
     #[test]
     fn the_table_is_aligned_at_every_width() {
         let tools = tools();
-        let coloured = Screen {
-            terminal: false,
-            colour: true,
-        };
+        let coloured = Screen::new(false, true);
         for width in [None, Some(120), Some(80), Some(40), Some(10)] {
             let text = table(&tools, PLAIN, width);
             let starts = tools.iter().map(|tool| {

@@ -22,6 +22,10 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
+    pub(crate) const fn new(terminal: bool, colour: bool) -> Self {
+        Self { terminal, colour }
+    }
+
     /// Styles a text, line by line, so that no line end is coloured.
     pub(crate) fn paint(self, style: Style, text: &str) -> String {
         if !self.colour {
@@ -264,14 +268,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    const COLOURED: Screen = Screen {
-        terminal: true,
-        colour: true,
-    };
-    const PLAIN: Screen = Screen {
-        terminal: false,
-        colour: false,
-    };
+    const COLOURED: Screen = Screen::new(true, true);
+    const PLAIN: Screen = Screen::new(false, false);
 
     #[test]
     fn diffs_have_colours() {
