@@ -7,6 +7,7 @@ use backend_core::{CommandPaths, VPath};
 /// A command line and the context it runs in.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
+#[must_use]
 pub struct CommandContext<'a> {
     /// The command line.
     pub line: &'a str,
@@ -36,28 +37,24 @@ impl<'a> CommandContext<'a> {
     }
 
     /// Sets the variables that are set for the command.
-    #[must_use]
     pub fn environment(mut self, environment: &'a [(String, String)]) -> Self {
         self.environment = environment;
         self
     }
 
     /// Sets the directory that `~` stands for.
-    #[must_use]
     pub fn home(mut self, home: &'a VPath) -> Self {
         self.home = Some(home);
         self
     }
 
     /// Sets the file names that the command sees.
-    #[must_use]
     pub fn names(mut self, names: &'a CommandPaths) -> Self {
         self.names = Some(names);
         self
     }
 
     /// Sets a flag that stops the analysis early.
-    #[must_use]
     pub fn stop(mut self, stop: &'a AtomicBool) -> Self {
         self.stop = Some(stop);
         self

@@ -184,7 +184,7 @@ impl Script {
     /// Collects words that may be files, in case a sed parses the script differently
     /// than [`read`](Self::read): `r file`, `$rfile`.
     fn tokens(&mut self, text: &str) {
-        let from = self.reads.len();
+        let mut found: Vec<&str> = Vec::new();
         let parts = |c: char| c.is_whitespace() || ";{}".contains(c);
         let mut tokens = text
             .split(parts)
@@ -195,30 +195,22 @@ impl Script {
             let command = token.rsplit('/').next().unwrap_or(token);
             let command = command.trim_start_matches(|c: char| "0123456789,$!~+".contains(c));
             if matches!(command, "r" | "R" | "w" | "W") {
-                self.reads
-                    .extend(tokens.peek().map(|file| (*file).to_owned()));
+                found.extend(tokens.peek().copied());
             }
             let whole = token.trim_start_matches(|c: char| "0123456789,$!~+".contains(c));
             let glued = whole.strip_prefix(['r', 'R', 'w', 'W']);
-            self.reads.extend(glued.map(str::to_owned));
+            found.extend(glued);
         }
-        let mut at = 0;
-        self.reads.retain(|file| {
-            at += 1;
-            at <= from || file.contains(['/', '.'])
-        });
+        found.retain(|file| file.contains(['/', '.']));
+        self.reads.extend(found.into_iter().map(str::to_owned));
     }
 }
 
 /// Takes the line, which a backslash at its end continues, and returns the rest.
 fn line<'s>(text: &'s str, taken: &mut Vec<String>) -> &'s str {
-    let mut end = text.len();
-    for (at, _) in text.match_indices('\n') {
-        if !text.get(..at).is_some_and(|before| before.ends_with('\\')) {
-            end = at;
-            break;
-        }
-    }
+    let goes_on = |at: usize| text.get(..at).is_some_and(|before| before.ends_with('\\'));
+    let mut ends = text.match_indices('\n').map(|(at, _)| at);
+    let end = ends.find(|at| !goes_on(*at)).unwrap_or(text.len());
     let (line, rest) = text.split_at(end);
     let line = line.trim();
     if !line.is_empty() {

@@ -116,6 +116,7 @@ impl fmt::Display for Access {
 /// # Ok::<(), backend_core::PathError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use]
 pub struct Intent {
     ops: &'static [(Op, End)],
     target: Target,
@@ -214,14 +215,12 @@ impl Intent {
     }
 
     /// Sets the kind of entry that exists, or is to be created, at the path.
-    #[must_use]
     pub fn kind(mut self, kind: Kind) -> Self {
         self.kind = kind;
         self
     }
 
     /// Sets the size in bytes that the file has or is to have.
-    #[must_use]
     pub fn bytes(mut self, bytes: impl Into<Option<u64>>) -> Self {
         self.bytes = bytes.into();
         self

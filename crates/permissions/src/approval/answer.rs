@@ -54,6 +54,7 @@ pub enum Remember {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
+#[must_use]
 pub struct Answer {
     /// Whether the call is approved.
     pub approved: bool,
@@ -85,7 +86,6 @@ impl Answer {
     }
 
     /// Sets the message to the model.
-    #[must_use]
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.note = Some(note.into());
         self
@@ -93,14 +93,12 @@ impl Answer {
 
     /// Sets the scope beyond this call. A no is remembered only if the
     /// [`ApprovalService`](super::ApprovalService) is configured to do so.
-    #[must_use]
     pub fn remember(mut self, remember: Remember) -> Self {
         self.remember = remember;
         self
     }
 
     /// Sets the maximum time for which the answer is remembered.
-    #[must_use]
     pub fn expires_in(mut self, time: Duration) -> Self {
         self.expires_in = Some(time);
         self

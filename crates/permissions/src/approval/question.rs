@@ -93,6 +93,7 @@ impl<'de> Deserialize<'de> for Fingerprint {
 /// ```
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
+#[must_use]
 pub struct Question {
     /// The session it belongs to.
     #[serde(serialize_with = "as_str")]
@@ -152,14 +153,12 @@ impl Question {
     }
 
     /// Sets the tool that was called.
-    #[must_use]
     pub fn tool(self, tool: impl Into<Arc<str>>) -> Self {
         self.described(|question| question.tool = Some(tool.into()))
     }
 
     /// Sets the tool's arguments. All of them count for the fingerprint. Strings over
     /// [`ARGUMENT_BYTES`](super::limits::ARGUMENT_BYTES) are shown truncated.
-    #[must_use]
     pub fn args(self, args: Value) -> Self {
         self.described(|question| {
             question.args_hash = Some(arguments::hash(&args));
@@ -168,26 +167,22 @@ impl Question {
     }
 
     /// Removes the values of these arguments, at any depth, from the shown arguments.
-    #[must_use]
     pub fn redact(self, names: &[&str]) -> Self {
         self.described(|question| arguments::redact(&mut question.args, names))
     }
 
     /// Sets the exact effect of the call.
-    #[must_use]
     pub fn effect(self, effect: Effect) -> Self {
         self.described(|question| question.effect = effect)
     }
 
     /// Sets the one-line description, in place of the effect's own.
-    #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.description = description.into();
         self
     }
 
     /// Adds a reason for the question, in one line.
-    #[must_use]
     pub fn reason(mut self, reason: impl Into<String>) -> Self {
         self.reasons.push(reason.into());
         self
@@ -196,7 +191,6 @@ impl Question {
     /// Binds the question to the current contents of the file at `path`. The permit
     /// carries the hash, and the call is made only if the file is unchanged, so that the
     /// effect is the one that was shown.
-    #[must_use]
     pub fn bind(mut self, path: VPath, hash: ContentHash) -> Self {
         self.bound.retain(|(bound, _)| *bound != path);
         self.bound.push((path, hash));

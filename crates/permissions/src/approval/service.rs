@@ -45,6 +45,7 @@ use crate::Refusal;
 /// );
 /// ```
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct ApprovalService {
     approver: Arc<dyn Approver>,
     grants: Grants,
@@ -67,14 +68,12 @@ impl ApprovalService {
 
     /// Restricts it to grants given under the policy with this id. With a new id
     /// when the rules change, accesses granted under the old rules are asked about again.
-    #[must_use]
     pub fn policy_id(mut self, policy: impl Into<Arc<str>>) -> Self {
         self.grants = self.grants.for_policy(policy);
         self
     }
 
     /// Sets whether a no is remembered. By default, the approver is asked again.
-    #[must_use]
     pub fn remember_denials(mut self, remember: bool) -> Self {
         self.remember_denials = remember;
         self.in_flight = Arc::default();
@@ -84,21 +83,17 @@ impl ApprovalService {
     /// Sets whether questions that cannot be shown in full are refused. Approval of a
     /// long change or command would also cover the part that was not shown. The refusal
     /// says to do it in parts.
-    #[must_use]
     pub fn refuse_truncated(mut self, refuse_truncated: bool) -> Self {
         self.refuse_truncated = refuse_truncated;
         self
     }
 
     /// Returns a service with another approver that shares the remembered answers.
-    #[must_use]
     pub fn with_approver(&self, approver: Arc<dyn Approver>) -> Self {
         Self {
             approver,
-            grants: self.grants.clone(),
-            remember_denials: self.remember_denials,
-            refuse_truncated: self.refuse_truncated,
             in_flight: Arc::default(),
+            ..self.clone()
         }
     }
 

@@ -81,6 +81,7 @@ impl<B: fmt::Debug> fmt::Debug for Guarded<B> {
 
 /// Builder for a [`Guarded`].
 #[derive(Debug)]
+#[must_use]
 pub struct GuardedBuilder<B> {
     backend: B,
     policy: Policy,
@@ -91,7 +92,6 @@ pub struct GuardedBuilder<B> {
 
 impl<B: Backend> GuardedBuilder<B> {
     /// Sets the policy. Without one, everything is allowed.
-    #[must_use]
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
         self
@@ -99,28 +99,24 @@ impl<B: Backend> GuardedBuilder<B> {
 
     /// Sets the approver, with no remembered answers. Without an approver, every access
     /// that needs approval is refused.
-    #[must_use]
     pub fn approver(self, approver: impl Approver) -> Self {
         self.approval_service(ApprovalService::new(Arc::new(approver), Grants::default()))
     }
 
     /// Sets the approval service that handles questions, to share it between guards.
     /// Unless it is already bound to a policy, its grants apply to this policy only.
-    #[must_use]
     pub fn approval_service(mut self, service: ApprovalService) -> Self {
         self.service = Some(service);
         self
     }
 
     /// Sets the receivers of every decision.
-    #[must_use]
     pub fn audit(mut self, audit: Audit) -> Self {
         self.audit = audit;
         self
     }
 
     /// Sets the session that questions and answers belong to.
-    #[must_use]
     pub fn session(mut self, session: impl Into<Arc<str>>) -> Self {
         self.session = session.into();
         self

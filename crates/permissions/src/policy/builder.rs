@@ -12,25 +12,23 @@ use crate::tool::ToolSettings;
 
 /// Builder for a [`Policy`].
 #[derive(Debug, Clone, Default)]
+#[must_use]
 pub struct PolicyBuilder(pub(super) Layers);
 
 impl PolicyBuilder {
     /// Sets the rules. Their relative patterns start at `working_dir`, which must be the
     /// working directory of the backend to be guarded.
-    #[must_use]
     pub fn ruleset(self, ruleset: &Ruleset, working_dir: &VPath) -> Self {
         self.rules(ruleset.compile(working_dir))
     }
 
     /// Sets rules that are already compiled.
-    #[must_use]
     pub fn rules(mut self, rules: Rules) -> Self {
         self.0.rules = Some(rules);
         self
     }
 
     /// Adds a layer that judges by path, such as a scope. It replaces one of its type.
-    #[must_use]
     pub fn layer<L: PathLayer>(mut self, layer: L) -> Self {
         // Deriving narrows the only layer of a type. A second one would be lost then.
         self.0.paths.retain(|other| !is::<L>(other));
@@ -39,7 +37,6 @@ impl PolicyBuilder {
     }
 
     /// Sets the settings of individual tools.
-    #[must_use]
     pub fn tools(mut self, tools: ToolSettings) -> Self {
         self.0.tools = tools;
         self

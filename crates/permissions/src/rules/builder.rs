@@ -26,6 +26,7 @@ use crate::action::{Action, Op};
 /// # Ok::<(), permissions::rules::PatternError>(())
 /// ```
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct RulesetBuilder {
     default: Action,
     /// The operations that are allowed; the others are asked about.
@@ -66,7 +67,6 @@ macro_rules! switches {
                     "Sets whether ", $what, " is allowed or asked about. By default, it is ",
                     $usually, "."
                 )]
-                #[must_use]
                 pub fn $method(mut self, allow: bool) -> Self {
                     self.allowed.retain(|op| *op != Op::$op);
                     self.allowed.extend(allow.then_some(Op::$op));
@@ -89,7 +89,6 @@ switches! {
 
 impl RulesetBuilder {
     /// Sets the action for operations without a section. The default is to ask.
-    #[must_use]
     pub fn default_action(mut self, default: Action) -> Self {
         self.default = default;
         self
@@ -97,14 +96,12 @@ impl RulesetBuilder {
 
     /// Sets whether reading, writing and editing [`SECRETS`](super::SECRETS) is denied.
     /// By default, it is.
-    #[must_use]
     pub fn deny_secrets(mut self, deny: bool) -> Self {
         self.deny_secrets = deny;
         self
     }
 
     /// Sets the action for code for an interpreter other than the shell; ask by default.
-    #[must_use]
     pub fn opaque(mut self, action: Action) -> Self {
         self.opaque = action;
         self
@@ -113,7 +110,6 @@ impl RulesetBuilder {
     /// Adds a rule after those added before. For [`Op::Execute`] the pattern is a
     /// [`CommandPattern`](super::CommandPattern), otherwise a
     /// [`PathPattern`](super::PathPattern). The description may be empty.
-    #[must_use]
     pub fn rule(self, op: Op, pattern: &str, action: Action, description: &str) -> Self {
         if op == Op::Execute {
             let rule = CommandRule::new(pattern, action);
@@ -127,7 +123,6 @@ impl RulesetBuilder {
     }
 
     /// Adds a rule that denies reading what matches `pattern`, and listing its name.
-    #[must_use]
     pub fn hide(self, pattern: &str, description: &str) -> Self {
         self.with(PathRule::new(pattern, Action::Deny), |this, rule| {
             let rule = rule.description(description).hide(true);
