@@ -20,7 +20,7 @@ use crate::builder::LocalBuilder;
 use crate::cancel::CancelFlag;
 use crate::engine;
 use crate::exec::Runner;
-use crate::fs::{PendingWrite, RootedFs};
+use crate::fs::{LIST, PendingWrite, RootedFs};
 use crate::search::{self, ReadAbove, SearchRoot};
 
 /// The backend's name in messages.
@@ -327,7 +327,7 @@ impl Backend for LocalBackend {
         let (path, links, inner) = (query.path.clone(), query.links, Arc::clone(&self.inner));
         let start = path.clone();
         let open = move || {
-            let directory = inner.fs.open_directory(&start, links)?;
+            let directory = inner.fs.open_path(&start, LIST, links)?;
             Ok(SearchRoot::Directory(directory, start))
         };
         self.used();

@@ -17,6 +17,7 @@ use bytes::Bytes;
 use crate::backend::{LocalBackend, NAME};
 use crate::engine;
 use crate::exec::{Runner, Task};
+use crate::fs::LIST;
 
 impl LocalBackend {
     fn runner(&self) -> Result<&Runner> {
@@ -58,12 +59,12 @@ impl LocalBackend {
         }
         let fs = &self.inner.fs;
         let path = wanted.cloned().unwrap_or_else(|| fs.working_dir());
-        let directory = match fs.open_directory_cached(&path) {
+        let directory = match fs.open_cached(&path, LIST, Links::Follow) {
             Some(directory) => directory,
             None => {
                 let (inner, wanted) = (Arc::clone(&self.inner), path.clone());
                 let opened =
-                    engine::blocking(move || inner.fs.open_directory(&wanted, Links::Follow));
+                    engine::blocking(move || inner.fs.open_path(&wanted, LIST, Links::Follow));
                 opened.await.map_err(|error| error.at(operation, &path))?
             }
         };

@@ -98,7 +98,10 @@ where
                     let room = calls.len() < options.calls.saturating_add(1);
                     calls.spawn(call::answer(Arc::clone(&backend), stream, room));
                 }
-                Some(Err(error)) => break Err(lost("the stream to the host broke", error)),
+                Some(Err(error)) => {
+                    let broken = Error::unavailable("the stream to the host broke");
+                    break Err(broken.with_source(error));
+                }
                 None => break Ok(()),
             },
             Some(answered) = calls.join_next() => match answered {
@@ -125,25 +128,14 @@ where
     ended
 }
 
-fn lost(text: &'static str, error: yamux::ConnectionError) -> Error {
-    Error::unavailable(text).with_source(error)
-}
-
 fn info(backend: &dyn Backend) -> AgentInfo {
     AgentInfo {
         pid: std::process::id(),
-        uid: uid(),
+        #[cfg(unix)]
+        uid: Some(rustix::process::geteuid().as_raw()),
+        #[cfg(not(unix))]
+        uid: None,
         capabilities: backend.info().capabilities,
         working_dir: backend.working_dir(),
     }
-}
-
-#[cfg(unix)]
-fn uid() -> Option<u32> {
-    Some(rustix::process::geteuid().as_raw())
-}
-
-#[cfg(not(unix))]
-fn uid() -> Option<u32> {
-    None
 }

@@ -4,8 +4,6 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -21,24 +19,15 @@ use tokio::sync::{mpsc, watch};
 
 use super::locate::Program;
 use crate::supervisor::kill::{self, Marker, Scope, Target};
-use crate::supervisor::limits::{Launch, THREADS};
+use crate::supervisor::limits::THREADS;
 use crate::supervisor::protocol::{
     self, HEADER_BYTES, Hello, Reply, Request, VERSION, decode, encode, send_some,
 };
-use crate::supervisor::{Policy, SUPERVISE, process};
+use crate::supervisor::{SUPERVISE, process};
 
 /// The timeout for a supervisor's answer to the greeting. It may first have to
 /// be read from a slow disk.
 const GREETING: Duration = Duration::from_secs(10);
-
-/// Settings that are sent to a supervisor once.
-#[derive(Debug)]
-pub(crate) struct Settings {
-    pub(crate) shell: PathBuf,
-    pub(crate) environment: Vec<(OsString, OsString)>,
-    pub(crate) policy: Option<Policy>,
-    pub(crate) launch: Option<Launch>,
-}
 
 /// A running supervisor.
 #[derive(Debug)]
@@ -64,12 +53,12 @@ struct Listener {
 }
 
 impl SupervisorClient {
-    /// Starts a supervisor and greets it. Must run on the engine. `marker` is
-    /// the prefix of its commands' markers.
+    /// Starts a supervisor in this environment and greets it. Must run on the
+    /// engine.
     pub(crate) async fn start(
         program: &Program,
-        settings: &Settings,
-        marker: String,
+        environment: &[(OsString, OsString)],
+        hello: Hello,
     ) -> Result<Arc<Self>> {
         let trouble = |text: String| start_error(program, &text);
         let (ours, theirs) = pair().map_err(|error| trouble(error.to_string()))?;
@@ -81,7 +70,7 @@ impl SupervisorClient {
             .env_clear()
             // Commands can read the supervisor's environment, so it must not
             // hold secrets.
-            .envs(settings.environment.iter().cloned())
+            .envs(environment.iter().cloned())
             // A program with an async `main` starts its runtime before it knows
             // that it is a supervisor, which does not use the runtime.
             .env(THREADS, "1")
@@ -95,12 +84,12 @@ impl SupervisorClient {
             turn: tokio::sync::Mutex::new(()),
             commands: Mutex::default(),
             next: AtomicU64::new(1),
-            marker,
+            marker: hello.marker.clone(),
             since,
             closed: AtomicBool::new(false),
             gone: watch::channel(false).0,
         });
-        let greeted = tokio::time::timeout(GREETING, client.greet(settings, &mut replies)).await;
+        let greeted = tokio::time::timeout(GREETING, client.greet(hello, &mut replies)).await;
         let answer = match greeted {
             Ok(Ok(Reply::Ready)) => Ok(()),
             Ok(Ok(Reply::Refused(text))) => Err(Error::unsupported(format!(
@@ -127,19 +116,7 @@ impl SupervisorClient {
         Ok(client)
     }
 
-    async fn greet(&self, settings: &Settings, replies: &mut OwnedReadHalf) -> io::Result<Reply> {
-        let bytes = |text: &OsString| text.as_bytes().to_vec();
-        let variables = settings.environment.iter();
-        let hello = Hello {
-            host: rustix::process::getpid().as_raw_nonzero().get(),
-            shell: settings.shell.as_os_str().as_bytes().to_vec(),
-            environment: variables
-                .map(|(name, value)| (bytes(name), bytes(value)))
-                .collect(),
-            marker: self.marker.clone(),
-            policy: settings.policy.clone(),
-            launch: settings.launch.clone(),
-        };
+    async fn greet(&self, hello: Hello, replies: &mut OwnedReadHalf) -> io::Result<Reply> {
         self.send(&encode(&Request::Hello(hello))?, &[]).await?;
         receive(replies, &mut Vec::new()).await
     }

@@ -2,6 +2,7 @@
 //! them, and their shutdown.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -15,7 +16,7 @@ use backend_run::{Activity, Shells};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::client::{Settings, SupervisorClient};
+use super::client::SupervisorClient;
 use super::commands::Commands;
 use super::direct::{self, Direct};
 use super::job::Job;
@@ -26,6 +27,7 @@ use super::temp_dir::TempDir;
 use crate::engine;
 use crate::random::random;
 use crate::supervisor::limits::Launch;
+use crate::supervisor::protocol::Hello;
 use crate::supervisor::{Confinement, Policy};
 
 /// The time that processes left behind by a finished command may go on printing
@@ -127,7 +129,7 @@ impl State {
             // An empty home breaks fewer programs than an unreadable one.
             for name in ["TMPDIR", "HOME"] {
                 if !commands.environment.decides(name) {
-                    variables.insert(name.into(), temporary.path().into());
+                    variables.insert(name.into(), temporary.path.clone().into());
                 }
             }
         }
@@ -194,14 +196,19 @@ impl State {
         if let Some(client) = slot.running() {
             return Ok(client);
         }
-        let settings = Settings {
-            shell: self.find_shell()?,
-            environment: self.environment.clone(),
+        let bytes = |text: &OsString| text.as_bytes().to_vec();
+        let variables = self.environment.iter();
+        let hello = Hello {
+            host: rustix::process::getpid().as_raw_nonzero().get(),
+            shell: self.find_shell()?.into_os_string().into_vec(),
+            environment: variables
+                .map(|(name, value)| (bytes(name), bytes(value)))
+                .collect(),
+            marker: format!("{}-{}-", self.id, self.number()),
             policy: slot.policy.clone(),
             launch: slot.launch.clone(),
         };
-        let marker = format!("{}-{}-", self.id, self.number());
-        let client = SupervisorClient::start(&slot.program, &settings, marker).await?;
+        let client = SupervisorClient::start(&slot.program, &self.environment, hello).await?;
         slot.store(&client);
         Ok(client)
     }
@@ -278,7 +285,7 @@ fn supervisor_slot(
     read_only: bool,
     temporary: Option<&TempDir>,
 ) -> Result<Option<SupervisorSlot>> {
-    let place = temporary.map_or(Path::new("/nonexistent"), TempDir::path);
+    let place = temporary.map_or(Path::new("/nonexistent"), |made| made.path.as_path());
     let policy = commands.confinement.policy(directories, read_only, place)?;
     let launch = commands.limits.launch()?;
     match locate::supervisor(&commands.supervisor)? {

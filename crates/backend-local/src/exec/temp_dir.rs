@@ -17,7 +17,7 @@ const PREFIX: &str = "agentbox-tmp-";
 /// killed process are removed when the next one is created.
 #[derive(Debug)]
 pub(super) struct TempDir {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     /// Held while the directory is in use. On a file system without locks,
     /// leftovers are never removed.
     _lock: Option<File>,
@@ -37,10 +37,6 @@ impl TempDir {
             engine.spawn_blocking(move || sweep(&place));
         }
         Ok(made)
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.path
     }
 }
 
@@ -117,7 +113,7 @@ mod tests {
         std::os::unix::fs::symlink("other", &link).unwrap();
         sweep(place.path());
         assert!(!left.exists());
-        assert!(used.path().exists() && others.iter().all(|other| other.exists()));
+        assert!(used.path.exists() && others.iter().all(|other| other.exists()));
         assert!(link.is_symlink());
     }
 

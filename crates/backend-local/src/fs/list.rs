@@ -25,7 +25,7 @@ const STALE: Duration = Duration::from_secs(60 * 60);
 /// The number of temporary files that one listing removes.
 const STALE_REMOVED: usize = 1_000;
 
-/// Flags to open a directory for listing.
+/// Flags to open a directory for listing or as the directory of a command.
 pub(crate) const LIST: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::NONBLOCK)
@@ -85,16 +85,6 @@ pub(crate) fn entry(path: VPath, found: &Stat) -> Entry {
 }
 
 impl RootedFs {
-    /// Opens a directory for listing or as the directory of a command.
-    pub(crate) fn open_directory(&self, path: &VPath, links: Links) -> Result<OwnedFd> {
-        self.open_path(path, LIST, links)
-    }
-
-    /// [`open_directory`](Self::open_directory), if that takes no blocking.
-    pub(crate) fn open_directory_cached(&self, path: &VPath) -> Option<OwnedFd> {
-        self.open_cached(path, LIST, Links::Follow)
-    }
-
     /// [`stat`](Self::stat), if that takes no blocking.
     pub(crate) fn stat_cached(&self, path: &VPath, links: Links) -> Option<Entry> {
         let opened = self.open_cached(path, ENTRY, links)?;

@@ -58,21 +58,15 @@ impl RootedFs {
                 drop(held);
                 let moved = true;
                 self.copy_endpoints(&endpoints, to, Job { cancel, moved })?;
-                self.remove_copied(&endpoints, name)
+                let source = &endpoints.source.directory;
+                if is_directory(&endpoints.found) {
+                    return delete_tree(source, name);
+                }
+                rustix::fs::unlinkat(source, name, AtFlags::empty()).map_err(errno::error)
             }
             Err(Errno::INVAL) => Err(Error::into_itself()),
             Err(Errno::ISDIR | Errno::NOTDIR | Errno::NOTEMPTY) => Err(errno::error(Errno::EXIST)),
             Err(error) => Err(errno::error(error)),
-        }
-    }
-
-    /// Deletes the source after it was copied to another file system.
-    fn remove_copied(&self, endpoints: &Endpoints, name: &OsStr) -> Result<()> {
-        if is_directory(&endpoints.found) {
-            delete_tree(&endpoints.source.directory, name)
-        } else {
-            rustix::fs::unlinkat(&endpoints.source.directory, name, AtFlags::empty())
-                .map_err(errno::error)
         }
     }
 }

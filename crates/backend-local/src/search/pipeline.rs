@@ -118,7 +118,7 @@ fn run_on<T: Task>(
         None if pipeline.stop.is_set() => {
             return Err(Error::new(ErrorKind::Cancelled, "the search was dropped"));
         }
-        None => lock(&pipeline.walker).skipped(),
+        None => lock(&pipeline.walker).walk.skipped(),
     };
     let collector = merge.collector.take();
     let collector = collector.ok_or_else(|| Error::internal("a search ended twice"))?;

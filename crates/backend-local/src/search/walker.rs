@@ -46,7 +46,7 @@ pub(super) struct Batch {
 
 /// Finds files in path order.
 pub(super) struct Walker {
-    walk: Walk<Arc<OwnedFd>, ()>,
+    pub(super) walk: Walk<Arc<OwnedFd>, ()>,
     /// The start, until it is entered.
     start: Option<OwnedFd>,
     above: Arc<ReadAbove>,
@@ -72,10 +72,6 @@ impl Walker {
             listing: vec![MaybeUninit::uninit(); LISTING_BYTES].into(),
             rules: Vec::new(),
         }
-    }
-
-    pub(super) fn skipped(&self) -> Skipped {
-        self.walk.skipped()
     }
 
     /// Returns the next files, at most `most`. Returns `None` at the end, or if

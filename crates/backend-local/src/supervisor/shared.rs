@@ -89,17 +89,6 @@ impl Shared {
         }
     }
 
-    /// Records that a command's processes were ended or counted.
-    pub(crate) fn settled(&self, id: u64) {
-        let mut table = self.table();
-        if let Some(record) = table.commands.get_mut(&id) {
-            record.ending = false;
-            if record.exited {
-                table.finish(id);
-            }
-        }
-    }
-
     /// Ends or counts a command's processes, and reports the number.
     pub(crate) fn end(&self, end: protocol::End) {
         let count = match (self.target(end.id), end.grace) {
@@ -114,7 +103,7 @@ impl Shared {
                 kill::end(&target, scope, Duration::from_millis(grace))
             }
         };
-        self.settled(end.id);
+        self.table().settle(end.id);
         self.tell(&Reply::Ended { id: end.id, count });
     }
 }

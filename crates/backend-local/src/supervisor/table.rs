@@ -29,6 +29,16 @@ impl Table {
         }
     }
 
+    /// Records that a command's processes were ended or counted.
+    pub(crate) fn settle(&mut self, id: u64) {
+        if let Some(record) = self.commands.get_mut(&id) {
+            record.ending = false;
+            if record.exited {
+                self.finish(id);
+            }
+        }
+    }
+
     /// Returns the groups and the start time of a command to be ended.
     pub(crate) fn end(&mut self, id: u64) -> Option<(Vec<i32>, u64)> {
         if let Some(record) = self.commands.get_mut(&id) {

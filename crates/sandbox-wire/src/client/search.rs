@@ -5,7 +5,6 @@ use backend_core::limits::PATH_BYTES;
 use backend_core::ops::{
     Entry, FileMatches, GlobQuery, GlobResult, GrepQuery, GrepResult, Listing, LsOptions,
 };
-use backend_core::search::Exclude;
 use backend_core::{Result, VPath};
 
 use crate::channel::Call;
@@ -16,45 +15,48 @@ use crate::message::{BATCH, BATCH_BYTES, Reply};
 const ENTRIES: usize = SMALL + BATCH * (PATH_BYTES + 64);
 
 pub(crate) async fn listing(call: &mut Call, path: &VPath, options: &LsOptions) -> Result<Listing> {
-    let is_in = |entry: &Entry| {
+    let is_true = |entry: &Entry| {
         // A file lists itself.
-        entry.path == *path || entry.path.parent().as_ref() == Some(path)
+        (entry.path == *path || entry.path.parent().as_ref() == Some(path))
+            && !options.exclude.hides(&entry.path)
     };
-    let mut all = Entries::new(options.limit, &options.exclude);
+    let mut entries = Vec::new();
     loop {
         let (batch, end) = match call.reply(ENTRIES).await? {
             Reply::Entries(batch) => (batch, None),
             Reply::Listing(mut end) => (std::mem::take(&mut end.entries), Some(end)),
             other => return Err(call.unexpected(&other, "a listing").await),
         };
-        let is_true = all.take(batch, is_in);
+        let good = take(&mut entries, batch, options.limit, is_true);
         match end {
-            Some(mut listing) if is_true && listing.total >= all.entries.len() => {
-                listing.entries = all.entries;
+            Some(mut listing) if good && listing.total >= entries.len() => {
+                listing.entries = entries;
                 return Ok(listing);
             }
-            None if is_true => {}
+            None if good => {}
             _ => return Err(call.broken(FOREIGN).await),
         }
     }
 }
 
 pub(crate) async fn glob(call: &mut Call, query: &GlobQuery) -> Result<GlobResult> {
-    let is_in = |entry: &Entry| entry.is_file() && entry.path.starts_with(&query.path);
-    let mut all = Entries::new(query.limit, &query.exclude);
+    let is_true = |entry: &Entry| {
+        entry.is_file() && entry.path.starts_with(&query.path) && !query.exclude.hides(&entry.path)
+    };
+    let mut files = Vec::new();
     loop {
         let (batch, end) = match call.reply(ENTRIES).await? {
             Reply::Entries(entries) => (entries, None),
             Reply::Glob(mut end) => (std::mem::take(&mut end.files), Some(end)),
             other => return Err(call.unexpected(&other, "files").await),
         };
-        let is_true = all.take(batch, is_in);
+        let good = take(&mut files, batch, query.limit, is_true);
         match end {
-            Some(mut result) if is_true => {
-                result.files = all.entries;
+            Some(mut result) if good => {
+                result.files = files;
                 return Ok(result);
             }
-            None if is_true => {}
+            None if good => {}
             _ => return Err(call.broken(FOREIGN).await),
         }
     }
@@ -62,32 +64,18 @@ pub(crate) async fn glob(call: &mut Call, query: &GlobQuery) -> Result<GlobResul
 
 const FOREIGN: &str = "it listed more than was asked for, or other paths";
 
-/// The entries received so far.
-struct Entries<'a> {
-    entries: Vec<Entry>,
+/// Adds a batch to the entries received so far, if all of it is plausible.
+fn take(
+    entries: &mut Vec<Entry>,
+    batch: Vec<Entry>,
     limit: usize,
-    exclude: &'a Exclude,
-}
-
-impl<'a> Entries<'a> {
-    fn new(limit: usize, exclude: &'a Exclude) -> Self {
-        Self {
-            entries: Vec::new(),
-            limit,
-            exclude,
-        }
+    is_true: impl Fn(&Entry) -> bool,
+) -> bool {
+    let good = entries.len() + batch.len() <= limit && batch.iter().all(is_true);
+    if good {
+        entries.extend(batch);
     }
-
-    /// Adds a batch, if all of it is plausible.
-    fn take(&mut self, batch: Vec<Entry>, is_in: impl Fn(&Entry) -> bool) -> bool {
-        let fits = self.entries.len() + batch.len() <= self.limit;
-        let is_true = |entry| is_in(entry) && !self.exclude.hides(&entry.path);
-        let good = fits && batch.iter().all(is_true);
-        if good {
-            self.entries.extend(batch);
-        }
-        good
-    }
+    good
 }
 
 pub(crate) async fn grep(call: &mut Call, query: &GrepQuery) -> Result<GrepResult> {
