@@ -73,8 +73,7 @@ async fn a_client_that_tries_a_newer_protocol_is_told_which_there_are() {
 
 #[tokio::test]
 async fn nobody_gets_in_without_the_token() {
-    let mut settings = here();
-    settings.token = Some("right-token".to_owned());
+    let settings = HttpSettings::new(([127, 0, 0, 1], 0).into(), "right-token");
     let server = TestServer::start(TestBackend::default(), settings).await;
     let stranger = HttpClient::new(server.address);
     for authorization in [
