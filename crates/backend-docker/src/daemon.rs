@@ -128,10 +128,8 @@ impl Daemon {
             reason = "reading the environment is what this function is for"
         )]
         let named = std::env::var("DOCKER_HOST").ok();
-        match named.filter(|named| !named.is_empty()) {
-            Some(named) => Self::at(&named),
-            None => Self::at(DEFAULT_ADDRESS),
-        }
+        let named = named.filter(|named| !named.is_empty());
+        Self::at(named.as_deref().unwrap_or(DEFAULT_ADDRESS))
     }
 
     /// Returns the daemon's address.
@@ -218,9 +216,8 @@ impl Daemon {
         let options = UploadToContainerOptionsBuilder::default().path("/").build();
         let body = bollard::body_full(archive);
         let client = &self.client;
-        client
-            .upload_to_container(container, Some(options), body)
-            .await
+        let unpacked = client.upload_to_container(container, Some(options), body);
+        unpacked.await
     }
 
     /// Converts the daemon's answer about an object; `None` if there is no such object.

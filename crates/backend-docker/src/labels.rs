@@ -117,13 +117,8 @@ impl Process {
     }
 
     pub(crate) fn label(&self) -> String {
-        let Self {
-            pid,
-            started,
-            boot,
-            pid_namespace,
-        } = self;
-        format!("{pid}:{started}:{boot}:{pid_namespace}")
+        let (pid, started) = (self.pid, self.started);
+        format!("{pid}:{started}:{}:{}", self.boot, self.pid_namespace)
     }
 
     pub(crate) fn parse(label: &str) -> Option<Self> {

@@ -210,12 +210,9 @@ impl Core {
             let path = deliver::uploaded_path(stamp);
             let mut archive = directories.take().unwrap_or_else(Archive::new);
             archive.file(&path, PROGRAM, &deliver::content(agent).await?)?;
-            let uploaded = self
-                .config
-                .daemon
-                .unpack(&self.config.name, archive.finish()?)
-                .await;
-            uploaded.map_err(|error| self.config.daemon.error(error))?;
+            let (daemon, archive) = (&self.config.daemon, archive.finish()?);
+            let uploaded = daemon.unpack(&self.config.name, archive).await;
+            uploaded.map_err(|error| daemon.error(error))?;
             self.state().uploaded = Some(path);
         }
         let pending = directories.map(Archive::finish).transpose()?;

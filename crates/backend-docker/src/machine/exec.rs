@@ -74,15 +74,12 @@ impl DockerMachine {
             None => core.config.working_dir.to_string(),
         };
         let environment = program.environment.iter();
+        let environment = environment.map(|(name, value)| format!("{name}={value}"));
         let config = ExecConfig {
             attach_stdin: Some(program.stdin),
             tty: Some(false),
             cmd: Some(program.argv.clone()),
-            env: Some(
-                environment
-                    .map(|(name, value)| format!("{name}={value}"))
-                    .collect(),
-            ),
+            env: Some(environment.collect()),
             working_dir: Some(directory),
             ..ExecConfig::default()
         };

@@ -66,7 +66,7 @@ impl Core {
             }
         }
         if self.state().architecture.is_empty() {
-            self.learn_architecture(&found.image).await?;
+            self.learn_architecture(&found.image).await;
         }
         match found.state {
             ContainerState::Running => Ok(()),
@@ -177,27 +177,22 @@ impl Core {
 
     pub(super) async fn pause(&self, pause: bool) -> Result<()> {
         let client = self.config.daemon.client();
+        let name = &self.config.name;
         let (done, wanted) = if pause {
-            (
-                client.pause_container(&self.config.name).await,
-                ContainerState::Paused,
-            )
+            (client.pause_container(name).await, ContainerState::Paused)
         } else {
-            (
-                client.unpause_container(&self.config.name).await,
-                ContainerState::Running,
-            )
+            let done = client.unpause_container(name).await;
+            (done, ContainerState::Running)
         };
         let Err(error) = done else {
             return Ok(());
         };
         match self.find().await? {
             Some(found) if found.state == wanted => Ok(()),
-            Some(found) if pause => {
-                let state_error = found.state_error(&self.config.name);
+            Some(found) => {
+                let state_error = found.state_error(name).filter(|_| pause);
                 Err(state_error.unwrap_or_else(|| self.config.daemon.error(error)))
             }
-            Some(_) => Err(self.config.daemon.error(error)),
             None => Err(self.removed()),
         }
     }

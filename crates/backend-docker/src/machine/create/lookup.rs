@@ -69,11 +69,8 @@ impl Core {
         let runtime = settings.runtime.clone();
         let runtime = runtime.unwrap_or_else(|| Runtime::from_image("image", image()));
         let reference = image::ensure(&self.config.daemon, &runtime, &settings.build).await?;
-        let client = self.config.daemon.client();
-        let answer = self
-            .config
-            .daemon
-            .found(client.inspect_image(&reference).await)?;
+        let daemon = &self.config.daemon;
+        let answer = daemon.found(daemon.client().inspect_image(&reference).await)?;
         let answer = answer.ok_or_else(|| {
             let shown = Quoted::new(&reference);
             Error::unavailable(format!(
@@ -94,13 +91,12 @@ impl Core {
         })
     }
 
-    pub(in crate::machine) async fn learn_architecture(&self, image: &str) -> Result<()> {
+    pub(in crate::machine) async fn learn_architecture(&self, image: &str) {
         let answer = self.config.daemon.client().inspect_image(image).await;
         // An image can be removed while its container exists. Then its architecture is
         // unknown.
         let known = answer.ok().and_then(|answer| answer.architecture);
         self.state().architecture = known.unwrap_or_default();
-        Ok(())
     }
 
     /// Checks the mounts from the host. Returns the first directory that the sandbox
