@@ -156,11 +156,8 @@ impl Core {
         let options = CreateContainerOptionsBuilder::default()
             .name(&self.config.name)
             .build();
-        let created = self
-            .daemon
-            .client()
-            .create_container(Some(options), body)
-            .await?;
+        let client = self.config.daemon.client();
+        let created = client.create_container(Some(options), body).await?;
         for warning in created.warnings {
             tracing::warn!(container = %self.config.name, "the Docker daemon warns: {}", Quoted::new(&warning));
         }
