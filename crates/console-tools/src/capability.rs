@@ -10,7 +10,7 @@ use permissions::tool::ToolSettings;
 use permissions::{Preset, Ruleset};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::options::Options;
 use crate::resolver::Resolver;
@@ -65,7 +65,8 @@ pub struct Capability {
 permissions::tables_only!(Capability);
 
 /// The permissions: the name of a preset, or a whole ruleset.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
 #[non_exhaustive]
 pub enum Permissions {
     /// A named ruleset.
@@ -93,15 +94,6 @@ impl From<Preset> for Permissions {
 impl From<Ruleset> for Permissions {
     fn from(ruleset: Ruleset) -> Self {
         Self::Ruleset(Box::new(ruleset))
-    }
-}
-
-impl Serialize for Permissions {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Preset(preset) => preset.serialize(to),
-            Self::Ruleset(ruleset) => ruleset.serialize(to),
-        }
     }
 }
 

@@ -159,7 +159,7 @@ impl Toolset {
     fn tools_under(&self, policy: &Policy, capabilities: Capabilities) -> Arc<OfferedTools> {
         let visible = visibility::offered(&self.0.entries, policy, capabilities);
         let mut sets = lock(&self.0.sets);
-        if let Some(known) = sets.iter().find(|tools| tools.is_for(&visible)) {
+        if let Some(known) = sets.iter().find(|tools| tools.visible == visible) {
             return Arc::clone(known);
         }
         let definitions = self.0.entries.iter().map(|entry| &entry.definition);

@@ -34,6 +34,7 @@ pub(super) fn failed_edit(
             name.to_owned()
         }
     };
+    let old = |index: usize| edits.get(index).map_or("", |edit| edit.old.as_str());
     let message = match &error {
         EditError::EmptyOld { index, .. } => format!(
             "{} is empty; copy the text to replace from '{shown}'",
@@ -47,9 +48,9 @@ pub(super) fn failed_edit(
         EditError::NoMatch {
             index, candidates, ..
         } => {
-            let old = edits.get(*index).map_or("", |edit| edit.old.as_str());
             let name = field(*index, "old_string");
-            not_found(&name, shown, &before(text, edits, *index), old, candidates)
+            let text = before(text, edits, *index);
+            not_found(&name, shown, &text, old(*index), candidates)
         }
         EditError::MultipleMatches {
             index,
@@ -57,13 +58,11 @@ pub(super) fn failed_edit(
             lines,
             ..
         } => {
-            let old = edits.get(*index).map_or("", |edit| edit.old.as_str());
-            let mut message = format!(
-                "{} occurs {count} times in '{shown}':",
-                field(*index, "old_string")
-            );
+            let name = field(*index, "old_string");
+            let mut message = format!("{name} occurs {count} times in '{shown}':");
             let text = before(text, edits, *index);
-            push_matches(&mut message, &text, lines, old.lines().count() as u64);
+            let height = old(*index).lines().count() as u64;
+            push_matches(&mut message, &text, lines, height);
             if lines.len() < *count {
                 message.push_str("\n...");
             }

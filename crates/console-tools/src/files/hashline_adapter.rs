@@ -86,17 +86,10 @@ pub(super) fn apply(text: &str, edits: &[LineEdit], listed: bool) -> Result<Appl
             "{count} edits are more than the {EDITS} of one call; split them"
         ));
     }
-    let mut parsed = Vec::with_capacity(edits.len());
-    for (index, edit) in edits.iter().enumerate() {
-        let edit = parse(edit).map_err(|error| {
-            if listed {
-                format!("edits[{index}]: {error}")
-            } else {
-                error
-            }
-        })?;
-        parsed.push(edit);
-    }
+    let parsed = edits.iter().enumerate().map(|(index, edit)| {
+        parse(edit).map_err(|error| format!("{}{error}", name(index, listed)))
+    });
+    let parsed = parsed.collect::<Result<Vec<_>, _>>()?;
     let lines_shown = LINES_SHOWN.saturating_mul(edits.len()).max(1);
     let line_bytes = (REFUSAL_BYTES / lines_shown).max(LEAST_LINE_BYTES);
     let options = ApplyOptions::default().format(format(text, line_bytes));
@@ -117,28 +110,26 @@ pub(super) fn apply(text: &str, edits: &[LineEdit], listed: bool) -> Result<Appl
     })
 }
 
+fn name(index: usize, listed: bool) -> String {
+    let name = listed.then(|| format!("edits[{index}]: "));
+    name.unwrap_or_default()
+}
+
 /// Explains why edits are refused, in terms of the tool's fields.
 fn explained(error: &EditError, listed: bool) -> String {
-    let name = |edit: usize| {
-        if listed {
-            format!("edits[{edit}]: ")
-        } else {
-            String::new()
-        }
-    };
     match error {
-        EditError::Stale(stale) => stale_text(stale, &name),
+        EditError::Stale(stale) => stale_text(stale, listed),
         EditError::EndBeforeStart {
             edit, start, end, ..
         } => format!(
             "{}end_line is {end}, before start_line {start}; give the first line as start_line \
              and the last as end_line",
-            name(*edit)
+            name(*edit, listed)
         ),
         EditError::NothingToInsert { edit, .. } => format!(
             "{}new_content is empty, there is nothing to insert; give the lines, a blank line is \
              \"\\n\"",
-            name(*edit)
+            name(*edit, listed)
         ),
         EditError::Overlap { first, second, .. } => format!(
             "edits[{}] and edits[{}] change the same lines; make one edit of them",
@@ -149,11 +140,12 @@ fn explained(error: &EditError, listed: bool) -> String {
 }
 
 /// Lists every line that does not match its hash, and the current lines.
-fn stale_text(stale: &Stale, name: &dyn Fn(usize) -> String) -> String {
+fn stale_text(stale: &Stale, listed: bool) -> String {
     let mut text = "nothing was edited; these lines do not match their hashes:".to_owned();
     for wrong in stale.mismatches.iter().take(MISMATCHES) {
         // Writing to a string cannot fail.
-        let _ = write!(text, "\n- {}line {}: ", name(wrong.edit), wrong.line);
+        let name = name(wrong.edit, listed);
+        let _ = write!(text, "\n- {name}line {}: ", wrong.line);
         let _ = match (wrong.expected, wrong.found) {
             (_, None) => write!(
                 text,

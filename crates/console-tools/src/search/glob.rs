@@ -85,15 +85,13 @@ impl Builtin for GlobTool {
             );
             lines.text.push_str(&text);
         }
-        lines
-            .text
-            .push_str(&skipped::warning(&found.skipped, &names));
+        let warning = skipped::warning(&found.skipped, &names);
         let globbed = GlobOutput {
             files,
             total,
             truncated: more > 0 || found.truncated,
             total_is_minimum: found.truncated,
         };
-        Ok(Reply::text(lines.text).data(&globbed))
+        Ok(Reply::text(lines.text + &warning).data(&globbed))
     }
 }

@@ -23,7 +23,7 @@ pub(crate) struct CallEnvironment {
 #[derive(Debug)]
 pub(crate) struct OfferedTools {
     /// In the order of the entries.
-    visible: Vec<Visibility>,
+    pub(crate) visible: Vec<Visibility>,
     pub(crate) definitions: Definitions,
 }
 
@@ -45,10 +45,6 @@ impl OfferedTools {
             definitions: Definitions::new(offered.collect()),
             visible,
         }
-    }
-
-    pub(crate) fn is_for(&self, visible: &[Visibility]) -> bool {
-        self.visible == visible
     }
 
     pub(crate) fn offers(&self, index: usize) -> bool {
