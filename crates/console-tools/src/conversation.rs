@@ -54,9 +54,4 @@ impl Conversation {
             shells: Arc::clone(&self.shells),
         }
     }
-
-    /// Creates a new conversation.
-    pub fn new() -> Self {
-        Self::default()
-    }
 }

@@ -175,20 +175,7 @@ pub trait ToolHandler: std::fmt::Debug + Send + Sync + 'static {
     async fn call(&self, context: &Context, arguments: Value) -> ToolResult;
 }
 
-/// Which calls of a tool are authorized up front, with the accesses that it declares.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum UpFront {
-    /// Every call.
-    Always,
-    /// Only a call with an access that is not plainly allowed for the path as given.
-    /// For others the guard asks at most once by itself, and links need not be resolved
-    /// beforehand.
-    IfInDoubt,
-}
-
-/// A tool of this crate. The toolset wraps it: it parses the arguments, reports
-/// precisely what is wrong with them, and takes the description from the profile in
-/// use.
+/// A tool of this crate. The toolset parses its arguments and describes it.
 #[async_trait]
 pub(crate) trait Builtin: Send + Sync + 'static {
     /// The arguments. The model reads their documentation.
@@ -207,8 +194,10 @@ pub(crate) trait Builtin: Send + Sync + 'static {
         is_object.then_some(schema)
     }
 
-    /// Which calls are authorized up front, before the tool runs.
-    const UP_FRONT: UpFront = UpFront::Always;
+    /// Whether only a call with an access that is not plainly allowed for the path as
+    /// given is authorized up front. For others the guard asks at most once by itself,
+    /// and links need not be resolved beforehand.
+    const IN_DOUBT_ONLY: bool = false;
 
     /// Returns the accesses of a call that takes more than one backend operation. All
     /// of them are asked about in one question before [`run`](Self::run). Empty if a

@@ -31,7 +31,7 @@ impl Fixture {
         let directory = tempfile::tempdir().unwrap();
         let local = LocalBackend::builder(directory.path()).enable_execute(true);
         let local = Arc::new(local.open().unwrap());
-        let conversation = Arc::new(Conversation::new());
+        let conversation = Arc::new(Conversation::default());
         let backend = Arc::new(conversation.with_outputs(local));
         Self {
             directory,
@@ -272,7 +272,7 @@ async fn long_output_can_be_read_and_searched_afterwards() {
         .await;
     assert!(globbed.ends_with(file), "{globbed}");
     // Another conversation does not see the file.
-    let next = Conversation::new().with_outputs(Arc::clone(&fixture.backend));
+    let next = Conversation::default().with_outputs(Arc::clone(&fixture.backend));
     assert!(next.read_to_string(file).await.is_err());
 }
 

@@ -22,7 +22,7 @@ use super::read_before_edit;
 use crate::args::{console, filesystem};
 use crate::context::Context;
 use crate::reply::{Reply, ToolError, ToolResult};
-use crate::tool::{Builtin, Preview, UpFront};
+use crate::tool::{Builtin, Preview};
 
 /// Replaces exact text in a file that the conversation has read.
 pub(crate) struct Console;
@@ -32,7 +32,7 @@ impl Builtin for Console {
     type Args = console::EditFileArgs;
     type Output = EditOutput;
     const TOOL: Tool = Tool::EditFile;
-    const UP_FRONT: UpFront = UpFront::IfInDoubt;
+    const IN_DOUBT_ONLY: bool = true;
 
     fn accesses(context: &Context, args: &Self::Args) -> Result<Vec<Access>, ToolError> {
         let file = ModelPath::console(context, "path", &args.path)?;

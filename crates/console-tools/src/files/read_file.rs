@@ -16,7 +16,7 @@ use super::output::ReadOutput;
 use crate::args::{console, filesystem};
 use crate::context::Context;
 use crate::reply::{ToolError, ToolResult};
-use crate::tool::{Builtin, Preview, UpFront};
+use crate::tool::{Builtin, Preview};
 
 /// Shows lines, a picture or a document.
 pub(crate) struct Console;
@@ -27,7 +27,7 @@ impl Builtin for Console {
     type Output = ReadOutput;
     const TOOL: Tool = Tool::ReadFile;
     // A large file is read in several steps.
-    const UP_FRONT: UpFront = UpFront::IfInDoubt;
+    const IN_DOUBT_ONLY: bool = true;
 
     fn accesses(context: &Context, args: &Self::Args) -> Result<Vec<Access>, ToolError> {
         let file = ModelPath::console(context, "path", &args.path)?;
@@ -55,7 +55,7 @@ impl Builtin for Filesystem {
     type Output = chars::ReadCharsOutput;
     const TOOL: Tool = Console::TOOL;
     // A file is read in pieces.
-    const UP_FRONT: UpFront = UpFront::IfInDoubt;
+    const IN_DOUBT_ONLY: bool = true;
 
     fn accesses(context: &Context, args: &Self::Args) -> Result<Vec<Access>, ToolError> {
         chars::check_window(args)?;

@@ -10,7 +10,7 @@ use backend_core::{
     BackendInfo, Capabilities, Error, ErrorKind, Operation, Result, VPath, derived_backend,
 };
 
-use super::store::{Lookup, OutputStore};
+use super::store::OutputStore;
 
 const NAME: &str = "outputs";
 
@@ -20,29 +20,26 @@ pub(super) struct OutputBackend(pub(super) Arc<OutputStore>);
 impl OutputBackend {
     fn entry(&self, path: &VPath) -> Result<Entry> {
         Ok(match self.0.find(path)? {
-            Lookup::Directory => Entry::directory(path.clone()),
-            Lookup::Output(text) => Entry::file(path.clone(), text.len() as u64),
+            None => Entry::directory(path.clone()),
+            Some(text) => Entry::file(path.clone(), text.len() as u64),
         })
     }
 
     fn listing(&self, path: &VPath, options: &LsOptions) -> Result<Listing> {
-        let entries = match self.0.find(path)? {
-            Lookup::Output(_) => vec![self.entry(path)?],
-            Lookup::Directory => {
-                let outputs = self.0.list().into_iter();
-                outputs
-                    .map(|(path, size)| Entry::file(path, size))
-                    .collect()
-            }
+        let entry = self.entry(path)?;
+        let entries = if entry.is_dir() {
+            let outputs = self.0.list().into_iter();
+            let files = outputs.map(|(path, size)| Entry::file(path, size));
+            files.collect()
+        } else {
+            vec![entry]
         };
         options.listing(entries, Skipped::default())
     }
 
     fn bytes(&self, path: &VPath, options: &ReadOptions) -> Result<FileBytes> {
-        match self.0.find(path)? {
-            Lookup::Directory => Err(Error::is_a_directory()),
-            Lookup::Output(text) => options.slice(&text),
-        }
+        let text = self.0.find(path)?.ok_or_else(Error::is_a_directory)?;
+        options.slice(&text)
     }
 }
 

@@ -22,7 +22,7 @@ use super::store::{OutputStore, path_in_outputs};
 /// use backend_core::BackendExt as _;
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> backend_core::Result<()> {
-/// let conversation = Conversation::new();
+/// let conversation = Conversation::default();
 /// let backend = conversation.with_outputs(Arc::new(StateBackend::new()));
 /// backend.write_file("notes.md", "text").await?;
 /// assert!(backend.list_dir(OUTPUTS).await?.entries.is_empty());

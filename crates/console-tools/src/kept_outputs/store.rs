@@ -26,14 +26,6 @@ struct StoreState {
     bytes: usize,
 }
 
-#[derive(Debug)]
-pub(super) enum Lookup {
-    /// The directory itself.
-    Directory,
-    /// An output.
-    Output(Bytes),
-}
-
 impl OutputStore {
     /// Keeps an output and returns its path. The oldest outputs are dropped to make
     /// room. Returns `None` if the output alone exceeds the limit.
@@ -71,9 +63,10 @@ impl OutputStore {
             .collect()
     }
 
-    pub(super) fn find(&self, path: &VPath) -> Result<Lookup> {
+    /// Returns the output at a path, or `None` for the directory itself.
+    pub(super) fn find(&self, path: &VPath) -> Result<Option<Bytes>> {
         let name = match path_in_outputs(path) {
-            Some("") => return Ok(Lookup::Directory),
+            Some("") => return Ok(None),
             Some(name) => name,
             None => return Err(Error::not_found()),
         };
@@ -87,7 +80,7 @@ impl OutputStore {
         let kept = lock(&self.0);
         match kept.outputs.get(&number) {
             Some(_) if !beneath.is_empty() => Err(Error::not_a_directory()),
-            Some(text) => Ok(Lookup::Output(text.clone())),
+            Some(text) => Ok(Some(text.clone())),
             None if (1..=kept.last).contains(&number) => Err(Error::new(
                 ErrorKind::NotFound,
                 "this output was dropped to make room for newer ones; run the command again",
@@ -127,8 +120,8 @@ mod tests {
 
     fn found(outputs: &OutputStore, path: &str) -> std::result::Result<String, Error> {
         match outputs.find(&VPath::parse(path).unwrap())? {
-            Lookup::Directory => Ok("directory".into()),
-            Lookup::Output(text) => Ok(String::from_utf8(text.into()).unwrap()),
+            None => Ok("directory".into()),
+            Some(text) => Ok(String::from_utf8(text.into()).unwrap()),
         }
     }
 

@@ -19,7 +19,7 @@ use crate::counted::counted_at_least;
 use crate::number_bounds::within;
 use crate::reply::{Reply, ToolError, ToolResult};
 use crate::terminal::on_one_line;
-use crate::tool::{Builtin, UpFront};
+use crate::tool::Builtin;
 
 pub(crate) struct GrepTool;
 
@@ -75,7 +75,7 @@ impl Builtin for GrepTool {
     const TOOL: Tool = Tool::Grep;
 
     // To count, a search may run twice.
-    const UP_FRONT: UpFront = UpFront::IfInDoubt;
+    const IN_DOUBT_ONLY: bool = true;
 
     fn accesses(context: &Context, args: &GrepArgs) -> Result<Vec<Access>, ToolError> {
         let root = SearchRoot::new(context, args.path.as_deref().unwrap_or("."))?;

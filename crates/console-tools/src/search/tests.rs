@@ -32,7 +32,7 @@ impl Tree {
     async fn try_call<T: Builtin>(&self, args: Value) -> Result<Reply, ToolError> {
         let args = serde_json::from_value(args).unwrap();
         let backend: Arc<dyn Backend> = Arc::new(self.backend.clone());
-        let conversation = Arc::new(Conversation::new());
+        let conversation = Arc::new(Conversation::default());
         let context = Context::new(backend, Arc::new(self.options.clone()), conversation);
         T::run(&context, args).await
     }

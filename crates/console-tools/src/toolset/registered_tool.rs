@@ -19,7 +19,7 @@ use crate::custom::{self, CustomTool};
 use crate::kept_outputs::is_kept;
 use crate::reply::{ToolError, ToolResult};
 use crate::schema::schema_for;
-use crate::tool::{Builtin, Definition, ToolHandler, UpFront};
+use crate::tool::{Builtin, Definition, ToolHandler};
 
 pub(crate) struct RegisteredTool {
     pub(crate) name: Arc<str>,
@@ -127,11 +127,7 @@ impl<T: Builtin> ToolRunner for BuiltinTool<T> {
         let mut accesses = T::accesses(&context, &args)?;
         // Kept outputs belong to the conversation and need no permission.
         accesses.retain(|access| access.path().is_none_or(|path| !is_kept(path)));
-        let up_front = match T::UP_FRONT {
-            UpFront::Always => true,
-            UpFront::IfInDoubt => gate.is_in_doubt(&accesses),
-        };
-        if accesses.is_empty() || !up_front {
+        if accesses.is_empty() || (T::IN_DOUBT_ONLY && !gate.is_in_doubt(&accesses)) {
             return T::run(&context, args).await;
         }
         // The preview must show the file as the earlier calls left it.

@@ -20,7 +20,7 @@ backend_testkit::conformance! {
 }
 
 fn laid_over(inner: &StateBackend) -> OutputOverlay {
-    Conversation::new().with_outputs(Arc::new(inner.clone()))
+    Conversation::default().with_outputs(Arc::new(inner.clone()))
 }
 
 #[tokio::test]

@@ -83,7 +83,11 @@ impl Bench {
 }
 
 fn context(backend: Arc<dyn Backend>, options: Options) -> Context {
-    Context::new(backend, Arc::new(options), Arc::new(Conversation::new()))
+    Context::new(
+        backend,
+        Arc::new(options),
+        Arc::new(Conversation::default()),
+    )
 }
 
 /// Calls a tool as the toolset does, and checks its data against its schema: an object

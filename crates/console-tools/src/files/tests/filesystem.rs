@@ -35,7 +35,11 @@ use crate::tool::Builtin;
 /// Creates a context over `backend` with the default options.
 fn context(backend: impl Backend) -> Context {
     let options = Arc::new(Options::default());
-    Context::new(Arc::new(backend), options, Arc::new(Conversation::new()))
+    Context::new(
+        Arc::new(backend),
+        options,
+        Arc::new(Conversation::default()),
+    )
 }
 
 /// Creates a context over files in memory.

@@ -4,7 +4,6 @@ use backend_core::VPath;
 use proptest::prelude::*;
 
 use super::*;
-use crate::kept_outputs::store::Lookup;
 
 fn limits(output: usize, spill: usize) -> Limits {
     Limits {
@@ -24,8 +23,8 @@ fn shown(bytes: &[u8], limits: &Limits) -> (ShownOutput, OutputStore) {
 fn kept(outputs: &OutputStore, shown: &ShownOutput) -> String {
     let path = VPath::parse(shown.output_file.as_deref().unwrap()).unwrap();
     match outputs.find(&path).unwrap() {
-        Lookup::Output(text) => String::from_utf8(text.into()).unwrap(),
-        Lookup::Directory => panic!("a directory"),
+        Some(text) => String::from_utf8(text.into()).unwrap(),
+        None => panic!("a directory"),
     }
 }
 
