@@ -55,12 +55,3 @@ fn installed() -> Vec<AgentBinary> {
     agents.sort_unstable_by_key(AgentBinary::arch);
     agents
 }
-
-/// Returns the processor of this machine, as images name it.
-pub(crate) fn host_arch() -> &'static str {
-    match std::env::consts::ARCH {
-        "x86_64" => "amd64",
-        "aarch64" => "arm64",
-        other => other,
-    }
-}

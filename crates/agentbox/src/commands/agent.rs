@@ -9,8 +9,8 @@ use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use clap::Subcommand;
 use sandbox_wire::agent::{AgentBinary, PROGRAM};
 
+use crate::agent::INSTALL;
 use crate::agent::storage::{self, VERSION};
-use crate::agent::{self, INSTALL};
 use crate::app::App;
 use crate::backend::docker::settings::DockerSettings;
 use crate::exit::{Failure, environment, usage};
@@ -250,7 +250,13 @@ async fn run_group(mut command: Command) -> io::Result<ExitStatus> {
 
 /// Refuses an agent of another version, if this machine can run it.
 fn check_version(agent: &AgentBinary) -> Result<(), Failure> {
-    let here = (std::env::consts::OS, agent::host_arch());
+    // As images name it.
+    let processor = match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    let here = (std::env::consts::OS, processor);
     if here != ("linux", agent.arch()) {
         let ((system, ours), theirs) = (here, agent.arch());
         output::note(&format!(

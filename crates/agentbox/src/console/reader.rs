@@ -49,9 +49,18 @@ impl Reader {
         let (give, inputs) = mpsc::channel(1);
         let runtime = tokio::runtime::Handle::current();
         let thread = std::thread::Builder::new().name("console".to_owned());
-        thread.spawn(move || match prompt {
-            Some(prompt) => editor::serve(prompt, runtime, &asked, &give),
-            None => plain::serve(std::io::stdin().lock(), &asked, &give),
+        thread.spawn(move || {
+            let mut read: Box<dyn FnMut(Definitions) -> Input> = match prompt {
+                Some(prompt) => Box::new(editor::reader(prompt, runtime)),
+                None => Box::new(plain::reader(std::io::stdin().lock())),
+            };
+            while let Ok(tools) = asked.recv() {
+                let input = read(tools);
+                let is_last = matches!(input, Input::End | Input::Failed(_));
+                if give.blocking_send(input).is_err() || is_last {
+                    return;
+                }
+            }
         })?;
         Ok(Self {
             wants,

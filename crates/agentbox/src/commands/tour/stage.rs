@@ -66,8 +66,8 @@ impl Stage {
 
     /// Begins the next step.
     pub(super) async fn step(&mut self, title: &str, text: &str) -> Result<(), Failure> {
-        if self.steps > 0 {
-            self.pause().await?;
+        if self.steps > 0 && self.waits {
+            pause().await?;
         }
         self.steps += 1;
         let (bold, number) = (Style::new().bold(), self.steps);
@@ -100,20 +100,17 @@ impl Stage {
         output::print(&text)?;
         Ok(reply)
     }
+}
 
-    /// Waits for Enter, if the tour is interactive.
-    async fn pause(&self) -> Result<(), Failure> {
-        if !self.waits {
-            return Ok(());
-        }
-        let dim = Style::new().dimmed();
-        output::print(&format!("\n{dim}[Enter]{dim:#}\n"))?;
-        let read = tokio::task::spawn_blocking(|| {
-            let mut line = String::new();
-            std::io::stdin().lock().read_line(&mut line)
-        });
-        // If input cannot be read, the tour continues without pauses.
-        let _ = read.await;
-        Ok(())
-    }
+/// Waits for Enter.
+async fn pause() -> Result<(), Failure> {
+    let dim = Style::new().dimmed();
+    output::print(&format!("\n{dim}[Enter]{dim:#}\n"))?;
+    let read = tokio::task::spawn_blocking(|| {
+        let mut line = String::new();
+        std::io::stdin().lock().read_line(&mut line)
+    });
+    // If input cannot be read, the tour continues without pauses.
+    let _ = read.await;
+    Ok(())
 }

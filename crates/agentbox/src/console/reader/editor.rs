@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc as blocking;
 use std::time::Duration;
 
 use console_tools::{Chat, Definitions};
@@ -20,7 +19,6 @@ use rustyline::{
 };
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
-use tokio::sync::mpsc;
 
 use super::{Input, Prompt};
 use crate::console::complete::{self, Entry};
@@ -32,34 +30,25 @@ const HISTORY_LINES: usize = 1_000;
 /// Time that completion waits for a directory listing.
 const LIST_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Reads one line for each request.
-pub(super) fn serve(
-    prompt: Prompt,
-    runtime: Handle,
-    asked: &blocking::Receiver<Definitions>,
-    give: &mpsc::Sender<Input>,
-) {
+/// Returns a function that reads one line.
+pub(super) fn reader(prompt: Prompt, runtime: Handle) -> impl FnMut(Definitions) -> Input {
     let empty = Arc::new(AtomicBool::new(true));
-    let mut editor = match editor(&prompt, &empty) {
-        Ok(editor) => editor,
-        Err(error) => {
-            let failed = Input::Failed(format!("the terminal cannot be used: {error}"));
-            // This fails only if the program is ending.
-            let _ = give.blocking_send(failed);
-            return;
-        }
-    };
+    let mut editor = editor(&prompt, &empty);
     let shown = (prompt.text.clone(), styled(&prompt));
-    while let Ok(tools) = asked.recv() {
+    move |tools| {
+        let editor = match &mut editor {
+            Ok(editor) => editor,
+            Err(error) => return Input::Failed(format!("the terminal cannot be used: {error}")),
+        };
         editor.set_helper(Some(EditorHelper {
             tools,
             chat: prompt.chat.clone(),
             runtime: runtime.clone(),
             colour: prompt.colour,
         }));
-        let input = match editor.readline(&shown) {
+        match editor.readline(&shown) {
             Ok(line) => {
-                remember(&mut editor, &line, prompt.history.as_deref());
+                remember(editor, &line, prompt.history.as_deref());
                 Input::Text(line)
             }
             Err(ReadlineError::Interrupted) => Input::Interrupted {
@@ -69,9 +58,6 @@ pub(super) fn serve(
             // The window was resized.
             Err(ReadlineError::Signal(_)) => Input::Text(String::new()),
             Err(error) => Input::Failed(format!("the terminal cannot be read: {error}")),
-        };
-        if give.blocking_send(input).is_err() {
-            return;
         }
     }
 }

@@ -1,10 +1,8 @@
 //! Reads commands from a pipe or a file.
 
 use std::io::{BufRead, Read as _};
-use std::sync::mpsc as blocking;
 
 use console_tools::Definitions;
-use tokio::sync::mpsc;
 
 use super::Input;
 use crate::console::language::{self, ParseError};
@@ -13,19 +11,9 @@ use crate::console::words::MissingInput;
 /// Maximum size of one command with its text, in bytes.
 const MAX_COMMAND_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Reads one command for each request.
-pub(super) fn serve(
-    mut from: impl BufRead,
-    asked: &blocking::Receiver<Definitions>,
-    give: &mpsc::Sender<Input>,
-) {
-    while let Ok(tools) = asked.recv() {
-        let input = read(&mut from, &tools, MAX_COMMAND_BYTES).unwrap_or_else(Input::Failed);
-        let last = !matches!(input, Input::Text(_));
-        if give.blocking_send(input).is_err() || last {
-            return;
-        }
-    }
+/// Returns a function that reads one command.
+pub(super) fn reader(mut from: impl BufRead) -> impl FnMut(Definitions) -> Input {
+    move |tools| read(&mut from, &tools, MAX_COMMAND_BYTES).unwrap_or_else(Input::Failed)
 }
 
 /// Reads lines until they form a command.
