@@ -37,6 +37,7 @@ pub const DERIVE_DEPTH: usize = 64;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
+#[must_use]
 pub struct Derive {
     /// The readable directories, as typed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,35 +60,30 @@ impl Derive {
     }
 
     /// Sets the readable directories. An empty list counts as given.
-    #[must_use]
     pub fn read(mut self, entries: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.read = Some(entries.into_iter().map(Into::into).collect());
         self
     }
 
     /// Sets the writable directories. An empty list counts as given.
-    #[must_use]
     pub fn write(mut self, entries: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.write = Some(entries.into_iter().map(Into::into).collect());
         self
     }
 
     /// Removes all write access.
-    #[must_use]
     pub fn readonly(mut self) -> Self {
         self.readonly = true;
         self
     }
 
     /// Keeps everything if neither `read` nor `write` is given.
-    #[must_use]
     pub fn inherit(mut self) -> Self {
         self.inherit = true;
         self
     }
 
     /// Makes entries cover the mounts that are nested in them.
-    #[must_use]
     pub fn span_nested(mut self) -> Self {
         self.span_nested = true;
         self

@@ -33,7 +33,6 @@ pub enum Encoding {
 
 impl Encoding {
     /// Returns the length of the byte-order mark at the start of the file.
-    #[must_use]
     pub const fn mark_len(self) -> usize {
         match self {
             Self::Utf8 => 0,
@@ -43,7 +42,6 @@ impl Encoding {
     }
 
     /// Whether this is one of the two UTF-16 encodings.
-    #[must_use]
     pub const fn is_utf16(self) -> bool {
         matches!(self, Self::Utf16Le | Self::Utf16Be)
     }
@@ -61,7 +59,6 @@ impl Encoding {
 /// assert_eq!(detect(b"\xFF\xFEh\0"), Encoding::Utf16Le);
 /// assert_eq!(detect(b"hello"), Encoding::Utf8);
 /// ```
-#[must_use]
 pub fn detect(prefix: &[u8]) -> Encoding {
     match prefix {
         [0xEF, 0xBB, 0xBF, ..] => Encoding::Utf8Bom,
@@ -82,7 +79,6 @@ pub fn detect(prefix: &[u8]) -> Encoding {
 /// assert!(is_binary_for_search(b"\x7FELF\0\0"));
 /// assert!(!is_binary_for_search(b"\xFF\xFEh\0i\0"));
 /// ```
-#[must_use]
 pub fn is_binary_for_search(prefix: &[u8]) -> bool {
     !detect(prefix).is_utf16() && memchr::memchr(0, sample(prefix)).is_some()
 }
@@ -100,7 +96,6 @@ pub fn is_binary_for_search(prefix: &[u8]) -> bool {
 /// assert!(is_text(b"a\0b"));
 /// assert!(!is_text(b"\x89PNG\0"));
 /// ```
-#[must_use]
 pub fn is_text(prefix: &[u8]) -> bool {
     if !is_binary_for_search(prefix) {
         return true;

@@ -27,7 +27,6 @@ pub struct Edit {
 
 impl Edit {
     /// Creates an edit of the only occurrence of `old`.
-    #[must_use]
     pub fn new(old: impl Into<String>, new: impl Into<String>) -> Self {
         Self {
             old: old.into(),
@@ -130,7 +129,6 @@ pub fn apply(content: &str, edits: &[Edit]) -> Result<Applied, EditError> {
 /// assert_eq!(line_of("a\nb\n", 0), 1);
 /// assert_eq!(line_of("a\nb\n", 2), 2);
 /// ```
-#[must_use]
 pub fn line_of(content: &str, byte: usize) -> u64 {
     let bytes = content.as_bytes();
     1 + count_newlines(bytes.get(..byte).unwrap_or(bytes))

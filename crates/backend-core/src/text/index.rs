@@ -33,7 +33,6 @@ impl LineIndex {
     pub const BLOCK_BYTES: usize = 64 * 1024;
 
     /// Creates the index of a whole file.
-    #[must_use]
     pub fn new(content: &[u8]) -> Self {
         let mut index = Self::default();
         for block in content.chunks(Self::BLOCK_BYTES) {

@@ -100,31 +100,26 @@ impl TextWindow {
     }
 
     /// Returns the number of lines in the window.
-    #[must_use]
     pub fn line_count(&self) -> usize {
         self.ends.len()
     }
 
     /// Whether the window holds no line. This happens only for a file without lines.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
     /// Returns the number of the first line, counted from 1.
-    #[must_use]
     pub fn first_line(&self) -> u64 {
         self.offset + 1
     }
 
     /// Returns the [offset](crate::ops::TextOptions::offset) of the next window, if lines follow.
-    #[must_use]
     pub fn next_offset(&self) -> Option<u64> {
         self.more.then(|| self.offset + self.ends.len() as u64)
     }
 
     /// Returns the lines with `\n` between them, without the marker of cut lines.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }

@@ -12,13 +12,11 @@ use crate::path::{Quoted, VPath};
 
 impl Glob {
     /// Returns the glob that matches every path except the root: `/**`.
-    #[must_use]
     pub fn everything() -> Self {
         Self::from_components(vec![vec![Component::AnyDepth, Component::ANY_NAME]], true)
     }
 
     /// Escapes `text` so that it matches only itself.
-    #[must_use]
     pub fn escape(text: &str) -> String {
         let mut pattern = String::with_capacity(text.len());
         push_escaped(&mut pattern, text);
@@ -38,7 +36,6 @@ impl Glob {
     /// assert_eq!(texts, ["/**/*.pem", "/project/keys/[a-c]*"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
     pub fn from_root(&self, base: &VPath) -> Vec<Self> {
         let from_root = |alternative: &Alternative| {
             let mut components = Vec::new();
@@ -121,7 +118,6 @@ impl Glob {
     /// Returns the directories beneath which this pattern matches everything:
     /// `/a/**` becomes `/a`. `None` if there are none or only the root, and for a
     /// relative pattern, where a single remaining name would match at any depth.
-    #[must_use]
     pub fn whole_directories(&self) -> Option<Self> {
         let directory = |alternative: &Alternative| match &alternative.components[..] {
             [first @ .., _, _] if alternative.ends_in_any_depth() => {
