@@ -2,6 +2,16 @@
 //!
 //! A new backend needs one more file, a variant of [`Kind`], and its arms here.
 
+/// Passes each value that is there to a method of a builder.
+#[cfg(any(local, feature = "docker"))]
+macro_rules! apply {
+    ($builder:ident, $($method:ident: $value:expr),* $(,)?) => {
+        $(if let Some(value) = $value {
+            $builder = $builder.$method(value);
+        })*
+    };
+}
+
 #[cfg(not(all(local, feature = "docker")))]
 pub(crate) mod absent;
 mod composite;

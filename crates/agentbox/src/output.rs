@@ -49,10 +49,11 @@ pub(crate) fn print_bytes(bytes: &[u8]) -> Result<bool, Failure> {
     }
 }
 
-/// Prints data as JSON.
+/// Prints data as JSON, byte for byte.
 pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value);
-    print(&text.map_err(|error| environment!("JSON could not be written: {error}"))?)
+    let text = text.map_err(|error| environment!("JSON could not be written: {error}"))?;
+    written(write_line(&mut io::stdout().lock(), &text))
 }
 
 /// Prints a message to standard error. Errors are ignored.

@@ -79,25 +79,17 @@ impl Settings {
         let variables = self.variables.iter();
         let environment = variables.fold(environment, |all, name| all.allow(name));
         let mut limits = Limits::default();
-        if let Some(seconds) = self.cpu_seconds {
-            limits = limits.cpu_seconds(seconds);
-        }
-        if let Some(bytes) = self.file_bytes {
-            limits = limits.file_bytes(bytes);
-        }
-        if let Some(bytes) = self.memory_bytes {
-            limits = limits.memory_bytes(bytes);
-        }
-        if let Some(processes) = self.processes {
-            limits = limits.processes(processes);
+        apply! { limits,
+            cpu_seconds: self.cpu_seconds,
+            file_bytes: self.file_bytes,
+            memory_bytes: self.memory_bytes,
+            processes: self.processes,
         }
         let mut commands = Commands::new()
             .environment(environment)
             .limits(limits)
             .confinement(self.confinement()?);
-        if let Some(shell) = &self.shell {
-            commands = commands.shell(shell);
-        }
+        apply! { commands, shell: &self.shell }
         Ok(commands)
     }
 

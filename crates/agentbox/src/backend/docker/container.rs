@@ -9,15 +9,6 @@ use super::settings::{DockerSettings, volume};
 use crate::exit::Failure;
 use crate::files::read_text;
 
-/// Passes each value that is there to a method of a builder.
-macro_rules! apply {
-    ($builder:ident, $($method:ident: $value:expr),* $(,)?) => {
-        $(if let Some(value) = $value {
-            $builder = $builder.$method(value);
-        })*
-    };
-}
-
 /// Creates a builder with all settings except the image or runtime.
 pub(super) fn builder(settings: &DockerSettings) -> Result<DockerBuilder, Failure> {
     let mut builder = DockerSandbox::builder()
