@@ -37,6 +37,7 @@ use crate::{Action, Kind, Layer, Op, Verdict, Vote};
 /// # Ok::<(), backend_core::PathError>(())
 /// ```
 #[derive(Debug, Clone, Default)]
+#[must_use]
 pub struct Policy(Arc<Layers>);
 
 #[derive(Debug, Clone, Default)]
@@ -86,13 +87,11 @@ impl Policy {
     }
 
     /// Returns the same policy with another layer of this type.
-    #[must_use]
     pub fn with_layer<L: PathLayer>(&self, layer: L) -> Self {
         self.to_builder().layer(layer).build()
     }
 
     /// Returns the same policy with other tool settings.
-    #[must_use]
     pub fn with_tools(&self, tools: ToolSettings) -> Self {
         self.to_builder().tools(tools).build()
     }
@@ -102,7 +101,6 @@ impl Policy {
     /// moved, and the directories above them cannot be removed or moved. For commands,
     /// this applies to the paths they name. A path may be one on the backend or the one
     /// that commands use for the same file.
-    #[must_use]
     pub fn protecting(&self, paths: impl IntoIterator<Item = VPath>) -> Self {
         let mut builder = self.to_builder();
         builder.0.protected.add(paths);

@@ -32,7 +32,6 @@ impl<B> Guarded<B> {
     /// assert!(refusal.to_string().contains("Strict mode"), "{refusal}");
     /// # Ok(()) }
     /// ```
-    #[must_use]
     pub fn dry_run<C: Backend>(
         &self,
         backend: C,

@@ -33,6 +33,7 @@ use crate::tool::ToolSetting;
 /// assert_eq!(error.kind(), ErrorKind::PermissionDenied);
 /// # Ok(()) }
 /// ```
+#[must_use]
 pub struct Guarded<B> {
     pub(super) shared: Arc<Shared<B>>,
     pub(super) policy: Policy,
@@ -169,7 +170,6 @@ impl<B: Backend> Guarded<B> {
     }
 
     /// Returns a view that does not ask again for accesses that `permit` covers.
-    #[must_use]
     pub fn with_permit(&self, permit: Permit) -> Self {
         let mut view = self.clone();
         view.permits.push(permit);
@@ -177,7 +177,6 @@ impl<B: Backend> Guarded<B> {
     }
 
     /// Returns a view for a tool, whose settings apply and which questions name.
-    #[must_use]
     pub fn with_tool(&self, name: impl Into<Arc<str>>) -> Self {
         let name = name.into();
         let mut view = self.clone();
@@ -188,7 +187,6 @@ impl<B: Backend> Guarded<B> {
 
     /// Returns a view whose questions use `words` as their one-line description. They
     /// still show the exact effect. A refusal repeats the words to the model.
-    #[must_use]
     pub fn with_description(&self, words: impl Into<Arc<str>>) -> Self {
         let words = Some(words.into());
         Self {
@@ -198,7 +196,6 @@ impl<B: Backend> Guarded<B> {
     }
 
     /// Returns a view whose questions show the arguments of a call.
-    #[must_use]
     pub fn with_args(&self, args: Arc<Value>) -> Self {
         let args = Some(args);
         Self {
@@ -208,7 +205,6 @@ impl<B: Backend> Guarded<B> {
     }
 
     /// Returns a view with another policy, which may also be a wider one.
-    #[must_use]
     pub fn with_policy(&self, policy: Policy) -> Self {
         let mut view = self.clone();
         // The settings of the view's tool are part of the policy.

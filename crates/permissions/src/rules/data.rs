@@ -174,10 +174,6 @@ fn no_hiding<'de, D: Deserializer<'de>>(from: D) -> Result<Option<PathRules>, D:
 
 impl PathRule {
     /// Creates a rule without a description that hides no names.
-    ///
-    /// # Errors
-    ///
-    /// [`PatternError`], which names the pattern and the problem.
     pub fn new(pattern: &str, action: Action) -> Result<Self, PatternError> {
         Ok(Self {
             pattern: PathPattern::new(pattern)?,
@@ -246,10 +242,6 @@ pub struct CommandRule {
 
 impl CommandRule {
     /// Creates a rule without a description.
-    ///
-    /// # Errors
-    ///
-    /// [`PatternError`], which names the pattern and the problem.
     pub fn new(pattern: &str, action: Action) -> Result<Self, PatternError> {
         Ok(Self {
             pattern: CommandPattern::new(pattern)?,

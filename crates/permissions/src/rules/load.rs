@@ -29,7 +29,7 @@ fn unescaped(near: &Quoted) -> String {
     near.to_string().replace("\\\"", "\"")
 }
 
-/// The error for a ruleset that could not be serialized.
+/// The error for a ruleset that could not be serialized. None is known to cause it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the ruleset cannot be written: {0}")]
 pub struct SaveError(String);
@@ -48,11 +48,7 @@ impl Ruleset {
         })
     }
 
-    /// Parses a ruleset from JSON. Anything that is not understood is an error.
-    ///
-    /// # Errors
-    ///
-    /// [`LoadError`], as for [`from_toml`](Self::from_toml).
+    /// Parses a ruleset from JSON, as strictly as [`from_toml`](Self::from_toml).
     pub fn from_json(text: &str) -> Result<Self, LoadError> {
         serde_json::from_str(text).map_err(|error| {
             let (line, column) = (error.line(), error.column());
@@ -67,19 +63,11 @@ impl Ruleset {
     }
 
     /// Serializes the ruleset to TOML, as [`from_toml`](Self::from_toml) reads it.
-    ///
-    /// # Errors
-    ///
-    /// [`SaveError`] if serialization fails, which no ruleset is known to cause.
     pub fn to_toml(&self) -> Result<String, SaveError> {
         toml::to_string(self).map_err(|error| SaveError(error.to_string()))
     }
 
     /// Serializes the ruleset to JSON, as [`from_json`](Self::from_json) reads it.
-    ///
-    /// # Errors
-    ///
-    /// [`SaveError`] if serialization fails, which no ruleset is known to cause.
     pub fn to_json(&self) -> Result<String, SaveError> {
         serde_json::to_string_pretty(self).map_err(|error| SaveError(error.to_string()))
     }

@@ -69,11 +69,7 @@ pub(super) const EVERYTHING: &str = "/**";
 pub struct PathPattern(Glob);
 
 impl PathPattern {
-    /// Validates a pattern.
-    ///
-    /// # Errors
-    ///
-    /// [`PatternError`], which names the pattern and the problem.
+    /// Validates a pattern. The error names it and the problem.
     pub fn new(pattern: &str) -> Result<Self, PatternError> {
         check(pattern)?;
         let glob = Glob::new(pattern)?;
@@ -141,11 +137,7 @@ pub struct CommandPattern {
 }
 
 impl CommandPattern {
-    /// Validates a pattern.
-    ///
-    /// # Errors
-    ///
-    /// [`PatternError`], which names the pattern and the problem.
+    /// Validates a pattern. The error names it and the problem.
     pub fn new(pattern: &str) -> Result<Self, PatternError> {
         check(pattern)?;
         if pattern.trim().is_empty() {

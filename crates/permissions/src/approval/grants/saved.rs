@@ -118,10 +118,6 @@ impl Grants {
     }
 
     /// Loads grants written by [`to_json`](Self::to_json).
-    ///
-    /// # Errors
-    ///
-    /// [`GrantsError`], which describes the problem. Nothing is loaded then.
     pub fn from_json(json: &str) -> Result<Self, GrantsError> {
         let grants = Self::new();
         grants.restore(json)?;
