@@ -25,12 +25,15 @@ macro_rules! names {
 pub(crate) use names;
 
 /// The decision about an access, in ascending order of strength: the strongest wins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
     /// The access is allowed.
     Allow,
     /// The access is allowed if it is approved.
+    #[default]
     Ask,
     /// The access is denied, and no approval changes that.
     Deny,

@@ -52,7 +52,7 @@ pub enum Remember {
 ///     .expires_in(Duration::from_secs(600));
 /// assert!(answer.approved);
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 #[must_use]
 pub struct Answer {
@@ -71,18 +71,13 @@ impl Answer {
     pub fn yes() -> Self {
         Self {
             approved: true,
-            note: None,
-            remember: Remember::No,
-            expires_in: None,
+            ..Self::default()
         }
     }
 
     /// Creates a no to this call only.
     pub fn no() -> Self {
-        Self {
-            approved: false,
-            ..Self::yes()
-        }
+        Self::default()
     }
 
     /// Sets the message to the model.

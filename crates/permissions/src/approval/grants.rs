@@ -64,7 +64,7 @@ struct StoredGrant {
 }
 
 /// The part of a question that grants answer.
-#[derive(PartialEq)]
+#[derive(Default, PartialEq)]
 pub(super) struct GrantCoverage {
     /// Indices of the accesses that no grant covers.
     pub(super) uncovered: Vec<usize>,
@@ -202,11 +202,7 @@ impl Grants {
         let fingerprint = question.fingerprint();
         let now = (self.clock)();
         let store = self.lock();
-        let mut coverage = GrantCoverage {
-            uncovered: Vec::new(),
-            grants: Vec::new(),
-            denial: None,
-        };
+        let mut coverage = GrantCoverage::default();
         let mut take = |item: Option<usize>| {
             let covers = |kept: &&StoredGrant| {
                 let asked = item.and_then(|item| question.asked.get(item));

@@ -91,7 +91,7 @@ impl<'de> Deserialize<'de> for Fingerprint {
 /// );
 /// # Ok::<(), backend_core::PathError>(())
 /// ```
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 #[non_exhaustive]
 #[must_use]
 pub struct Question {
@@ -125,14 +125,8 @@ impl Question {
     pub fn new(session: impl Into<Arc<str>>, asked: Vec<Asked>) -> Self {
         let mut question = Self {
             session: session.into(),
-            tool: None,
-            args: Value::Null,
             asked,
-            description: String::new(),
-            effect: Effect::None,
-            reasons: Vec::new(),
-            args_hash: None,
-            bound: Vec::new(),
+            ..Self::default()
         };
         question.description = question.own_description();
         question

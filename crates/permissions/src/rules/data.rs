@@ -39,7 +39,7 @@ use crate::action::{Action, Op};
 /// If a section is missing, `delete` uses the section of `write`, `move` and `copy` add
 /// nothing to the reads, writes and deletes they consist of, and any other operation gets
 /// [`default`](Self::default).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(remote = "Self", deny_unknown_fields, default)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "each section is named after its operation")]
@@ -101,24 +101,6 @@ fn check_hide(rule: &PathRule) -> Result<(), &'static str> {
         return Err("'hide' is only valid with the action 'deny'; remove it");
     }
     Ok(())
-}
-
-impl Default for Ruleset {
-    fn default() -> Self {
-        Self {
-            default: Action::Ask,
-            read: None,
-            write: None,
-            edit: None,
-            delete: None,
-            moves: None,
-            copy: None,
-            ls: None,
-            glob: None,
-            grep: None,
-            execute: None,
-        }
-    }
 }
 
 /// The rules of one operation on paths. The first match decides.
