@@ -1,7 +1,5 @@
 //! [`Client`]: passes calls to the tools.
 
-use std::fmt::Write as _;
-
 use async_trait::async_trait;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -55,15 +53,12 @@ pub struct BlockSummary {
 impl BlockSummary {
     /// Summarizes `data` of this type.
     pub fn new(media_type: impl Into<String>, data: &[u8]) -> Self {
-        let mut hash = String::new();
-        for byte in Sha256::digest(data).iter().take(HASH_DIGITS / 2) {
-            // Writing to a string cannot fail.
-            let _ = write!(hash, "{byte:02x}");
-        }
+        let digest = Sha256::digest(data);
+        let beginning = digest.iter().take(HASH_DIGITS / 2);
         Self {
             media_type: media_type.into(),
             bytes: data.len(),
-            hash,
+            hash: beginning.map(|byte| format!("{byte:02x}")).collect(),
         }
     }
 }

@@ -107,8 +107,7 @@ fn unwrapped(text: &str) -> String {
     for line in text.lines().map(str::trim) {
         let begins = line.is_empty() || line.starts_with("- ") || line.starts_with("```");
         let separator = match out.chars().last() {
-            None => "",
-            Some('\n') => "",
+            None | Some('\n') => "",
             Some(_) if begins => "\n",
             Some(_) => " ",
         };

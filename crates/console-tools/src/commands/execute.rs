@@ -55,10 +55,8 @@ pub(crate) struct ExecuteOutput {
 
 /// The outcome of a call: its command ended, or continues in the background.
 enum Outcome {
-    Ended {
-        status: CommandStatus,
-        leftovers: u32,
-    },
+    /// With this number of processes that it left running.
+    Ended(CommandStatus, u32),
     /// It continues as this shell.
     InBackground(ShellId),
 }
@@ -120,12 +118,7 @@ async fn run(
                 notify_observer(context, &bytes);
                 output.push(&bytes);
             }
-            Event::Ended(outcome) => {
-                return Ok(Outcome::Ended {
-                    status: outcome.status,
-                    leftovers: outcome.leftovers,
-                });
-            }
+            Event::Ended(ended) => return Ok(Outcome::Ended(ended.status, ended.leftovers)),
             _ => {}
         }
     }
@@ -173,10 +166,7 @@ async fn run_as_shell(
         }
         if let ShellState::Ended(status) = new.state {
             shell.forget();
-            return Ok(Outcome::Ended {
-                status,
-                leftovers: 0,
-            });
+            return Ok(Outcome::Ended(status, 0));
         }
         if left.is_some_and(|left| left.is_zero()) {
             // The next output may begin in the middle of a character.
@@ -226,7 +216,7 @@ fn reply(
                  Output so far:\n{printed}"
             )
         }
-        Outcome::Ended { status, leftovers } => {
+        Outcome::Ended(status, leftovers) => {
             executed.leftovers = *leftovers;
             match *status {
                 CommandStatus::Exited(code) => {

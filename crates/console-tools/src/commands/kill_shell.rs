@@ -28,10 +28,8 @@ impl Builtin for KillShellTool {
     type Output = KillShellOutput;
     const TOOL: Tool = Tool::KillShell;
     const ANNOTATIONS: Annotations = Annotations {
-        read_only: false,
-        destructive: true,
-        idempotent: true,
         open_world: false,
+        ..Annotations::of(Self::TOOL.operations()).idempotent()
     };
 
     fn call_description(args: &KillShellArgs) -> String {

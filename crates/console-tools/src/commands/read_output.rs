@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use backend_core::ops::{CommandStatus, ShellState};
+use permissions::Op;
 use permissions::tool::Tool;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -49,12 +50,10 @@ impl Builtin for ReadOutputTool {
     type Args = ReadOutputArgs;
     type Output = ReadOutputResult;
     const TOOL: Tool = Tool::ReadOutput;
+    // The next read returns only newer output.
     const ANNOTATIONS: Annotations = Annotations {
-        read_only: true,
-        destructive: false,
-        // The next read returns only newer output.
         idempotent: false,
-        open_world: false,
+        ..Annotations::of(&[Op::Read])
     };
 
     fn call_description(args: &ReadOutputArgs) -> String {

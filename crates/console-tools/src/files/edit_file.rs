@@ -81,35 +81,24 @@ fn replacements(args: console::EditFileArgs) -> Result<(Vec<Edit>, bool), ToolEr
     let single = args.old_string.is_some() || args.new_string.is_some();
     // Some models fill in every field, so an empty list beside a text is ignored.
     let edits = args.edits.filter(|edits| !edits.is_empty() || !single);
-    match edits {
-        Some(_) if single || args.replace_all == Some(true) => Err(ToolError::fixable(
+    let replace_all = args.replace_all.unwrap_or(false);
+    let problem = match (edits, args.old_string, args.new_string) {
+        (Some(_), ..) if single || replace_all => {
             "edits cannot be combined with old_string, new_string or replace_all; give edits, or \
-             old_string and new_string",
-        )),
-        Some(edits) if edits.is_empty() => Err(ToolError::fixable(
-            "edits is empty; give at least one replacement",
-        )),
-        Some(edits) => {
+             old_string and new_string"
+        }
+        (Some(edits), ..) if edits.is_empty() => "edits is empty; give at least one replacement",
+        (Some(edits), ..) => {
             let edits = edits.into_iter();
             let edits = edits.map(|one| edit(one.old_string, one.new_string, one.replace_all));
-            Ok((edits.collect(), true))
+            return Ok((edits.collect(), true));
         }
-        None => match (args.old_string, args.new_string) {
-            (Some(old), Some(new)) => {
-                let one = edit(old, new, args.replace_all.unwrap_or(false));
-                Ok((vec![one], false))
-            }
-            (None, None) => Err(ToolError::fixable(
-                "old_string and new_string are missing; give both, or edits",
-            )),
-            (None, _) => Err(ToolError::fixable(
-                "old_string is missing; give the text to replace, exactly as in the file",
-            )),
-            (_, None) => Err(ToolError::fixable(
-                "new_string is missing; give the text to put there, \"\" to delete",
-            )),
-        },
-    }
+        (_, Some(old), Some(new)) => return Ok((vec![edit(old, new, replace_all)], false)),
+        (_, None, None) => "old_string and new_string are missing; give both, or edits",
+        (_, None, _) => "old_string is missing; give the text to replace, exactly as in the file",
+        (_, _, None) => "new_string is missing; give the text to put there, \"\" to delete",
+    };
+    Err(ToolError::fixable(problem))
 }
 
 /// Replaces one exact text, whether or not the file was read.

@@ -67,10 +67,8 @@ impl Chat {
         let result = result.unwrap_or_else(|_| {
             let (shown, session) = (beginning(name), &*self.caller().session);
             tracing::error!(target: TARGET, tool = ?shown, session, "the tool panicked");
-            Err(ToolError::environment(format!(
-                "{} crashed; try a different approach",
-                Quoted::new(shown)
-            )))
+            let text = format!("{} crashed; try a different approach", Quoted::new(shown));
+            Err(ToolError::environment(text))
         });
         let options = self.options();
         Reply::for_profile(options.profile, result).within(options.limits.reply_bytes)

@@ -174,9 +174,16 @@ impl Chat {
     pub(super) fn gate<'c>(
         &'c self,
         environment: &'c CallEnvironment,
-        tool: &RegisteredTool,
+        tool: &'c RegisteredTool,
     ) -> CallGate<'c> {
-        let options = &self.0.toolset.0.options;
-        CallGate::new(environment, &tool.name, options, &self.0.conversation)
+        CallGate {
+            tool: &tool.name,
+            options: &self.0.toolset.0.options,
+            conversation: &self.0.conversation,
+            environment,
+            view: environment.guard.with_tool(Arc::clone(&tool.name)),
+            observer: None,
+            trial: None,
+        }
     }
 }

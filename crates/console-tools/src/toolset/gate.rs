@@ -18,10 +18,10 @@ use crate::reply::ToolError;
 
 pub(crate) struct CallGate<'c> {
     /// The name of the tool.
-    tool: Arc<str>,
-    options: &'c Arc<Options>,
-    conversation: &'c Arc<Conversation>,
-    environment: &'c CallEnvironment,
+    pub(super) tool: &'c Arc<str>,
+    pub(super) options: &'c Arc<Options>,
+    pub(super) conversation: &'c Arc<Conversation>,
+    pub(super) environment: &'c CallEnvironment,
     /// The guard, labelled with the tool's name.
     pub(super) view: Guarded<Arc<dyn Backend>>,
     pub(super) observer: Option<Arc<dyn Observer>>,
@@ -29,24 +29,7 @@ pub(crate) struct CallGate<'c> {
     pub(super) trial: Option<Arc<Trial>>,
 }
 
-impl<'c> CallGate<'c> {
-    pub(super) fn new(
-        environment: &'c CallEnvironment,
-        tool: &Arc<str>,
-        options: &'c Arc<Options>,
-        conversation: &'c Arc<Conversation>,
-    ) -> Self {
-        Self {
-            tool: Arc::clone(tool),
-            options,
-            conversation,
-            environment,
-            view: environment.guard.with_tool(Arc::clone(tool)),
-            observer: None,
-            trial: None,
-        }
-    }
-
+impl CallGate<'_> {
     /// Must be called before code of the host runs, which a trial run must not do.
     pub(super) async fn before_host_code(&self) {
         if let Some(trial) = &self.trial {
@@ -77,7 +60,7 @@ impl<'c> CallGate<'c> {
     /// Returns `true` if any access is not plainly allowed for the path as given.
     pub(crate) fn is_in_doubt(&self, accesses: &[Access]) -> bool {
         let policy = self.view.policy();
-        let setting = policy.tools().get(&self.tool);
+        let setting = policy.tools().get(self.tool);
         let in_doubt = |access: &Access| match access.path() {
             Some(path) => {
                 let verdict = policy.judge(access.op, path, access.kind, access.bytes);
@@ -130,6 +113,6 @@ impl<'c> CallGate<'c> {
 
     /// Converts a refusal for the model, for a tool without its own wording.
     pub(crate) fn failed(&self, error: Error) -> ToolError {
-        ToolError::for_profile(self.options.profile, &self.tool, error)
+        ToolError::for_profile(self.options.profile, self.tool, error)
     }
 }
