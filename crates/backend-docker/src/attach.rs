@@ -50,8 +50,7 @@ impl Attach {
     }
 
     backend_core::setters! {
-        /// Sets the daemon. The default is the one at `/var/run/docker.sock`, or on Windows at
-        /// `//./pipe/docker_engine`.
+        /// Sets the daemon, as [`DockerBuilder::daemon`](crate::DockerBuilder::daemon) does.
         fn daemon(self, daemon: Daemon) { self.settings.daemon = Some(daemon) }
 
         /// Sets the directory that relative paths and commands start in. Defaults to the
@@ -69,8 +68,7 @@ impl Attach {
             self.settings.idle_timeout = idle_timeout.into();
         }
 
-        /// Adds an agent binary, one per architecture; the one that fits the image is used.
-        /// The default is the binary next to this program.
+        /// Adds an agent binary, as [`DockerBuilder::agent`](crate::DockerBuilder::agent) does.
         fn agent(self, agent: AgentBinary) { self.settings.agent.add(agent) }
 
         /// Sets how the agent gets into the container, if it is not mounted already.

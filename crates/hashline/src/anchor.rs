@@ -38,7 +38,6 @@ pub struct Anchor {
 
 impl Anchor {
     /// Creates an anchor for the line with this number, counted from 1, and this tag.
-    #[must_use]
     pub const fn new(line: usize, tag: Tag) -> Self {
         Self {
             line,

@@ -82,7 +82,6 @@ impl Applied {
     /// assert_eq!(applied.excerpt(1, Format::default()), "2:92|b\n3:22|new\n4:4a|c");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
     pub fn excerpt(&self, context: usize, format: Format) -> String {
         let (_, body) = split_mark(&self.text);
         let places = self

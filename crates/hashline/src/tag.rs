@@ -22,7 +22,6 @@ pub enum TagWidth {
 
 impl TagWidth {
     /// Returns the number of digits.
-    #[must_use]
     pub const fn digits(self) -> usize {
         match self {
             Self::Two => 2,
@@ -44,7 +43,6 @@ impl TagWidth {
     /// assert_eq!(TagWidth::recommended(300), TagWidth::Two);
     /// assert_eq!(TagWidth::recommended(20_000), TagWidth::Four);
     /// ```
-    #[must_use]
     pub const fn recommended(lines: usize) -> Self {
         if lines <= TWO_DIGIT_LINES {
             Self::Two
@@ -77,7 +75,6 @@ pub struct Tag {
 
 impl Tag {
     /// Computes the tag of `line`, which must not include its line end.
-    #[must_use]
     pub fn of(line: &str, width: TagWidth) -> Self {
         let mut bytes = 0;
         md5::first_bytes([line].into_iter(), [&mut bytes]);
@@ -93,13 +90,11 @@ impl Tag {
     }
 
     /// Returns the number of digits of this tag.
-    #[must_use]
     pub const fn width(self) -> TagWidth {
         self.width
     }
 
     /// Whether this tag equals that of `line` in all of its digits.
-    #[must_use]
     pub fn matches(self, line: &str) -> bool {
         self == Self::of(line, self.width)
     }

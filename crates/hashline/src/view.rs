@@ -112,31 +112,26 @@ impl<'a> View<'a> {
     }
 
     /// Returns the number of lines shown; at least one.
-    #[must_use]
     pub const fn line_count(&self) -> usize {
         self.count
     }
 
     /// Returns the number of the first line, counted from 1.
-    #[must_use]
     pub const fn first_line(&self) -> usize {
         self.offset + 1
     }
 
     /// Returns the number of lines in the text. An empty text counts as one empty line.
-    #[must_use]
     pub const fn total_lines(&self) -> usize {
         self.total
     }
 
     /// Returns the number of lines after the last one shown.
-    #[must_use]
     pub const fn more(&self) -> usize {
         self.total - self.offset - self.count
     }
 
     /// Returns the [offset](ViewOptions::offset) of the next view, if lines follow.
-    #[must_use]
     pub const fn next_offset(&self) -> Option<usize> {
         match self.more() {
             0 => None,
@@ -350,7 +345,6 @@ impl ExactSizeIterator for ViewLines<'_> {}
 /// ```
 /// assert_eq!(hashline::render("a\n\n b"), "1:0c|a\n2:d4|\n3:f6|\u{20}b");
 /// ```
-#[must_use]
 pub fn render(text: &str) -> String {
     let mut out = String::new();
     // There is always a first line, and the limit is not zero.

@@ -155,7 +155,6 @@ impl Packages {
 
 impl Runtime {
     /// Creates a runtime that uses an image as it is.
-    #[must_use]
     pub fn from_image(name: impl Into<String>, image: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -165,7 +164,6 @@ impl Runtime {
     }
 
     /// Creates a runtime that builds on a base image.
-    #[must_use]
     pub fn on_base(name: impl Into<String>, base_image: impl Into<String>) -> Self {
         Self {
             name: name.into(),

@@ -74,7 +74,6 @@ impl Default for ViewOptions {
 
 impl ViewOptions {
     /// Returns options for all lines, each of them whole.
-    #[must_use]
     pub fn everything() -> Self {
         Self {
             offset: 0,
