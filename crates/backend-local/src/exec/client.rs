@@ -18,7 +18,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{mpsc, watch};
 
 use super::locate::Program;
-use crate::supervisor::kill::{self, Marker, Scope, Target};
+use crate::supervisor::kill::{self, Scope, Target};
 use crate::supervisor::limits::THREADS;
 use crate::supervisor::protocol::{
     self, HEADER_BYTES, Hello, Reply, Request, VERSION, decode, encode, send_some,
@@ -177,9 +177,8 @@ impl SupervisorClient {
                 .values()
                 .filter_map(|one| one.pid)
                 .collect(),
-            marker: Marker::StartsWith(self.marker.clone().into_bytes()),
             since: self.since,
-            supervisor: None,
+            ..Target::marked(self.marker.clone())
         };
         let work = move || kill::end(&target, Scope::Tree, KILL_GRACE);
         let _ = tokio::task::spawn_blocking(work).await;

@@ -115,11 +115,5 @@ impl Direct {
 
 /// Ends every process whose marker starts with `marker`.
 pub(crate) fn sweep(marker: String) {
-    let target = Target {
-        groups: Vec::new(),
-        marker: Marker::StartsWith(marker.into_bytes()),
-        since: 0,
-        supervisor: None,
-    };
-    kill::end(&target, Scope::Tree, KILL_GRACE);
+    kill::end(&Target::marked(marker), Scope::Tree, KILL_GRACE);
 }

@@ -52,32 +52,23 @@ pub(crate) struct Program {
 
 /// Returns the supervisor to start, if there is one.
 pub(crate) fn supervisor(wanted: &Supervisor) -> Result<Option<Program>> {
-    match wanted {
-        Supervisor::None => Ok(None),
-        Supervisor::Program(path) if is_program(path) => Ok(Some(Program {
-            path: path.clone(),
-            explicit: true,
-        })),
-        Supervisor::Program(path) => Err(Error::new(
-            ErrorKind::Config,
-            format!(
-                "the supervisor {} is not a program; build agentbox-supervisor and give its path",
-                path.display()
-            ),
-        )),
-        Supervisor::Auto => {
-            let path = if crate::supervisor::is_armed() {
-                // Works even if the file was replaced.
-                Some(PathBuf::from("/proc/self/exe"))
-            } else {
-                beside_this_program()
-            };
-            Ok(path.map(|path| Program {
-                path,
-                explicit: false,
-            }))
+    let (path, explicit) = match wanted {
+        Supervisor::None => return Ok(None),
+        Supervisor::Program(path) if is_program(path) => (Some(path.clone()), true),
+        Supervisor::Program(path) => {
+            return Err(Error::new(
+                ErrorKind::Config,
+                format!(
+                    "the supervisor {} is not a program; build agentbox-supervisor and give its path",
+                    path.display()
+                ),
+            ));
         }
-    }
+        // Works even if the file was replaced.
+        Supervisor::Auto if crate::supervisor::is_armed() => (Some("/proc/self/exe".into()), false),
+        Supervisor::Auto => (beside_this_program(), false),
+    };
+    Ok(path.map(|path| Program { path, explicit }))
 }
 
 fn beside_this_program() -> Option<PathBuf> {

@@ -77,18 +77,12 @@ impl RootedFs {
     /// Moves a write's file to its final name.
     pub(crate) fn finish_write(
         &self,
-        pending: PendingWrite,
+        mut pending: PendingWrite,
         cancel: &CancelFlag,
     ) -> Result<WriteOutcome> {
-        let PendingWrite {
-            target,
-            mut temporary,
-            options,
-            hasher,
-            size,
-        } = pending;
+        let (target, options) = (&pending.target, pending.options);
         if options.durable {
-            temporary.sync()?;
+            pending.temporary.sync()?;
         }
         let expected = match options.mode {
             WriteMode::Overwrite => Expected::Anything(target.found.is_some()),
@@ -99,15 +93,16 @@ impl RootedFs {
             .name
             .as_deref()
             .ok_or_else(|| options.mode.on_directory())?;
-        let made = make_directories(&target, options.durable)?;
+        let made = make_directories(target, options.durable)?;
         let directory = made.as_ref().unwrap_or(&target.directory);
         let held = self.locks.hold(&[(directory, name)])?;
-        let created = replace(&mut temporary, directory, name, &expected, cancel)?;
+        let created = replace(&mut pending.temporary, directory, name, &expected, cancel)?;
         drop(held);
         if options.durable {
             sync_directory(directory)?;
         }
-        Ok(WriteOutcome::new(created, size, hasher.finish()))
+        let hash = pending.hasher.finish();
+        Ok(WriteOutcome::new(created, pending.size, hash))
     }
 
     /// [`Backend::write`](backend_core::Backend::write) of bytes in memory.

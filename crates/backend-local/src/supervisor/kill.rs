@@ -61,6 +61,18 @@ pub(crate) struct Target {
     pub(crate) supervisor: Option<Adopter>,
 }
 
+impl Target {
+    /// Everything whose marker starts with `marker`, without a supervisor.
+    pub(crate) fn marked(marker: impl Into<Vec<u8>>) -> Self {
+        Self {
+            groups: Vec::new(),
+            marker: Marker::StartsWith(marker.into()),
+            since: 0,
+            supervisor: None,
+        }
+    }
+}
+
 /// The comparison with a marker's value.
 #[derive(Debug, Clone)]
 pub(crate) enum Marker {

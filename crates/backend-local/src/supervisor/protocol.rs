@@ -219,10 +219,6 @@ mod tests {
     use super::*;
     use std::os::fd::AsFd;
 
-    fn frame(request: &Request) -> Vec<u8> {
-        encode(request).unwrap()
-    }
-
     #[test]
     fn descriptors_arrive_with_their_frame() {
         let (host, supervisor) = UnixStream::pair().unwrap();
@@ -239,7 +235,7 @@ mod tests {
         let null = std::fs::File::open("/dev/null").unwrap();
         let with = [null.as_fd(), null.as_fd()];
         for (id, descriptors) in [(1, &with[..]), (2, &[]), (3, &with[..1])] {
-            let bytes = frame(&spawn(id));
+            let bytes = encode(&spawn(id)).unwrap();
             // A frame in two pieces: the descriptors arrive with the first.
             let sent = send_some(host.as_fd(), &bytes[..2], descriptors).unwrap();
             assert_eq!(sent, 2);

@@ -74,10 +74,8 @@ impl Shared {
     /// Returns all commands as one target.
     pub(crate) fn everything(&self) -> Target {
         Target {
-            groups: Vec::new(),
-            marker: Marker::StartsWith(self.marker.clone().into_bytes()),
-            since: 0,
             supervisor: Some(self.adopter()),
+            ..Target::marked(self.marker.clone())
         }
     }
 
