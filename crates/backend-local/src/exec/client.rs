@@ -180,7 +180,7 @@ impl SupervisorClient {
             since: self.since,
             ..Target::marked(self.marker.clone())
         };
-        let work = move || kill::end(&target, Scope::Tree, KILL_GRACE);
+        let work = move || kill::end(&target, Scope::Tree, Some(KILL_GRACE));
         let _ = tokio::task::spawn_blocking(work).await;
     }
 

@@ -103,17 +103,11 @@ impl Direct {
             // The process group ID may have been reused.
             target.groups.clear();
         }
-        engine::blocking(move || {
-            Ok(match grace {
-                Some(grace) => kill::end(&target, scope, grace),
-                None => kill::count(&target, scope),
-            })
-        })
-        .await
+        engine::blocking(move || Ok(kill::end(&target, scope, grace))).await
     }
 }
 
 /// Ends every process whose marker starts with `marker`.
 pub(crate) fn sweep(marker: String) {
-    kill::end(&Target::marked(marker), Scope::Tree, KILL_GRACE);
+    kill::end(&Target::marked(marker), Scope::Tree, Some(KILL_GRACE));
 }

@@ -109,18 +109,16 @@ impl Adopter {
     }
 }
 
-/// Returns the number of living processes.
-pub(crate) fn count(target: &Target, scope: Scope) -> u32 {
-    let living = ProcessScan::new(target, scope).scan();
-    living.len().try_into().unwrap_or(u32::MAX)
-}
-
 /// Ends the processes with TERM, then KILL after `grace`, until none is left.
-/// Returns the number found at first.
-pub(crate) fn end(target: &Target, scope: Scope, grace: Duration) -> u32 {
+/// Without a grace period, only counts them. Returns the number found at first.
+pub(crate) fn end(target: &Target, scope: Scope, grace: Option<Duration>) -> u32 {
     let began = Instant::now();
     let mut scan = ProcessScan::new(target, scope);
     let first = scan.scan();
+    let count = first.len().try_into().unwrap_or(u32::MAX);
+    let Some(grace) = grace else {
+        return count;
+    };
     if !grace.is_zero() {
         for process in &first {
             let _ = process.signal(Signal::TERM);
@@ -144,7 +142,7 @@ pub(crate) fn end(target: &Target, scope: Scope, grace: Duration) -> u32 {
         }
         wait(&living, Instant::now() + LOOK_AGAIN);
     }
-    first.len().try_into().unwrap_or(u32::MAX)
+    count
 }
 
 /// Repeated scans for a target's processes.

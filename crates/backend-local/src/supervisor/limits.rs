@@ -182,33 +182,21 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// Whether commands have to be wrapped.
-    fn wraps(&self) -> bool {
-        !self.specification.is_empty()
-    }
-
     /// Returns the command line that sets the limits and becomes `argv`. It
     /// runs this supervisor's own program, even if the file has been replaced
-    /// since.
-    pub(crate) fn wrap(&self, argv: Vec<OsString>) -> Vec<OsString> {
-        if !self.wraps() {
-            return argv;
-        }
-        let launcher = ["/proc/self/exe", LAUNCH, &self.specification];
-        let launcher = launcher.into_iter().map(OsString::from);
-        launcher.chain(argv).collect()
-    }
-
-    /// Keeps a launcher whose `main` is async from starting one thread per
+    /// since. A launcher whose `main` is async must not start one thread per
     /// processor, which would count as the command's.
-    pub(crate) fn spare_threads(&self, environment: &mut Environment) {
-        if !self.wraps() {
-            return;
+    pub(crate) fn wrap(&self, argv: Vec<OsString>, environment: &mut Environment) -> Vec<OsString> {
+        if self.specification.is_empty() {
+            return argv;
         }
         match environment.insert(THREADS.into(), "1".into()) {
             Some(asked) => environment.insert(THREADS_KEPT.into(), asked),
             None => environment.remove(&OsString::from(THREADS_KEPT)),
         };
+        let launcher = ["/proc/self/exe", LAUNCH, &self.specification];
+        let launcher = launcher.into_iter().map(OsString::from);
+        launcher.chain(argv).collect()
     }
 }
 
@@ -255,7 +243,7 @@ fn become_command(mut args: impl Iterator<Item = OsString>) -> String {
     format!("{}: {error}", program.display())
 }
 
-/// Undoes [`Prepared::spare_threads`].
+/// Undoes the change of the environment by [`Prepared::wrap`].
 #[expect(
     clippy::disallowed_methods,
     reason = "the launcher's environment is the command's"

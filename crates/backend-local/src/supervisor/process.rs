@@ -86,11 +86,7 @@ impl Process {
     pub(crate) fn handle(&self) -> Result<OwnedFd, Errno> {
         let pid = Pid::from_raw(self.pid).ok_or(Errno::SRCH)?;
         let handle = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
-        if self.still_alive() {
-            Ok(handle)
-        } else {
-            Err(Errno::SRCH)
-        }
+        self.still_alive().then_some(handle).ok_or(Errno::SRCH)
     }
 
     /// Sends a signal to it, and never to another process that reuses its ID.

@@ -231,7 +231,7 @@ fn handle_control(shared: &Arc<Shared>, orders: &Receiver<Control>) {
             }
             Ok(Control::Stop(grace)) => {
                 shared.begin_ending();
-                kill::end(&shared.everything(), Scope::All, grace);
+                kill::end(&shared.everything(), Scope::All, Some(grace));
                 return;
             }
             Ok(Control::Gone) | Err(mpsc::RecvError) => return,
@@ -243,7 +243,7 @@ fn handle_control(shared: &Arc<Shared>, orders: &Receiver<Control>) {
 fn end_everything(shared: &Shared, limits: &SharedLimits) {
     shared.begin_ending();
     loop {
-        kill::end(&shared.everything(), Scope::All, Duration::ZERO);
+        kill::end(&shared.everything(), Scope::All, Some(Duration::ZERO));
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
         match rustix::process::waitid(WaitId::All, options) {
             Err(Errno::CHILD) => break,

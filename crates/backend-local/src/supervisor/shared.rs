@@ -89,18 +89,14 @@ impl Shared {
 
     /// Ends or counts a command's processes, and reports the number.
     pub(crate) fn end(&self, end: protocol::End) {
-        let count = match (self.target(end.id), end.grace) {
-            (None, _) => 0,
-            (Some(target), None) => kill::count(&target, end.scope),
-            (Some(target), Some(grace)) => {
-                let scope = match end.scope {
-                    // Ending one command must not end the others.
-                    Scope::All => Scope::Tree,
-                    scope => scope,
-                };
-                kill::end(&target, scope, Duration::from_millis(grace))
-            }
+        let scope = match end.scope {
+            // Ending one command must not end the others.
+            Scope::All => Scope::Tree,
+            scope => scope,
         };
+        let grace = end.grace.map(Duration::from_millis);
+        let target = self.target(end.id);
+        let count = target.map_or(0, |target| kill::end(&target, scope, grace));
         self.table().settle(end.id);
         self.tell(&Reply::Ended { id: end.id, count });
     }

@@ -117,14 +117,11 @@ impl Spawner {
         streams: [OwnedFd; 3],
     ) -> io::Result<Program> {
         // `--`: a line that begins with a dash is not an option.
-        let argv = vec![self.shell.clone(), "-c".into(), "--".into(), line.into()];
-        match &*lock(&self.limits) {
-            Some(limits) => {
-                limits.spare_threads(&mut environment);
-                Program::new(limits.wrap(argv), environment, streams)
-            }
-            None => Program::new(argv, environment, streams),
+        let mut argv = vec![self.shell.clone(), "-c".into(), "--".into(), line.into()];
+        if let Some(limits) = &*lock(&self.limits) {
+            argv = limits.wrap(argv, &mut environment);
         }
+        Program::new(argv, environment, streams)
     }
 
     /// Starts the process and adds it to the table in one step.

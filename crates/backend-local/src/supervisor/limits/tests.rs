@@ -35,7 +35,7 @@ fn again(test: &str, role: &str) -> Command {
 fn limited(limits: &Limits, script: &str) -> Output {
     let prepared = limits.launch().unwrap().unwrap().prepare().unwrap();
     let argv = ["/bin/sh", "-c", script].map(OsString::from).into();
-    let wrapped = prepared.wrap(argv);
+    let wrapped = prepared.wrap(argv, &mut Environment::new());
     assert_eq!(wrapped[..2], ["/proc/self/exe", LAUNCH]);
     let rest: Vec<_> = wrapped[2..]
         .iter()
@@ -73,7 +73,8 @@ fn a_command_without_limits_of_its_process_is_not_wrapped() {
         _group: None,
     };
     let argv: Vec<OsString> = vec!["sh".into()];
-    assert_eq!(prepared.wrap(argv.clone()), argv);
+    let mut environment = Environment::new();
+    assert_eq!(prepared.wrap(argv.clone(), &mut environment), argv);
 }
 
 #[test]
@@ -222,7 +223,7 @@ fn a_fork_bomb_stays_in_its_group() {
     }
     let before = std::fs::read_to_string("/proc/self/cgroup").unwrap();
     let prepared = launch.prepare().unwrap();
-    let argv = prepared.wrap(bomb());
+    let argv = prepared.wrap(bomb(), &mut Environment::new());
     let mut command = Command::new(&argv[0]);
     command.args(&argv[1..]);
     let started = explode(command);
