@@ -41,11 +41,8 @@ impl RootedFs {
                 Err(error) => return Err(errno::error(error)),
             }
         }
-        let new_name = endpoints
-            .target
-            .name
-            .as_deref()
-            .ok_or_else(Error::already_exists)?;
+        let new_name = endpoints.target.name.as_deref();
+        let new_name = new_name.ok_or_else(Error::already_exists)?;
         let made = make_directories(&endpoints.target, false)?;
         let directory = made.as_ref().unwrap_or(&endpoints.target.directory);
         let held = self

@@ -1,8 +1,5 @@
 //! Opens the start of a search, and the ignore files above it.
 
-use std::ffi::OsStr;
-use std::os::fd::OwnedFd;
-
 use backend_core::limits::IGNORE_FILE_BYTES;
 use backend_core::ops::Links;
 use backend_core::{Result, VPath};
@@ -18,7 +15,7 @@ use crate::search::SearchRoot;
 impl RootedFs {
     /// Opens the file or directory that a search starts from.
     pub(crate) fn open_search_root(&self, path: &VPath, links: Links) -> Result<SearchRoot> {
-        let opened: OwnedFd = self.open_path(path, READ, links)?;
+        let opened = self.open_path(path, READ, links)?;
         let found = rustix::fs::fstat(&opened).map_err(errno::error)?;
         if is_directory(&found) {
             return Ok(SearchRoot::Directory(opened, path.clone()));
@@ -33,15 +30,10 @@ impl RootedFs {
         let target = self
             .resolve_entry(path, Links::Follow, LastLink::Keep)
             .ok()?;
-        let name: &OsStr = target.name.as_deref()?;
+        let name = target.name.as_deref()?;
         target.found?;
         let (file, found) = open_regular(&target.directory, name).ok()??;
-        read_all(
-            &file,
-            &found,
-            IGNORE_FILE_BYTES as u64,
-            &CancelFlag::default(),
-        )
-        .ok()
+        let most = IGNORE_FILE_BYTES as u64;
+        read_all(&file, &found, most, &CancelFlag::default()).ok()
     }
 }

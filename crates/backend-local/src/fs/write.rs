@@ -19,6 +19,7 @@ use rustix::io::{Errno, retry_on_intr};
 
 use crate::cancel::CancelFlag;
 use crate::fs::errno;
+use crate::fs::list::LIST;
 use crate::fs::read::{BLOCK_BYTES, READ, hole_at, read_all, regular, size_of};
 use crate::fs::resolve::{DIRECTORY, LastLink, ResolvedEntry, is_directory, open_at, stat_at};
 use crate::fs::rooted::RootedFs;
@@ -244,12 +245,7 @@ fn open_made(directory: &OwnedFd, name: &OsStr, durable: bool) -> Result<OwnedFd
 /// Waits until a directory's entries are on the disk.
 fn sync_directory(directory: &OwnedFd) -> Result<()> {
     // `directory` is an `O_PATH` handle, which cannot be synced.
-    let listed = open_at(
-        directory,
-        OsStr::new("."),
-        OFlags::RDONLY | OFlags::DIRECTORY,
-    );
-    let listed = listed.map_err(errno::error)?;
+    let listed = open_at(directory, OsStr::new("."), LIST).map_err(errno::error)?;
     retry_on_intr(|| rustix::fs::fsync(&listed)).map_err(errno::error)
 }
 

@@ -14,6 +14,8 @@ use crate::message::{BATCH, BATCH_BYTES, Reply};
 /// The size of the longest message with a batch of entries.
 const ENTRIES: usize = SMALL + BATCH * (PATH_BYTES + 64);
 
+const FOREIGN: &str = "it listed more than was asked for, or other paths";
+
 pub(crate) async fn listing(call: &mut Call, path: &VPath, options: &LsOptions) -> Result<Listing> {
     let is_true = |entry: &Entry| {
         // A file lists itself.
@@ -27,14 +29,19 @@ pub(crate) async fn listing(call: &mut Call, path: &VPath, options: &LsOptions) 
             Reply::Listing(mut end) => (std::mem::take(&mut end.entries), Some(end)),
             other => return Err(call.unexpected(&other, "a listing").await),
         };
-        let good = take(&mut entries, batch, options.limit, is_true);
+        if !batch.iter().all(is_true) || entries.len() + batch.len() > options.limit {
+            return Err(call.broken(FOREIGN).await);
+        }
+        entries.extend(batch);
         match end {
-            Some(mut listing) if good && listing.total >= entries.len() => {
+            Some(listing) if listing.total < entries.len() => {
+                return Err(call.broken(FOREIGN).await);
+            }
+            Some(mut listing) => {
                 listing.entries = entries;
                 return Ok(listing);
             }
-            None if good => {}
-            _ => return Err(call.broken(FOREIGN).await),
+            None => {}
         }
     }
 }
@@ -50,107 +57,55 @@ pub(crate) async fn glob(call: &mut Call, query: &GlobQuery) -> Result<GlobResul
             Reply::Glob(mut end) => (std::mem::take(&mut end.files), Some(end)),
             other => return Err(call.unexpected(&other, "files").await),
         };
-        let good = take(&mut files, batch, query.limit, is_true);
-        match end {
-            Some(mut result) if good => {
-                result.files = files;
-                return Ok(result);
-            }
-            None if good => {}
-            _ => return Err(call.broken(FOREIGN).await),
+        if !batch.iter().all(is_true) || files.len() + batch.len() > query.limit {
+            return Err(call.broken(FOREIGN).await);
+        }
+        files.extend(batch);
+        if let Some(mut result) = end {
+            result.files = files;
+            return Ok(result);
         }
     }
-}
-
-const FOREIGN: &str = "it listed more than was asked for, or other paths";
-
-/// Adds a batch to the entries received so far, if all of it is plausible.
-fn take(
-    entries: &mut Vec<Entry>,
-    batch: Vec<Entry>,
-    limit: usize,
-    is_true: impl Fn(&Entry) -> bool,
-) -> bool {
-    let good = entries.len() + batch.len() <= limit && batch.iter().all(is_true);
-    if good {
-        entries.extend(batch);
-    }
-    good
 }
 
 pub(crate) async fn grep(call: &mut Call, query: &GrepQuery) -> Result<GrepResult> {
-    let mut all = Matches::new(query);
+    let lines_for_a_match = query.before.saturating_add(query.after).saturating_add(1);
+    // Besides its text a line has its number, length, kind, and the number of cut
+    // bytes.
+    let lines = query.max_matches.saturating_mul(lines_for_a_match);
+    let message = SMALL + BATCH_BYTES + BATCH * (PATH_BYTES + 64);
+    let message = message.saturating_add(lines.saturating_mul(36));
+    let message = message.saturating_add(query.max_bytes);
+    let (mut files, mut matches, mut bytes) = (Vec::new(), 0_usize, 0_usize);
     loop {
-        let (batch, end) = match call.reply(all.message).await? {
-            Reply::Matches(files) => (files, None),
+        let (batch, end) = match call.reply(message).await? {
+            Reply::Matches(batch) => (batch, None),
             Reply::Grep(mut end) => (std::mem::take(&mut end.files), Some(end)),
             other => return Err(call.unexpected(&other, "matches").await),
         };
-        let is_true = all.take(batch);
+        let is_true = |file: &FileMatches| {
+            matches = matches.saturating_add(file.matches);
+            bytes = bytes.saturating_add(file.shown_bytes());
+            matches <= query.max_matches
+                && bytes <= query.max_bytes
+                && file.matches > 0
+                && file.lines().len() <= file.matches.saturating_mul(lines_for_a_match)
+                && file.path.starts_with(&query.path)
+                && !query.exclude.hides(&file.path)
+        };
+        if !batch.iter().all(is_true) {
+            return Err(call.broken(FOREIGN).await);
+        }
+        files.extend(batch);
         match end {
-            Some(mut result) if is_true && result.matches == all.matches => {
-                result.files = all.files;
+            Some(result) if result.matches != matches => {
+                return Err(call.broken(FOREIGN).await);
+            }
+            Some(mut result) => {
+                result.files = files;
                 return Ok(result);
             }
-            None if is_true => {}
-            _ => return Err(call.broken(FOREIGN).await),
+            None => {}
         }
-    }
-}
-
-/// The files with matches received so far.
-struct Matches<'a> {
-    query: &'a GrepQuery,
-    files: Vec<FileMatches>,
-    matches: usize,
-    bytes: usize,
-    /// The size of the longest message.
-    message: usize,
-}
-
-impl<'a> Matches<'a> {
-    fn new(query: &'a GrepQuery) -> Self {
-        // Besides its text a line has its number, length, kind, and the number
-        // of cut bytes.
-        let lines = query
-            .max_matches
-            .saturating_mul(Self::lines_for_a_match(query));
-        let lines = lines.saturating_mul(36);
-        let message = SMALL + BATCH_BYTES + BATCH * (PATH_BYTES + 64);
-        Self {
-            query,
-            files: Vec::new(),
-            matches: 0,
-            bytes: 0,
-            message: message
-                .saturating_add(lines)
-                .saturating_add(query.max_bytes),
-        }
-    }
-
-    fn lines_for_a_match(query: &GrepQuery) -> usize {
-        query.before.saturating_add(query.after).saturating_add(1)
-    }
-
-    /// Adds a batch, if all of it is plausible.
-    fn take(&mut self, batch: Vec<FileMatches>) -> bool {
-        for file in batch {
-            self.matches = self.matches.saturating_add(file.matches);
-            self.bytes = self.bytes.saturating_add(file.shown_bytes());
-            let lines = file
-                .matches
-                .saturating_mul(Self::lines_for_a_match(self.query));
-            let good = self.matches <= self.query.max_matches
-                && self.bytes <= self.query.max_bytes
-                && file.matches > 0
-                && file.lines().len() <= lines
-                && file.path.starts_with(&self.query.path)
-                && !self.query.exclude.hides(&file.path);
-            if !good {
-                return false;
-            }
-            self.files.push(file);
-        }
-        true
     }
 }
