@@ -18,7 +18,6 @@ use crate::options::CommonOptions;
 use crate::rules::{Rules, Source};
 use crate::token;
 
-/// The configured program.
 #[derive(Debug)]
 pub(crate) struct App {
     pub(crate) config: Config,
@@ -49,7 +48,6 @@ impl App {
         })
     }
 
-    /// Opens the backend.
     pub(crate) async fn open(&self) -> Result<OpenBackend, Failure> {
         let opened = backend::open(&self.spec).await?;
         for file in self.policy_files() {

@@ -35,7 +35,6 @@ use self::open_backend::OpenBackend;
 use self::spec::BackendSpec;
 use crate::exit::Failure;
 
-/// Opens a backend.
 pub(crate) fn open(spec: &BackendSpec) -> BoxFuture<'_, Result<OpenBackend, Failure>> {
     async move {
         match spec.kind {

@@ -73,7 +73,6 @@ enum Command {
 }
 
 impl Cli {
-    /// Runs the given command.
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         let app = || App::new(&self.options);
         match self.command {

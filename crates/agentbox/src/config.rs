@@ -27,7 +27,6 @@ const DIRECTORY: (&str, &str) = ("XDG_CONFIG_HOME", ".config");
 /// The name of the config file in this program's directory.
 const FILE_NAME: &str = "config.toml";
 
-/// The complete configuration.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Config {
@@ -36,7 +35,6 @@ pub(crate) struct Config {
     pub(crate) permissions: Option<Value>,
     pub(crate) log: Option<String>,
     pub(crate) options: Options,
-    /// Settings of individual tools.
     #[serde(default)]
     pub(crate) tools: ToolSettings,
     #[serde(default)]
@@ -192,7 +190,6 @@ pub(crate) fn config_directory() -> Option<PathBuf> {
     user_directory(DIRECTORY.0, DIRECTORY.1)
 }
 
-/// Returns the default path of the config file.
 pub(crate) fn default_config_path() -> Option<PathBuf> {
     Some(config_directory()?.join(FILE_NAME))
 }

@@ -7,7 +7,6 @@ use backend_core::ErrorKind;
 use console_tools::{BuildError, FailureClass};
 use permissions::Refusal;
 
-/// Success.
 pub(crate) const SUCCESS: u8 = 0;
 /// Other arguments can succeed.
 pub(crate) const FIXABLE: u8 = 1;

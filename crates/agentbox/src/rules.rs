@@ -8,14 +8,12 @@ use toml::Value;
 use crate::exit::{Failure, usage};
 use crate::files::read_text;
 
-/// Rules and their source.
 #[derive(Debug, Clone)]
 pub(crate) struct Rules {
     pub(crate) ruleset: Ruleset,
     pub(crate) source: Source,
 }
 
-/// The source of rules.
 #[derive(Debug, Clone)]
 pub(crate) enum Source {
     Preset(Preset),
@@ -48,7 +46,6 @@ impl Rules {
         Ok(Self { ruleset, source })
     }
 
-    /// Reads the rules of the configuration.
     pub(crate) fn configured(value: &Value) -> Result<Self, Failure> {
         match value {
             Value::String(name) => Self::named(name),

@@ -20,7 +20,6 @@ static TEMPORARY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 pub(crate) struct Interrupts(watch::Receiver<Option<u8>>);
 
 impl Interrupts {
-    /// Starts to watch for signals.
     pub(crate) fn watch() -> Result<Self, Failure> {
         let cannot =
             |error: std::io::Error| environment!("signals cannot be received: {error}; try again");

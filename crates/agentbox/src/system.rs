@@ -25,9 +25,7 @@ pub(crate) const REPORTS_FILE_OWNERS: bool = cfg!(unix);
 pub(crate) struct FileOwner {
     /// Whether the owner is the user that runs this program.
     pub(crate) is_own: bool,
-    /// Whether the owner is root.
     pub(crate) is_root: bool,
-    /// The mode bits.
     pub(crate) mode: u32,
 }
 

@@ -23,7 +23,6 @@ const SAME: &str = "allow this for the session";
 const ALL: &str = "allow everything of this kind for the session";
 const DENY: &str = "deny";
 
-/// Asks the client's user.
 #[derive(Debug)]
 pub(crate) struct ClientApprover {
     pub(crate) peer: Peer<RoleServer>,

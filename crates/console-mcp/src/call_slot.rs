@@ -12,7 +12,6 @@ tokio::task_local! {
     static CURRENT: Arc<CallSlot>;
 }
 
-/// A call's slot among the running calls.
 #[derive(Debug)]
 pub(crate) struct CallSlot {
     slots: Arc<Semaphore>,

@@ -29,7 +29,6 @@ const MAX_OPEN_REQUESTS: usize = 2_048;
 /// Maximum number of bytes in the arguments of a client's unanswered requests.
 const MAX_OPEN_BYTES: usize = 64 * 1024 * 1024;
 
-/// The state of one client's connection: a pipe or an HTTP session.
 #[derive(Debug, Default)]
 pub(crate) struct Connection {
     /// Cancelled when the client is gone.
@@ -38,7 +37,6 @@ pub(crate) struct Connection {
     chats: Mutex<Vec<Chat>>,
 }
 
-/// An unanswered request.
 #[derive(Debug)]
 struct OpenRequest {
     bytes: usize,
@@ -53,7 +51,6 @@ impl Connection {
         self.gone.cancelled().await;
     }
 
-    /// Marks the client as gone.
     pub(crate) fn mark_gone(&self) {
         self.gone.cancel();
     }
@@ -171,7 +168,6 @@ impl<T: Transport<RoleServer> + 'static> CountedTransport<T> {
         }
     }
 
-    /// Keeps `held` until the connection is dropped.
     pub(crate) fn holding(mut self, held: impl Send + 'static) -> Self {
         self.held = Some(Box::new(held));
         self

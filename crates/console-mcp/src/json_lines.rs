@@ -23,7 +23,6 @@ const READ_BYTES: usize = 64 * 1024;
 /// A line buffer larger than this is freed after use.
 const KEPT_BYTES: usize = 256 * 1024;
 
-/// A transport with one JSON message per line.
 pub(crate) struct JsonLines<R, W> {
     input: BufReader<R>,
     /// The line read so far. Kept here because `receive` may be dropped at any time.

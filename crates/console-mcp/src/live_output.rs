@@ -39,7 +39,6 @@ const LAST_MESSAGE_TIMEOUT: Duration = Duration::from_millis(200);
 /// Longest line in a progress message, in characters.
 const LINE_CHARS: usize = 200;
 
-/// Forwards a command's output to a client.
 pub(crate) struct LiveOutput {
     peer: Peer<RoleServer>,
     token: Option<ProgressToken>,

@@ -38,7 +38,6 @@ use crate::{call, resources, roots};
 /// The newest protocol version with sessions, which separate backends need.
 pub(crate) const NEWEST_VERSION: ProtocolVersion = ProtocolVersion::LATEST_WITH_INITIALIZE;
 
-/// A toolset as an MCP server for one client.
 #[derive(Debug)]
 pub(crate) struct Server {
     connect: Arc<dyn Connect>,

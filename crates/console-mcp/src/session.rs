@@ -22,7 +22,6 @@ use crate::{call, roots};
 /// Time allowed for a client to list its roots.
 const ROOTS_TIME: Duration = Duration::from_secs(10);
 
-/// The state of one client.
 #[derive(Debug)]
 pub(crate) struct Session {
     chat: Chat,

@@ -15,7 +15,6 @@ use super::spec::BackendSpec;
 use crate::exit::{Failure, usage};
 use crate::files::read_toml;
 
-/// The parsed file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct CompositeFile {

@@ -20,7 +20,6 @@ pub(crate) enum Kind {
     Mounts,
 }
 
-/// The config tables of all kinds.
 pub(crate) type Tables = BTreeMap<Kind, Table>;
 
 impl Kind {
@@ -32,7 +31,6 @@ impl Kind {
         Self::Mounts,
     ];
 
-    /// Returns the kind with a name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
@@ -126,7 +124,6 @@ impl Kind {
         }
     }
 
-    /// Reads its table.
     pub(crate) fn settings<T: DeserializeOwned>(self, tables: &Tables) -> Result<T, Failure> {
         let settings = tables.get(&self).cloned().unwrap_or_default().try_into();
         settings.map_err(|error: toml::de::Error| {

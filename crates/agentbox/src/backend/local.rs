@@ -26,7 +26,6 @@ struct Settings {
     commands: Option<bool>,
     /// Whether all changes are refused.
     read_only: bool,
-    /// The shell that runs commands.
     shell: Option<String>,
     /// The confinement of commands. Without a word about it there is none, except for
     /// those of sessions.

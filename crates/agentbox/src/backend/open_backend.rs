@@ -7,7 +7,6 @@ use backend_core::ops::StopMode;
 use backend_core::{Backend, VPath};
 use backend_mounts::MountConfig;
 
-/// An open backend.
 #[derive(Debug)]
 pub(crate) struct OpenBackend {
     pub(crate) backend: Arc<dyn Backend>,
@@ -15,7 +14,6 @@ pub(crate) struct OpenBackend {
     pub(crate) mounts: Option<MountConfig>,
     /// The same backend behind a guard that enforces the mounts' permissions.
     pub(super) guarded: Option<Arc<dyn Backend>>,
-    /// The host directories that it shows.
     pub(super) host_dirs: Vec<HostDir>,
     /// The directories in which confined commands can change everything.
     pub(super) confined: Vec<PathBuf>,
@@ -111,7 +109,6 @@ pub(crate) fn host_paths(file: &Path) -> Vec<PathBuf> {
 pub(crate) struct StopActions(Vec<(Arc<dyn Backend>, Option<StopMode>)>);
 
 impl StopActions {
-    /// Adds the actions of another part.
     pub(super) fn extend(&mut self, part: Self) {
         self.0.extend(part.0);
     }

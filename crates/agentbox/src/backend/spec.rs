@@ -29,7 +29,6 @@ pub(crate) enum Prepare {
     No,
 }
 
-/// A specification of a backend.
 #[derive(Debug, Clone)]
 pub(crate) struct BackendSpec {
     pub(crate) kind: Kind,
@@ -39,7 +38,6 @@ pub(crate) struct BackendSpec {
     pub(crate) implied: bool,
     /// Whether the directory is created without a message.
     pub(crate) quiet: bool,
-    /// The time of slow preparations.
     pub(crate) prepare: Prepare,
     /// Number of backends that it is nested in.
     depth: usize,
@@ -98,7 +96,6 @@ impl BackendSpec {
         path.map(Path::new)
     }
 
-    /// Returns the file named after the colon.
     pub(super) fn file(&self) -> Result<&Path, Failure> {
         let (name, usage) = (self.kind.name(), self.kind.usage());
         self.path()
@@ -180,7 +177,6 @@ impl BackendSpec {
         Ok(Some(directory))
     }
 
-    /// Reads the table of its kind.
     pub(super) fn settings<T: DeserializeOwned>(&self) -> Result<T, Failure> {
         self.kind.settings(&self.tables)
     }
@@ -235,7 +231,6 @@ pub(crate) fn rebase_value(value: &mut Value, directory: &Path) {
     }
 }
 
-/// Returns the help text of `--backend`.
 pub(crate) fn help() -> String {
     let usages = kind::usages("or");
     if cfg!(local) {

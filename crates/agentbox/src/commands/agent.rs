@@ -102,7 +102,6 @@ impl Install {
         self.install_binary(&self.build(temporary.path()).await?)
     }
 
-    /// Builds the agent below `directory`.
     async fn build(&self, directory: &Path) -> Result<AgentBinary, Failure> {
         let source = self.source()?;
         let cargo = cargo();

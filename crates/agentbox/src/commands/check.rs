@@ -43,7 +43,6 @@ type Part = (Access, Verdict);
 struct Explanation<'a> {
     args: &'a Args,
     rules: Rules,
-    /// The accesses of the operation.
     parts: Vec<Part>,
     /// The commands that a command line would run.
     commands: Vec<String>,

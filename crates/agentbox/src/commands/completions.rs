@@ -15,7 +15,6 @@ pub(crate) struct Args {
     shell: Shell,
 }
 
-/// Prints the completions of `program`.
 pub(crate) fn run(args: &Args, mut program: clap::Command) -> Result<ExitCode, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut program, "agentbox", &mut script);

@@ -25,7 +25,6 @@ pub(super) fn merge(table: &mut Table, over: Table) {
     }
 }
 
-/// Reads the config file.
 pub(super) fn file(path: &Path, known: &KnownKeys) -> Result<Table, Failure> {
     let shown = path.display();
     let table: Table = read_toml(path, "config file")?;

@@ -109,7 +109,6 @@ fn offer(kinds: &str, what: &str) -> String {
     )
 }
 
-/// Parses an answer.
 fn read(line: &str) -> Option<Answer> {
     let line = line.trim();
     let (word, note) = line.split_once(char::is_whitespace).unwrap_or((line, ""));

@@ -11,7 +11,6 @@ use crate::terminal::safe;
 /// Maximum number of paths that are offered.
 const CANDIDATES: usize = 200;
 
-/// An entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) name: String,
@@ -195,7 +194,6 @@ fn pair(display: &str, replacement: String) -> Pair {
     }
 }
 
-/// Returns the names with this prefix.
 fn names(start: &str, tools: &Definitions, own: bool) -> Vec<Pair> {
     let own = BUILTINS.iter().copied().filter(|_| own);
     let all = language::tool_names(tools).chain(own);

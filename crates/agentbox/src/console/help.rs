@@ -7,7 +7,6 @@ use super::schema::{self, Field};
 use super::show::Screen;
 use crate::terminal::{BOLD, CYAN, DIM, safe, wrap};
 
-/// Examples of input.
 const EXAMPLES: &[(&str, &str)] = &[
     (
         "read src/main.rs --offset 10",
@@ -33,7 +32,6 @@ help TOOL tells a tool's fields, tools lists the tools. Tab completes, the arrow
 bring earlier lines back.
 Ctrl-C cancels, twice leaves; Ctrl-D and quit leave.";
 
-/// Returns the short names of a tool.
 fn short(tool: &str, tools: &Definitions) -> String {
     let mut names: Vec<&str> = SHORT_NAMES.iter().map(|(short, _)| *short).collect();
     names.retain(|short| *short != tool && language::full_name(short, tools) == tool);
@@ -65,7 +63,6 @@ fn table(tools: &Definitions, screen: Screen, width: Option<usize>) -> String {
     rows.iter().map(line).collect()
 }
 
-/// Returns the help of the console.
 pub(crate) fn all(all: &Definitions, screen: Screen) -> String {
     let width = screen.width();
     let mut text = "Type a tool's name and its fields:\n".to_owned();

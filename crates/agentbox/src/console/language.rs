@@ -62,7 +62,6 @@ pub(crate) enum ParseError {
     Invalid(String),
 }
 
-/// Returns the full name of a tool.
 pub(crate) fn full_name<'n>(name: &'n str, tools: &Definitions) -> &'n str {
     if tools.get(name).is_some() {
         return name;
@@ -259,7 +258,6 @@ fn command(
     Ok(Value::Object(values))
 }
 
-/// The fields given so far.
 pub(crate) struct GivenFields<'f> {
     tool: &'f str,
     fields: &'f [Field],
@@ -403,7 +401,6 @@ fn given_twice(name: &str) -> ParseError {
     ParseError::Invalid(format!("{name} is given twice; give it once"))
 }
 
-/// Converts a text to a field's value.
 fn value(field: &Field, text: &str) -> Result<Value, ParseError> {
     if field.nullable && text == "null" {
         return Ok(Value::Null);

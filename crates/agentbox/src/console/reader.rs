@@ -9,16 +9,15 @@ use std::sync::mpsc as blocking;
 use console_tools::{Chat, Definitions};
 use tokio::sync::mpsc;
 
-/// A piece of input.
 #[derive(Debug)]
 pub(crate) enum Input {
     /// One or more requests, or an incomplete one at the end of input.
     Text(String),
     /// Ctrl-C at the prompt; `empty` if nothing was typed.
-    Interrupted { empty: bool },
-    /// The end of input.
+    Interrupted {
+        empty: bool,
+    },
     End,
-    /// Reading failed.
     Failed(String),
 }
 
@@ -27,7 +26,6 @@ pub(crate) enum Input {
 pub(crate) struct Prompt {
     pub(crate) text: String,
     pub(crate) colour: bool,
-    /// The history file.
     pub(crate) history: Option<PathBuf>,
     /// Lists directories for completion, without asking for approval.
     pub(crate) chat: Chat,

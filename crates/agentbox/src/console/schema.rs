@@ -19,7 +19,6 @@ pub(crate) struct Field {
     pub(crate) default: Option<String>,
 }
 
-/// The type of a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Kind {
     Text,

@@ -13,10 +13,8 @@ use crate::output;
 use crate::terminal::safe::{self, Filter};
 use crate::terminal::{BOLD, CYAN, GREEN, RED, YELLOW, wrap};
 
-/// The output of the console.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Screen {
-    /// Whether it is a terminal.
     pub(crate) terminal: bool,
     pub(crate) colour: bool,
 }
@@ -75,7 +73,6 @@ impl Screen {
         writeln!(io::stderr().lock(), "{text}")
     }
 
-    /// Colours the lines of a diff.
     pub(crate) fn diff(self, diff: &str) -> String {
         let line = |line: &str| {
             let style = match line.as_bytes() {

@@ -28,7 +28,6 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Starts to listen.
     pub(crate) fn listen(terminal: TerminalState) -> io::Result<Self> {
         let mut signals = StopSignals::listen(true)?;
         let (tell, heard) = mpsc::channel(1);
@@ -51,7 +50,6 @@ impl Signals {
         Ok(Self { heard, interrupted })
     }
 
-    /// Returns the next signal.
     pub(crate) async fn next(&mut self) -> Signal {
         match self.heard.recv().await {
             Some(signal) => signal,
@@ -70,7 +68,6 @@ impl Signals {
         Arc::clone(&self.interrupted)
     }
 
-    /// Records other input.
     pub(crate) fn reset(&self) {
         self.interrupted.store(false, Ordering::Release);
     }

@@ -3,7 +3,6 @@
 //! Quotes may span lines. A word `<<TAG` stands for the following lines, up to a line
 //! `TAG`.
 
-/// A word.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Word {
     /// Its value, without quotes.
@@ -31,7 +30,6 @@ pub(crate) enum MissingInput {
     Char(char),
     /// A line that equals this, perhaps after tabs.
     Line(String),
-    /// Another line.
     Any,
 }
 

@@ -83,7 +83,6 @@ pub(crate) fn columns_of(terminal: impl Stream) -> Option<usize> {
     Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
-/// Returns the owner of a file.
 pub(crate) fn file_owner(found: &Metadata) -> FileOwner {
     FileOwner {
         is_own: found.uid() == rustix::process::geteuid().as_raw(),
@@ -129,7 +128,6 @@ impl ProcessGroup {
         command.process_group(0);
     }
 
-    /// Returns the group of a started command.
     pub(crate) fn of(child: &tokio::process::Child) -> Self {
         Self(child.id().and_then(|id| Pid::from_raw(id.cast_signed())))
     }

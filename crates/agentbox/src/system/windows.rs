@@ -26,7 +26,6 @@ pub(crate) struct StopSignals {
 }
 
 impl StopSignals {
-    /// Starts to listen.
     pub(crate) fn listen(_: bool) -> io::Result<Self> {
         Ok(Self {
             interrupt: ctrl_c()?,

@@ -67,7 +67,6 @@ pub(crate) struct DockerSettings {
 }
 
 impl DockerSettings {
-    /// Reads the table `[docker]`.
     pub(crate) fn configured(tables: &Tables) -> Result<Self, Failure> {
         Kind::Docker.settings(tables)
     }

@@ -91,7 +91,6 @@ impl Document {
         Ok(new)
     }
 
-    /// Removes the temporary file.
     fn discard(&self) -> io::Result<()> {
         match fs::remove_file(&self.new) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

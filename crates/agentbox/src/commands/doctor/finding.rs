@@ -2,19 +2,14 @@
 
 use serde_json::{Value, json};
 
-/// The result of one check.
 #[derive(Debug)]
 pub(super) struct Finding {
-    /// The thing that was checked.
     pub(super) name: &'static str,
-    /// Its purpose.
     pub(super) purpose: &'static str,
-    /// Whether the backend needs it.
     pub(super) needed: bool,
     pub(super) status: Status,
     /// A description of the current state.
     pub(super) found: String,
-    /// The advice on how to fix it.
     pub(super) fix: Option<String>,
 }
 
@@ -40,7 +35,6 @@ impl Finding {
         }
     }
 
-    /// Sets whether the backend needs it.
     pub(super) fn needed(mut self, needed: bool) -> Self {
         self.needed = needed;
         self

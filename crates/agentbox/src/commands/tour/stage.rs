@@ -18,7 +18,6 @@ use crate::terminal::safe::sanitized;
 /// Maximum number of lines shown of a reply.
 const SHOWN_LINES: usize = 16;
 
-/// The setting of the tour.
 #[derive(Debug)]
 pub(super) struct Stage {
     backend: LocalBackend,
@@ -64,7 +63,6 @@ impl Stage {
         Ok(toolset.build()?.conversation("tour"))
     }
 
-    /// Begins the next step.
     pub(super) async fn step(&mut self, title: &str, text: &str) -> Result<(), Failure> {
         if self.steps > 0 && self.waits {
             pause().await?;

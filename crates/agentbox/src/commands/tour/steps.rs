@@ -19,7 +19,6 @@ print(greet(name))
 /// A server that needs only the shell.
 const SERVER: &str = "echo ready; while read -r name; do echo \"hello $name\"; done";
 
-/// Runs the whole tour.
 pub(super) async fn all(stage: &mut Stage) -> Result<(), Failure> {
     output::print(
         "agentbox gives an AI agent files and commands. These are the calls that a model \

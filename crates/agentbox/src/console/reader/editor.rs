@@ -114,7 +114,6 @@ impl ConditionalEventHandler for Interrupt {
     }
 }
 
-/// The helper of the line editor.
 struct EditorHelper {
     tools: Definitions,
     chat: Chat,
@@ -140,7 +139,6 @@ impl EditorHelper {
     }
 }
 
-/// Returns the entries of a listing.
 fn entries(listing: &Value) -> Vec<Entry> {
     let array = |name: &str| listing.get(name).and_then(Value::as_array);
     let entry = |entry: &Value| {
