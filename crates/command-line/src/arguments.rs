@@ -168,8 +168,7 @@ pub(crate) fn edits(base: &str, words: &[Word]) -> bool {
     }
 }
 
-/// Whether the word has `-i`, also bundled before a letter that takes the rest as its
-/// value: `-pi.bak`, `-pie`.
+/// Whether the word has `-i`, also bundled: `-pi.bak`, `-pie`.
 fn edits_in_place(word: &Word) -> bool {
     let flags = word.literal().and_then(|text| text.strip_prefix('-'));
     flags.is_some_and(|flags| {

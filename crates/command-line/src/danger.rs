@@ -37,8 +37,7 @@ fn any(args: &[Word], texts: &[&str]) -> bool {
 }
 
 fn moved(args: &[Word], dirs: &Directories<'_>) -> Option<String> {
-    // The last operand is the target, unless an option names it. A target is not moved
-    // away.
+    // The last operand is the target, unless an option names it. It is not moved away.
     let target = has_flag(args, &['t'], "--target-directory")
         || args.iter().any(|word| word.starts_with("--t"));
     let sources = operands(args).count().saturating_sub(usize::from(!target));

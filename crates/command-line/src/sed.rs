@@ -53,8 +53,7 @@ fn harmless(script: &str) -> Option<()> {
             | 'l' | 'z' => {
                 rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
             }
-            // A label. It ends at `;` or only at the end of the line, depending on the
-            // implementation.
+            // A label. In some implementations, it ends only at the end of the line.
             ':' | 'b' | 't' | 'T' => {
                 rest = rest.trim_start_matches([' ', '\t']);
                 rest = rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');

@@ -270,8 +270,7 @@ impl<'a> Walk<'a> {
                         self.variable(&name, true);
                     }
                 }
-                // Operators may evaluate a word as a number, or as the name of a
-                // variable.
+                // Operators may evaluate a word as a number or a variable.
                 self.numbers |= words.iter().filter(|word| *word != "!").count() > 1;
                 self.redirects(redirects.iter(), stdin, false);
                 self.findings.push_command(SimpleCommand {

@@ -96,8 +96,7 @@ impl Word {
         let mut parts = Vec::new();
         let mut text = String::new();
         let mut at = 0;
-        // After a bracket that is not closed, no later one before the next slash is
-        // either.
+        // After a bracket that is not closed, none is until the next slash.
         let mut closed = true;
         while let Some(atom) = atoms.get(at) {
             let rest = atoms.get(at..).unwrap_or_default();

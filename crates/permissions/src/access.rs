@@ -228,8 +228,7 @@ impl Intent {
 
     /// Returns the accesses that make up the call. Allocates nothing for the list.
     pub fn accesses(self) -> impl Iterator<Item = Access> {
-        // For an edit, the size is that of the result. The size of the file being read is
-        // not known.
+        // For an edit, the size is that of the result, not of the file that is read.
         let edits = self.ops.iter().any(|(op, _)| *op == Op::Edit);
         self.ops.iter().map(move |(op, end)| Access {
             op: *op,

@@ -4,6 +4,14 @@ use serde::{Deserialize, Serialize};
 
 /// Names the values of an enum: for the method that returns the name, and for `Display`.
 macro_rules! names {
+    ($type:ident::$method:ident, ALL { $($variant:ident = $name:literal,)+ }) => {
+        impl $type {
+            /// Every value, in order.
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
+        }
+
+        names!($type::$method { $($variant = $name,)+ });
+    };
     ($type:ident::$method:ident { $($variant:ident = $name:literal,)+ }) => {
         impl $type {
             /// Returns the name of the value, as it is written and shown.
@@ -74,20 +82,6 @@ pub enum OpClass {
 }
 
 impl Op {
-    /// Every operation.
-    pub const ALL: [Self; 10] = [
-        Self::Read,
-        Self::Write,
-        Self::Edit,
-        Self::Delete,
-        Self::Move,
-        Self::Copy,
-        Self::Ls,
-        Self::Glob,
-        Self::Grep,
-        Self::Execute,
-    ];
-
     /// Returns whether the operation reads, changes or runs something.
     pub const fn class(self) -> OpClass {
         match self {
@@ -98,7 +92,7 @@ impl Op {
     }
 }
 
-names!(Op::as_str {
+names!(Op::as_str, ALL {
     Read = "read",
     Write = "write",
     Edit = "edit",

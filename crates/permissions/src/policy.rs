@@ -146,8 +146,7 @@ impl Policy {
             Some(rules) => rules.judge_as(op, path, inside).into(),
             None => Vote::abstain(Layer::Rules).into(),
         };
-        // Reading the root means searching it. Unreadable entries are left out of the
-        // results.
+        // Reading the root means searching it, which leaves unreadable entries out.
         let searched = op == Op::Read && kind == Kind::Directory && path.is_root();
         if !searched && !matches!(op, Op::Move | Op::Copy) {
             for layer in &self.0.paths {

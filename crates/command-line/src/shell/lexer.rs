@@ -281,8 +281,7 @@ impl Reader<'_> {
                 c => plain.push(c),
             }
         }
-        // With an empty delimiter, the first empty line ends it. The other forms are
-        // not read alike by every shell.
+        // An empty line ends one with an empty delimiter. Shells differ on the others.
         if plain.is_empty() || mark.contains(['$', '`', '\n']) || mark.contains("\\\"") {
             self.doubts.push(NOT_PLAIN);
         }
@@ -315,8 +314,7 @@ impl Reader<'_> {
                 body.extend(text);
                 body.push('\n');
             }
-            // Set only once: no other code sets it, and the document is taken from the
-            // list.
+            // Set only once, since the document is taken from the list.
             document.body.get_or_init(|| body);
         }
         Ok(())

@@ -175,8 +175,7 @@ impl Walk<'_> {
                     self.write_target(&target);
                 }
             }
-            // The file is read as a list of names, and error messages show those that
-            // do not exist.
+            // The file is a list of names. Errors show those that do not exist.
             Some("-files0-from") => {
                 expression.at += 1;
                 if let Some(list) = value {

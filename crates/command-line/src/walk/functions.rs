@@ -270,8 +270,7 @@ impl<'a> Functions<'a> {
     }
 }
 
-/// Whether a text that does not parse looks like a fork bomb: `:(){:|:&};:` lacks a
-/// blank, but is meant as one.
+/// Whether a text that does not parse is meant as a fork bomb: `:(){:|:&};:`.
 pub(super) fn looks_like_a_bomb(text: &str) -> bool {
     let dense: String = text.chars().filter(|c| !c.is_whitespace()).collect();
     dense.match_indices("(){").any(|(at, _)| {

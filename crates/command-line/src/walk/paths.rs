@@ -109,8 +109,7 @@ impl Walk<'_> {
         if location.names.len() > PATH_DEPTH {
             self.findings.not_understood(TOO_DEEP);
         }
-        // A path that is invalid here, for example because a name is too long, is
-        // invalid for the command too.
+        // A path that is invalid here is invalid for the command too.
         if let Ok(path) = VPath::parse(&path) {
             let (usage, text) = match glob {
                 None => (usage, text.to_owned()),
@@ -223,8 +222,7 @@ impl Walk<'_> {
             if usage == PathUse::Named && no_path {
                 continue;
             }
-            // If it is the only operand, `yq` takes it for a file if such a file
-            // exists.
+            // If it is the only operand, `yq` takes it for a file that exists.
             if given.first == Some(*at) && !(base == "yq" && count == 1) {
                 continue;
             }

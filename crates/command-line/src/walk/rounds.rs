@@ -51,8 +51,7 @@ impl<'a> State<'a> {
         same && (unknown || self.dirs.includes(&other.dirs))
     }
 
-    /// Adds a later state. What was walked before it does not count if more than the
-    /// directories has changed.
+    /// Adds a later state, or replaces this if more than the directories has changed.
     pub(super) fn merge(&mut self, later: Self) {
         if self.counts == later.counts {
             self.dirs.merge(later.dirs);

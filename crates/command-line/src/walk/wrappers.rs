@@ -326,8 +326,7 @@ impl Walk<'_> {
         let Some(text) = given.value.as_ref().and_then(Word::literal) else {
             return self.computed("what 'env -S' runs is computed");
         };
-        // `env` splits it by its own rules. Text that they may split in other ways than
-        // at blanks is not understood.
+        // `env` has rules of its own. Only text that it splits at blanks is understood.
         if text.contains(['\\', '$', '"', '\'', '#']) {
             self.not_understood("the string of 'env -S' is not plain");
         }

@@ -208,8 +208,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Records the targets of `cp d/.envrc .`: a file that is copied, moved or linked
-    /// into a directory keeps its name.
+    /// Records the targets of `cp d/.envrc .`: in a directory, a file keeps its name.
     fn copied(&mut self, base: &str, words: &[Word]) {
         let Some(row) = tables::program(base) else {
             return;

@@ -134,8 +134,7 @@ impl Scanner {
                     self.at += 1;
                     self.quoted(Some('"'))?;
                 }
-                // The lexer ends words before these, so shells would not agree on this
-                // line.
+                // The lexer ends words before these, so shells would not agree here.
                 ' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>' | '(' | ')' => {
                     return Err(ParseError("its quotes can be read in two ways"));
                 }
@@ -208,8 +207,7 @@ impl Scanner {
                 '\\' => {
                     self.at += 1;
                     match self.peek(0) {
-                        // The shell joins these lines before it looks for the
-                        // delimiter.
+                        // The shell joins these lines first.
                         Some('\n') if end.is_none() => {
                             return Err(ParseError(
                                 "a line of its here-document goes on in the next",
@@ -322,8 +320,7 @@ impl Scanner {
                 }
                 Some('u') => self.numbered(0, 16, 4, u32::MAX, &mut chars),
                 Some('U') => self.numbered(0, 16, 8, u32::MAX, &mut chars),
-                // The other escapes need not be decoded: treating them as computed is
-                // safe.
+                // The other escapes count as computed, which is safe.
                 Some(_) => self.push(Atom::Computed),
             }
         }
@@ -354,8 +351,7 @@ impl Scanner {
         self.at += 2;
         let from = self.at;
         let mut open = 2;
-        // Two names with only blanks between them are not a calculation, but may be a
-        // command.
+        // Two names with only blanks between them may be a command.
         let mut operand = false;
         let mut apart = false;
         while let Some(c) = self.peek(0) {

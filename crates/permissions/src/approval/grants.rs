@@ -173,15 +173,13 @@ impl Grants {
     }
 
     /// Returns whether a yes in `session` covers `asked`, and no remembered no does.
-    /// Grants for [one call](Remember::Call) do not count, because it is not known here
-    /// whether this is that call.
+    /// Grants for [one call](Remember::Call) do not count, as this may be another.
     pub fn covers(&self, session: &str, asked: &Asked) -> bool {
         self.lookup(session, asked)
             .is_some_and(|grant| grant.approved)
     }
 
-    /// Returns the grant in `session` that covers `asked`. A no takes precedence over a
-    /// yes, and the oldest among equals.
+    /// Returns the grant in `session` that covers `asked`: a no before a yes, oldest first.
     pub fn lookup(&self, session: &str, asked: &Asked) -> Option<Grant> {
         let now = (self.clock)();
         let store = self.lock();

@@ -6,8 +6,7 @@ use std::time::Duration;
 /// longer one is left out, and a line says how much.
 pub const EFFECT_BYTES: usize = 32 * 1024;
 
-/// Maximum bytes on either side of a change that is shown as a diff. A larger one is
-/// described by sizes and hashes.
+/// Maximum bytes on either side of a diff. A larger change is shown as sizes and hashes.
 pub const DIFF_BYTES: usize = 1024 * 1024;
 
 /// Maximum time to minimize a diff, which is correct but longer after that.

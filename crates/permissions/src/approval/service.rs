@@ -366,8 +366,7 @@ struct InFlightGuard {
 impl Drop for InFlightGuard {
     fn drop(&mut self) {
         let mut in_flight = self.in_flight.lock();
-        // A new question may have started under this key after the last caller stopped
-        // waiting.
+        // A new question may have started under this key meanwhile.
         if in_flight
             .get(&self.key)
             .is_some_and(|flight| flight.pending.id == self.id)

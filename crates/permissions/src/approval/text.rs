@@ -16,9 +16,8 @@ pub(crate) fn line(text: &str, max: usize) -> String {
     shown
 }
 
-/// Returns `text` with everything except line ends and tabs made visible. The first line
-/// is prefixed with `first`, the others with `other`, so that no line of the text can
-/// imitate one of ours.
+/// Returns `text` with all but line ends and tabs made visible. `first` precedes its first
+/// line and `other` the others, so that none can imitate one of ours.
 pub(crate) fn block(text: &str, first: &str, other: &str) -> String {
     let mut shown = String::with_capacity(text.len() + first.len());
     for (number, line) in text.split('\n').enumerate() {

@@ -138,9 +138,8 @@ pub(crate) fn too_complicated() -> Vote {
     Vote::new(Layer::Command, Action::Deny, why)
 }
 
-/// Finds the first rule that matches a command. A rule that denies or asks matches if
-/// the command could fit its pattern; a rule that allows matches only if the command
-/// must fit it.
+/// Finds the first rule that matches a command: one that denies or asks if the command
+/// could fit its pattern, one that allows only if it must.
 fn first_match<'r>(
     policy: &'r CommandPolicy,
     command: &SimpleCommand,

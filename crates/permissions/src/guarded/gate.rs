@@ -146,9 +146,8 @@ impl<'g, B: Backend> Gate<'g, B> {
         Ok(())
     }
 
-    /// Judges an entry inside a directory that has been judged itself. If it needs
-    /// approval for the same reason as the directory, the question about the directory
-    /// covers it.
+    /// Judges an entry inside a directory that has been judged itself. The question about
+    /// the directory covers it, if it is asked about for the same reason.
     pub(super) fn check_inside(
         &mut self,
         access: Access,

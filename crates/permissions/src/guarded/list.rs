@@ -28,8 +28,7 @@ impl<B: Backend> Guarded<B> {
             let mut now = options.clone().links(Links::Refuse);
             now.exclude = self.excluded(Op::Ls, &options.exclude, &route);
             if route.moved() && now.limit > 0 {
-                // The limit is applied below, after the caller's paths have been
-                // filtered.
+                // The limit applies once the caller's paths have been filtered.
                 now.limit = usize::MAX;
             }
             match self.backend().ls(route.at(), now).await {
@@ -107,9 +106,8 @@ impl<B: Backend> Guarded<B> {
             if let Some(size) = size {
                 gate.check_size(Op::Read, &route, size)?;
             }
-            // A question about the file, or about the root of the search, has been
-            // answered by now. Entries that the answer allows must not be hidden as if it
-            // were still open.
+            // A question about the file, or the root of the search, has been answered by
+            // now. Entries that the answer allows must not be hidden.
             let answered = kind == Kind::File || gate.asked_by_rule(Op::Read);
             let mut now = query.clone().links(Links::Refuse);
             now.path = route.at().clone();
@@ -176,8 +174,7 @@ impl<B: Backend> Guarded<B> {
     }
 
     /// Drops files that may not be read: those over their mount's size limit and, if
-    /// nothing was hidden beforehand, those that are denied or need approval for a reason
-    /// other than the search itself.
+    /// nothing was hidden before, those that the answer about the search does not cover.
     async fn readable_matches(
         &self,
         mut found: GrepResult,

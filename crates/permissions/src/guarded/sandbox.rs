@@ -104,8 +104,7 @@ impl<B: Backend> Guarded<B> {
             return Ok((String::new(), text));
         }
         let Some(earlier) = self.shell_input(id).await? else {
-            // This is not left to the sandbox. The shell may exist by then, and its input
-            // would go unjudged.
+            // Once the sandbox looks, the shell may exist, and its input would go unjudged.
             let id = Quoted::new(id.as_str());
             return Err(gate.failed(Error::new(
                 ErrorKind::NotFound,

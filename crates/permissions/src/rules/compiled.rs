@@ -134,9 +134,8 @@ impl Rules {
         self.judge_as(op, path, false)
     }
 
-    /// Like [`judge`](Self::judge). If `inside` is `true`, the path is in a directory
-    /// that only the backend calls its root, and the preset rules about system files do
-    /// not apply.
+    /// Like [`judge`](Self::judge). Preset rules about system files do not apply `inside` a
+    /// directory that only the backend calls its root.
     pub(crate) fn judge_as(&self, op: Op, path: &VPath, inside: bool) -> Vote {
         match self.section(op) {
             Some(section) => section.judge(path, inside),

@@ -126,14 +126,6 @@ pub enum Preset {
 }
 
 impl Preset {
-    /// Every preset.
-    pub const ALL: [Self; 4] = [
-        Self::Default,
-        Self::Permissive,
-        Self::Readonly,
-        Self::Strict,
-    ];
-
     /// Returns the rules of the preset.
     pub fn ruleset(self) -> Ruleset {
         use Action::{Allow, Ask, Deny};
@@ -143,8 +135,7 @@ impl Preset {
             Self::Readonly => (Deny, Allow, Deny, Deny, Allow, Ask),
             Self::Strict => (Ask, Ask, Ask, Ask, Ask, Ask),
         };
-        // These are included even if everything needs approval, because then the question
-        // says why they are special.
+        // If everything needs approval, these make the question say why they are special.
         let changes = match self {
             Self::Default | Self::Strict => secrets().chain(auto_run()).collect(),
             Self::Permissive => secrets_and_system().chain(auto_run()).collect(),
@@ -211,7 +202,7 @@ fn rules(
         .map(move |rule| rule.description(description))
 }
 
-names!(Preset::name {
+names!(Preset::name, ALL {
     Default = "default",
     Permissive = "permissive",
     Readonly = "readonly",

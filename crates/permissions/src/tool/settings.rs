@@ -76,9 +76,8 @@ impl ToolSettings {
         self
     }
 
-    /// Returns the settings of the tool with this name. If both tables name it, they are
-    /// combined: the stronger action wins, and the tool is pre-approved only if both say
-    /// so.
+    /// Returns the settings of the tool with this name. If both tables name it, the stronger
+    /// action wins, and it is pre-approved only if both say so.
     pub fn get(&self, name: &str) -> ToolSetting {
         let known = name.parse::<Tool>().ok();
         let known = known.and_then(|tool| self.tools.get(&tool));

@@ -101,8 +101,7 @@ fn in_words(old: Option<&[u8]>, new: &[u8]) -> String {
 }
 
 /// The part of two contents that differs, in whole lines, with context. It is found in
-/// linear time without extra memory, so a small change in a large file can still be
-/// shown.
+/// linear time, so a small change in a large file can still be shown.
 struct Window {
     old: Range<usize>,
     new: Range<usize>,
