@@ -23,8 +23,7 @@ impl Environment {
         }
     }
 
-    /// Adds a spelling of the working directory, if commands see another one than the
-    /// tools.
+    /// Adds a spelling of the working directory, such as that of commands.
     #[must_use]
     pub fn directory(mut self, path: impl Into<String>) -> Self {
         self.directories.push(path.into());

@@ -37,8 +37,7 @@ pub struct Mask {
 }
 
 impl Mask {
-    /// Creates a mask without names. `directories` are the spellings of the working
-    /// directory.
+    /// Creates a mask without names from the spellings of the working directory.
     pub fn new(directories: impl IntoIterator<Item = String>) -> Self {
         let trimmed = directories
             .into_iter()

@@ -96,8 +96,7 @@ pub struct Step {
     /// Its arguments. `<shell 1>` is the id of the first shell, `<port 1>` the first
     /// port that was reported.
     pub arguments: Map<String, Value>,
-    /// The answer if the call asks, which it then must do exactly once. Without it
-    /// nothing may be asked.
+    /// The answer to the only question of the call. Without it nothing may be asked.
     pub answer: Option<YesNo>,
 }
 

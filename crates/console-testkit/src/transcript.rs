@@ -143,8 +143,7 @@ impl Transcript {
         self
     }
 
-    /// Returns a unified diff from the expected transcript, or `None` if they are
-    /// equal.
+    /// Returns a unified diff from the expected transcript, if they differ.
     pub fn difference(&self, expected: &Self) -> Option<String> {
         let (now, wanted) = (self.to_string(), expected.to_string());
         (now != wanted).then(|| {

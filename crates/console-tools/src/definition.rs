@@ -80,8 +80,7 @@ impl Definitions {
         })
     }
 
-    /// Returns the `tools` of OpenAI's responses. They are not strict, so arguments can
-    /// be omitted.
+    /// Returns the `tools` of OpenAI's responses, which may omit arguments.
     pub fn openai_responses(&self) -> Value {
         self.each(|definition| {
             json!({

@@ -1,7 +1,6 @@
 //! [`Observer`]: follows a call while it runs.
 
-/// Follows a call while it runs: receives the output of a command before the reply
-/// contains it.
+/// Receives the output of a command before the reply contains it.
 pub trait Observer: std::fmt::Debug + Send + Sync + 'static {
     /// Receives raw output of a command: with escape codes, and split at any byte.
     /// Called in order. The command waits for it, so return soon.

@@ -152,8 +152,7 @@ pub trait ToolHandler: std::fmt::Debug + Send + Sync + 'static {
     /// Returns the description for the model. Called once, when the toolset is built.
     fn definition(&self) -> Definition;
 
-    /// Returns the operations of the tool, at least one. A tool that a policy denies is
-    /// not offered.
+    /// Returns the operations of the tool, at least one. If one is denied, it is hidden.
     fn operations(&self) -> &'static [Op];
 
     /// Returns the accesses of this call, as
@@ -206,8 +205,7 @@ pub(crate) trait Builtin: Send + Sync + 'static {
         Ok(Vec::new())
     }
 
-    /// Describes the effect in one line for the approver. If empty, the question
-    /// describes what it can determine.
+    /// Describes the effect in one line for the approver, if the arguments tell it.
     fn call_description(_args: &Self::Args) -> String {
         String::new()
     }

@@ -150,8 +150,7 @@ async fn run_as_shell(
     let (shells, backend) = (&context.conversation.shells, &context.non_interactive);
     let shell = ForegroundShell::new(shells, backend, sandbox.id(), id.clone());
     let followed = backend.as_sandbox().unwrap_or(sandbox);
-    // Like any command, it gets no input. The result does not matter, because the
-    // command may already have ended.
+    // Like any command, it gets no input. It may already have ended.
     let _ = followed.shell_write(&id, None).await;
     loop {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));

@@ -41,8 +41,7 @@ impl StartedShell {
 }
 
 impl ConversationShells {
-    /// Records a shell that was started in this call. `backend` can end it without
-    /// asking.
+    /// Records a shell of this call. `backend` can end it without asking.
     pub(crate) fn record(&self, backend: &Arc<dyn Backend>, sandbox: String, shell: ShellId) {
         lock(&self.0).push(StartedShell {
             sandbox,
@@ -143,8 +142,7 @@ pub(crate) struct ForegroundShell<'c> {
 }
 
 impl<'c> ForegroundShell<'c> {
-    /// Records a shell that was started in this call. `backend` can end it without
-    /// asking.
+    /// Records a shell of this call. `backend` can end it without asking.
     pub(crate) fn new(
         shells: &'c ConversationShells,
         backend: &Arc<dyn Backend>,

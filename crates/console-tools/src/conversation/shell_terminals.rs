@@ -8,8 +8,7 @@ use backend_core::sync::lock;
 
 use crate::terminal::Renderer;
 
-/// Maximum number of tracked shells. The oldest is dropped first, and loses at most
-/// part of a character.
+/// Maximum number of tracked shells. The oldest may lose part of a character.
 const MAX_TERMINALS: usize = 2 * backend_core::limits::SHELLS;
 
 #[derive(Debug, Default)]

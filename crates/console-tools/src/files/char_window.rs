@@ -5,8 +5,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NotText;
 
-/// Keeps the requested characters and counts all of them. `\r\n` and a lone `\r` become
-/// `\n` and count as one character.
+/// Keeps the requested characters and counts all. `\r\n` and `\r` become one `\n`.
 #[derive(Debug, Default)]
 pub(super) struct CharWindow {
     offset: u64,

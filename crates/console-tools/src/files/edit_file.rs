@@ -153,8 +153,7 @@ async fn edit(
     args: &filesystem::EditFileArgs,
 ) -> Result<(), ToolError> {
     let (old, new) = (&args.old_text, &args.new_text);
-    // Also if there is nothing to change: the backend decides whether the file may be
-    // edited.
+    // Also without a change: the backend decides whether the file may be edited.
     match replace(context, file, &[Edit::new(old, new)]).await {
         Ok(()) => return Ok(()),
         Err(error)

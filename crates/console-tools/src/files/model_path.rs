@@ -119,8 +119,7 @@ impl ModelPath {
     }
 }
 
-/// Returns the message of the `filesystem` profile if `error` comes from a policy, with
-/// `paths` as the model wrote them.
+/// Returns the message about an error of a policy, with `paths` as the model wrote them.
 pub(super) fn refusal(tool: Tool, error: &Error, paths: &[&ModelPath]) -> Option<ToolError> {
     let refusal = Refusal::of(error)?;
     let text = respelled(refusal, paths).filesystem_text_for(tool.name());

@@ -38,8 +38,7 @@ const JPEG_QUALITY: u8 = 85;
 /// Limits the whole process to one picture at a time.
 static SCALING: Mutex<()> = Mutex::new(());
 
-/// Scales a picture down if its longest edge exceeds `max_edge`. A picture that cannot
-/// be decoded is returned unchanged.
+/// Scales a picture down if its longest edge exceeds `max_edge` and it can be decoded.
 pub(crate) async fn scale(
     data: Bytes,
     kind: ImageKind,

@@ -198,8 +198,7 @@ impl Search<'_> {
     async fn files(&self, query: GrepQuery) -> ToolResult {
         let mut found = self.counted(&query, GREP_MATCHES).await?;
         if found.truncated && found.files.len() <= self.shown {
-            // A few files have so many matches that the limit was reached before the
-            // other files.
+            // The limit was reached before the other files.
             found = self.counted(&query, COUNTED_MATCHES).await?;
         }
         let first = format!("Files containing '{}':", self.pattern);

@@ -13,8 +13,7 @@ const REACH: usize = 256;
 #[derive(Debug, Default)]
 struct Row {
     cells: Vec<char>,
-    /// Part of the row was overwritten or erased, so trailing spaces may be left from
-    /// that and are trimmed.
+    /// Part of the row was overwritten or erased, so trailing spaces are trimmed.
     edited: bool,
     /// The next row continues the same line.
     wraps: bool,

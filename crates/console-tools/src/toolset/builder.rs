@@ -189,8 +189,7 @@ fn check_names(custom: &[RegisteredTool]) -> Result<(), BuildError> {
         if !length || !entry.name.bytes().all(letter) {
             return Err(BuildError::InvalidName(quoted()));
         }
-        // Reserved even if the tool of that name is disabled, because settings for the
-        // name apply.
+        // Reserved even if that tool is disabled, because settings for the name apply.
         let before = custom.iter().take(number);
         let taken = before
             .map(|entry| &entry.name)

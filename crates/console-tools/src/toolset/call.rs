@@ -138,8 +138,7 @@ fn the_tools(tools: &OfferedTools) -> String {
 /// Returns the tools with the most similar names, at most three.
 fn nearest<'t>(name: &str, tools: &'t OfferedTools) -> Vec<&'t str> {
     let name = beginning(name).to_ascii_lowercase();
-    // By edit distance the nearest name would be write_file, which discards the rest of
-    // the file.
+    // By edit distance it would be write_file, which discards the rest of the file.
     let twin = match name.as_str() {
         "edit_file" => "hashline_edit",
         "hashline_edit" => "edit_file",

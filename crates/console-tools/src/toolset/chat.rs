@@ -49,23 +49,20 @@ impl Chat {
         }))
     }
 
-    /// Starts a new conversation like this one, under another policy than the
-    /// toolset's.
+    /// Starts a new conversation like this one, under another policy.
     #[must_use]
     pub fn policy(&self, policy: Policy) -> Self {
         self.like_this(|state| state.policy = Some(policy))
     }
 
-    /// Starts a new conversation like this one, with another approver than the
-    /// toolset's.
+    /// Starts a new conversation like this one, with another approver.
     #[must_use]
     pub fn approver(&self, approver: impl Approver) -> Self {
         let service = ApprovalService::new(Arc::new(approver), Grants::new());
         self.like_this(|state| state.approver_source = Some(ApproverSource::Own(service)))
     }
 
-    /// Starts a new conversation like this one, with another approval service than the
-    /// toolset's.
+    /// Starts a new conversation like this one, with another approval service.
     #[must_use]
     pub fn approval_service(&self, service: ApprovalService) -> Self {
         self.like_this(|state| state.approver_source = Some(ApproverSource::Given(service)))

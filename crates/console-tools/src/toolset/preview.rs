@@ -34,8 +34,7 @@ pub enum CallPreview {
     /// The call would ask this first: a single question, or several in order if a tool
     /// asks more. Without an approver it would be refused.
     Asks(Vec<Question>),
-    /// The call would be refused: by the policy, by a remembered denial, or because the
-    /// tool is not offered.
+    /// The call would be refused, by the policy or a remembered denial, or not offered.
     Denied(Reply),
     /// The call would fail before it asks or does anything: the arguments are wrong,
     /// the text to replace is missing, or the tool does not exist.

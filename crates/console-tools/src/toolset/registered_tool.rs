@@ -79,8 +79,7 @@ impl RegisteredTool {
         Self::new(handler.definition(), operations, DynTool(handler))
     }
 
-    /// Returns the accesses by which a call of a custom tool is judged: those that it
-    /// declares, or all its operations.
+    /// Returns the accesses of a custom tool's call: the declared, or all its operations.
     fn judged(&self, named: Vec<Access>, context: &Context) -> Result<Vec<Access>, ToolError> {
         if named.is_empty() {
             let here = context.backend.working_dir();

@@ -24,8 +24,7 @@ pub(super) fn next_step(text: &str, old: &str, new: &str) -> Step {
             count => found(count + 1),
         };
     }
-    // Only tests whether the text occurs once. The replacement does not matter, but
-    // must differ.
+    // Only tests whether the text occurs once, with any replacement that differs.
     let probe = Edit::new(old, format!("{old}."));
     match apply(text, std::slice::from_ref(&probe)) {
         Err(EditError::MultipleMatches { count, .. }) => found(count),

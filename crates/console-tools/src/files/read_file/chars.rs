@@ -107,8 +107,7 @@ fn changed(file: &ModelPath) -> ToolError {
 pub(super) fn explain(file: &ModelPath, error: Error) -> ToolError {
     file.explain_for((Tool::ReadFile, "read"), error, |shown, kind| match kind {
         ErrorKind::NotFound | ErrorKind::NotADirectory => Some(format!("File not found: {shown}")),
-        // A range from the start is always valid, so invalid input means that it is not
-        // a regular file.
+        // A range from the start is valid for any regular file.
         ErrorKind::IsADirectory | ErrorKind::InvalidInput => Some(format!("Not a file: {shown}")),
         _ => None,
     })

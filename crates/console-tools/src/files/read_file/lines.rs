@@ -56,8 +56,7 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// Reads the file. Small files are read whole, so the reply and the tracked state
-    /// come from the same bytes.
+    /// Reads the file: a small one whole, so that the tracked state is that of the reply.
     async fn read(&self) -> Result<(Reply, Option<SeenFile>), ToolError> {
         match self.bytes(HASHED_BYTES).await {
             Ok(data) => {
