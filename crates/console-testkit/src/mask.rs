@@ -227,11 +227,7 @@ mod tests {
     use super::*;
 
     fn mask() -> Mask {
-        let mut mask = Mask::new([
-            "/".to_owned(),
-            "/workspace".to_owned(),
-            "/tmp/x/".to_owned(),
-        ]);
+        let mut mask = Mask::new(["/", "/workspace", "/tmp/x/"].map(str::to_owned));
         mask.learn(&json!({"shell_id": "bg_7"}));
         mask.learn(&json!({"shell_id": "bg_1"}));
         mask.learn(&json!({"shell_id": "bg_7"}));

@@ -14,7 +14,7 @@ const DEPTH: usize = 128;
 /// The arguments that a model passed to a tool.
 #[derive(Debug, Clone)]
 pub enum Arguments<'a> {
-    /// The model's text, not parsed yet. Empty text stands for an empty object.
+    /// The model's text, not parsed yet. No text and `null` stand for an empty object.
     Raw(&'a str),
     /// Parsed JSON.
     Value(Value),

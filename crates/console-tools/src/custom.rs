@@ -112,7 +112,7 @@ pub trait CustomTool: Send + Sync + 'static {
         Ok(Vec::new())
     }
 
-    /// Describes the effect in one line for the approver, who else sees the accesses.
+    /// Describes the effect in one line. If empty, the question lists the accesses.
     fn description(&self, _args: &Self::Args) -> String {
         String::new()
     }

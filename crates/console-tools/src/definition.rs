@@ -80,7 +80,7 @@ impl Definitions {
         })
     }
 
-    /// Returns the `tools` of OpenAI's responses, which may omit arguments.
+    /// Returns the `tools` of OpenAI's responses. Arguments can be omitted.
     pub fn openai_responses(&self) -> Value {
         self.each(|definition| {
             json!({

@@ -205,7 +205,7 @@ pub(crate) trait Builtin: Send + Sync + 'static {
         Ok(Vec::new())
     }
 
-    /// Describes the effect in one line for the approver, if the arguments tell it.
+    /// Describes the effect in one line for the approver. May be empty.
     fn call_description(_args: &Self::Args) -> String {
         String::new()
     }

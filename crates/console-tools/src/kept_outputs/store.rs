@@ -118,8 +118,9 @@ mod tests {
         }
     }
 
-    fn found(outputs: &OutputStore, path: &str) -> std::result::Result<String, Error> {
-        match outputs.find(&VPath::parse(path).unwrap())? {
+    fn found(outputs: &OutputStore, name: &str) -> std::result::Result<String, Error> {
+        let path = VPath::parse(OUTPUTS).unwrap().join(name).unwrap();
+        match outputs.find(&path)? {
             None => Ok("directory".into()),
             Some(text) => Ok(String::from_utf8(text.into()).unwrap()),
         }
@@ -131,15 +132,9 @@ mod tests {
         for text in ["first", "second", "third"] {
             outputs.keep(text.into(), &limits(11)).unwrap();
         }
-        assert_eq!(
-            found(&outputs, "/.agentbox/outputs/2.txt").unwrap(),
-            "second"
-        );
-        assert_eq!(
-            found(&outputs, "/.agentbox/outputs/3.txt").unwrap(),
-            "third"
-        );
-        let dropped = found(&outputs, "/.agentbox/outputs/1.txt").unwrap_err();
+        assert_eq!(found(&outputs, "2.txt").unwrap(), "second");
+        assert_eq!(found(&outputs, "3.txt").unwrap(), "third");
+        let dropped = found(&outputs, "1.txt").unwrap_err();
         assert!(dropped.is_not_found());
         assert!(dropped.message().contains("dropped"), "{dropped}");
         assert_eq!(outputs.list().len(), 2);
@@ -153,7 +148,7 @@ mod tests {
     fn only_names_that_were_given_are_found() {
         let outputs = OutputStore::default();
         outputs.keep("text".into(), &limits(100)).unwrap();
-        assert_eq!(found(&outputs, "/.agentbox/outputs").unwrap(), "directory");
+        assert_eq!(found(&outputs, "").unwrap(), "directory");
         for name in [
             "0.txt",
             "2.txt",
@@ -164,11 +159,11 @@ mod tests {
             "x",
             "9999999999999999999999.txt",
         ] {
-            let missing = found(&outputs, &format!("/.agentbox/outputs/{name}")).unwrap_err();
+            let missing = found(&outputs, name).unwrap_err();
             assert!(missing.is_not_found(), "{name}");
             assert!(!missing.message().contains("dropped"), "{name}");
         }
-        let beneath = found(&outputs, "/.agentbox/outputs/1.txt/x").unwrap_err();
+        let beneath = found(&outputs, "1.txt/x").unwrap_err();
         assert_eq!(beneath.kind(), ErrorKind::NotADirectory);
     }
 

@@ -61,9 +61,7 @@ fn is_special(c: char) -> bool {
 /// Escapes a text so that it matches itself.
 fn literal(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        push_literal(&mut out, c);
-    }
+    text.chars().for_each(|c| push_literal(&mut out, c));
     out
 }
 
@@ -83,7 +81,11 @@ fn translate(pattern: &str) -> String {
             '*' | '?' => out.push(c),
             '[' => match class(rest) {
                 Some((members, after)) => {
-                    push_class(&mut out, members);
+                    let (mark, members) = match members.strip_prefix('!') {
+                        Some(members) => ("!", members),
+                        None => ("", members),
+                    };
+                    out.push_str(&format!("[{mark}{}]", literal(members)));
                     rest = after;
                 }
                 None => push_literal(&mut out, c),
@@ -103,19 +105,6 @@ fn class(rest: &str) -> Option<(&str, &str)> {
     let end = skip + rest.get(skip..)?.find(']')?;
     let members = rest.get(..end)?;
     (first != '/' && !members.contains('/')).then_some((members, rest.get(end + 1..)?))
-}
-
-fn push_class(out: &mut String, members: &str) {
-    out.push('[');
-    let members = match members.strip_prefix('!') {
-        Some(members) => {
-            out.push('!');
-            members
-        }
-        None => members,
-    };
-    members.chars().for_each(|c| push_literal(out, c));
-    out.push(']');
 }
 
 #[cfg(test)]
@@ -176,20 +165,12 @@ mod tests {
         ] {
             assert_eq!(check(typed).as_deref(), Ok(meant), "{typed:?}");
         }
+        let relative = "pattern must be relative (must not start with '/' or '~')";
         for (typed, told) in [
             ("a\0", "pattern must not contain null bytes"),
-            (
-                "/x",
-                "pattern must be relative (must not start with '/' or '~')",
-            ),
-            (
-                " ~x",
-                "pattern must be relative (must not start with '/' or '~')",
-            ),
-            (
-                "\\x",
-                "pattern must be relative (must not start with '/' or '~')",
-            ),
+            ("/x", relative),
+            (" ~x", relative),
+            ("\\x", relative),
             ("C:/x", "pattern must not be a Windows drive path"),
             ("a/../b", "pattern must not contain '..' path segments"),
             ("..\\b", "pattern must not contain '..' path segments"),
