@@ -59,11 +59,8 @@ impl<'a> SearchRoot<'a> {
 
     /// Returns a found path in the form in which it is shown.
     fn shown<'p>(&self, path: &'p VPath) -> &'p str {
-        let from_here = self
-            .working_dir
-            .as_ref()
-            .and_then(|dir| path.strip_prefix(dir));
-        match from_here {
+        let working_dir = self.working_dir.as_ref();
+        match working_dir.and_then(|dir| path.strip_prefix(dir)) {
             Some("") => ".",
             Some(path) => path,
             None => path.as_str(),

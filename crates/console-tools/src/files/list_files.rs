@@ -47,9 +47,7 @@ impl Builtin for ListFilesTool {
         let directory = ModelPath::filesystem(context, &args.path)?;
         let start = start(context, &directory.path);
         let absolute = absolute(context, &start, &pattern);
-        if let Err(error) = Glob::new(&absolute) {
-            return Err(fixable!("pattern: {error}"));
-        }
+        Glob::new(&absolute).map_err(|error| fixable!("pattern: {error}"))?;
         let query = GlobQuery::new(absolute, start)
             .hidden(true)
             .ignored(true)

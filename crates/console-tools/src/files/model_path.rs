@@ -22,9 +22,8 @@ impl ModelPath {
     /// Parses `typed`, the value of the argument `field` of a console tool. Disguising
     /// characters are shown escaped, and a long path is truncated.
     pub(super) fn console(context: &Context, field: &str, typed: &str) -> Result<Self, ToolError> {
-        let path = context
-            .path(typed)
-            .map_err(|error| fixable!("{field}: {error}"))?;
+        let path = context.path(typed);
+        let path = path.map_err(|error| fixable!("{field}: {error}"))?;
         let is_host_name = context.backend.working_dir().join(typed).ok().as_ref() != Some(&path);
         let whole = if typed.is_empty() || typed.len() > PATH_BYTES || is_host_name {
             path.as_str()

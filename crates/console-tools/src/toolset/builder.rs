@@ -190,10 +190,8 @@ fn check_names(custom: &[RegisteredTool]) -> Result<(), BuildError> {
             return Err(BuildError::InvalidName(quoted()));
         }
         // Reserved even if that tool is disabled, because settings for the name apply.
-        let before = custom.iter().take(number);
-        let taken = before
-            .map(|entry| &entry.name)
-            .any(|name| *name == entry.name);
+        let mut before = custom.iter().take(number);
+        let taken = before.any(|other| other.name == entry.name);
         if taken || entry.name.parse::<Tool>().is_ok() {
             return Err(BuildError::Taken(quoted()));
         }

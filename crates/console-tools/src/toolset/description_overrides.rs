@@ -16,20 +16,12 @@ pub(super) fn replace(
     check_tools(options, customs)?;
     for (key, text) in &options.descriptions {
         let (tool, argument) = parts(key);
-        let mut unused;
-        let entry = match entries.iter_mut().find(|entry| *entry.name == *tool) {
-            Some(entry) => entry,
-            None => {
-                let Some(make) = builtin::known(options.profile, tool) else {
-                    continue;
-                };
-                unused = make();
-                &mut unused
-            }
-        };
-        match argument {
-            Some(argument) => describe(entry, argument, text)?,
-            None => entry.definition.description.clone_from(text),
+        let mut disabled = builtin::known(options.profile, tool).map(|make| make());
+        let enabled = entries.iter_mut().find(|entry| *entry.name == *tool);
+        match (enabled.or(disabled.as_mut()), argument) {
+            (Some(entry), Some(argument)) => describe(entry, argument, text)?,
+            (Some(entry), None) => entry.definition.description.clone_from(text),
+            (None, _) => {}
         }
     }
     Ok(())

@@ -61,12 +61,11 @@ impl CallGate<'_> {
     pub(crate) fn is_in_doubt(&self, accesses: &[Access]) -> bool {
         let policy = self.view.policy();
         let setting = policy.tools().get(self.tool);
-        let in_doubt = |access: &Access| match access.path() {
-            Some(path) => {
+        let in_doubt = |access: &Access| {
+            access.path().is_none_or(|path| {
                 let verdict = policy.judge(access.op, path, access.kind, access.bytes);
                 verdict.action() != Action::Allow
-            }
-            None => true,
+            })
         };
         setting.action.is_some_and(|action| action != Action::Allow)
             || accesses.iter().any(in_doubt)
