@@ -208,7 +208,7 @@ impl Console {
         arguments: Value,
         tools: &Definitions,
     ) -> anyhow::Result<Next> {
-        let live = LiveOutput::new(self.screen, self.signals.interrupted());
+        let live = LiveOutput::new(self.screen, Arc::clone(&self.signals.interrupted));
         let (chat, without_prompts, screen) = (&self.chat, &self.without_prompts, self.screen);
         let observer = Arc::<LiveOutput>::clone(&live);
         let calling = async {

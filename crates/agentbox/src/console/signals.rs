@@ -24,7 +24,8 @@ pub(crate) const INTERRUPTED: u8 = 130;
 #[derive(Debug)]
 pub(crate) struct Signals {
     heard: mpsc::Receiver<Signal>,
-    interrupted: Arc<AtomicBool>,
+    /// Set from a Ctrl-C until other input.
+    pub(crate) interrupted: Arc<AtomicBool>,
 }
 
 impl Signals {
@@ -61,11 +62,6 @@ impl Signals {
     /// Records a Ctrl-C at the prompt. Returns `true` for the second in a row.
     pub(crate) fn record_interrupt(&self) -> bool {
         self.interrupted.swap(true, Ordering::AcqRel)
-    }
-
-    /// Returns the flag that is set from a Ctrl-C until other input.
-    pub(crate) fn interrupted(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.interrupted)
     }
 
     pub(crate) fn reset(&self) {

@@ -57,6 +57,14 @@ impl Finding {
         self
     }
 
+    /// Takes the outcome of a trial, and the fix if it failed.
+    pub(super) fn tried(self, tried: Result<&str, String>, fix: &str) -> Self {
+        match tried {
+            Ok(found) => self.ok(found),
+            Err(error) => self.missing(error, fix),
+        }
+    }
+
     /// Takes an error whose message ends with the fix.
     pub(super) fn wrong(mut self, error: &impl ToString) -> Self {
         let message = error.to_string();

@@ -62,16 +62,15 @@ fn workspace() -> Finding {
 }
 
 async fn files(directory: &Path) -> Finding {
-    let finding = Finding::new("files", "reading, writing and searching a directory");
     let tried = async {
         let backend = LocalBackend::builder(directory).open()?;
         backend.write_file("file", "text").await?;
         backend.read_to_string("file").await
     };
-    match tried.await {
-        Ok(_) => finding.ok("works"),
-        Err(error) => finding.missing(error.chain().to_string(), "make room, or set TMPDIR"),
-    }
+    let tried = tried.await.map(|_| "works");
+    let tried = tried.map_err(|error| error.chain().to_string());
+    let finding = Finding::new("files", "reading, writing and searching a directory");
+    finding.tried(tried, "make room, or set TMPDIR")
 }
 
 async fn commands(directory: &Path) -> Finding {
@@ -87,7 +86,6 @@ async fn commands(directory: &Path) -> Finding {
 }
 
 fn openat2() -> Finding {
-    let finding = Finding::new("openat2", "fast paths that cannot leave the directory");
     let opened = rustix::fs::openat2(
         CWD,
         ".",
@@ -95,52 +93,38 @@ fn openat2() -> Finding {
         Mode::empty(),
         ResolveFlags::BENEATH,
     );
-    match opened {
-        Ok(_) => finding.ok("works"),
-        Err(error) => finding.missing(
-            format!("{error}; paths are followed step by step instead, as safely"),
-            "Linux 5.6 or newer, and a seccomp profile that passes openat2",
-        ),
-    }
+    let tried = opened
+        .map(|_| "works")
+        .map_err(|error| format!("{error}; paths are followed step by step instead, as safely"));
+    let fix = "Linux 5.6 or newer, and a seccomp profile that passes openat2";
+    Finding::new("openat2", "fast paths that cannot leave the directory").tried(tried, fix)
 }
 
 fn pidfd() -> Finding {
-    let finding = Finding::new("pidfd", "ending exactly the right processes");
-    match rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty()) {
-        Ok(_) => finding.ok("works"),
-        Err(error) => finding.missing(
-            format!("{error}; processes are told apart by number and start time instead"),
-            "Linux 5.3 or newer, and a seccomp profile that passes pidfd_open",
-        ),
-    }
+    let opened = rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty());
+    let tried = opened.map(|_| "works").map_err(|error| {
+        format!("{error}; processes are told apart by number and start time instead")
+    });
+    let fix = "Linux 5.3 or newer, and a seccomp profile that passes pidfd_open";
+    Finding::new("pidfd", "ending exactly the right processes").tried(tried, fix)
 }
 
 async fn confinement(directory: &Path) -> Finding {
-    let finding = Finding::new(
-        "landlock",
-        "commands that cannot leave the directory either",
-    );
     let confined = Commands::new().confinement(Confinement::Landlock(Landlock::new()));
-    match attempt(directory, confined).await {
-        Ok(_) => finding.ok("works; switch it on with confinement = \"landlock\" under [local]"),
-        Err(error) => finding.missing(
-            error,
-            "Linux 6.12 or newer with landlock among its lsm=, and in a container a seccomp \
-             profile that passes landlock_*; or run agentbox in a container of its own",
-        ),
-    }
+    let works = "works; switch it on with confinement = \"landlock\" under [local]";
+    let tried = attempt(directory, confined).await.map(|_| works);
+    let fix = "Linux 6.12 or newer with landlock among its lsm=, and in a container a seccomp \
+               profile that passes landlock_*; or run agentbox in a container of its own";
+    let purpose = "commands that cannot leave the directory either";
+    Finding::new("landlock", purpose).tried(tried, fix)
 }
 
 async fn limits(directory: &Path) -> Finding {
-    let finding = Finding::new("limits", "commands that cannot use everything up");
     let limited = Commands::new().limits(Limits::default().processes(64).cpu_seconds(60));
-    match attempt(directory, limited).await {
-        Ok(_) => finding.ok("works; set processes, memory_bytes and others under [local]"),
-        Err(error) => finding.missing(
-            error,
-            "a user that is not root, or a cgroup with the pids controller that may be written",
-        ),
-    }
+    let works = "works; set processes, memory_bytes and others under [local]";
+    let tried = attempt(directory, limited).await.map(|_| works);
+    let fix = "a user that is not root, or a cgroup with the pids controller that may be written";
+    Finding::new("limits", "commands that cannot use everything up").tried(tried, fix)
 }
 
 /// Runs `true` in a sandbox.
