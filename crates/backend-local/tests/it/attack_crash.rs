@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -106,39 +106,16 @@ async fn a_killed_writer_leaves_the_old_file_or_the_new_one() {
     assert!(left <= KILLS, "{left} temporary files");
 }
 
-/// A file system of a few kilobytes, unmounted when dropped.
-struct Tiny(PathBuf);
-
-impl Tiny {
-    fn mount(path: PathBuf) -> Option<Self> {
-        fs::create_dir(&path).unwrap();
-        let mount = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=256k", "tmpfs"])
-            .arg(&path)
-            .stderr(Stdio::null())
-            .status();
-        mount
-            .is_ok_and(|status| status.success())
-            .then_some(Self(path))
-    }
-}
-
-impl Drop for Tiny {
-    fn drop(&mut self) {
-        // Lazily: a thread of the backend may close its handle a moment later.
-        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
-    }
-}
-
 /// Tests that need root for setup: file systems, and files of other users.
 mod needs_root {
     use super::*;
+    use crate::support::disk::{Mounted, names};
 
     #[tokio::test(flavor = "multi_thread")]
     #[ignore = "needs root: cargo xtask test-all --only root"]
     async fn a_full_disk_leaves_the_old_file() {
         let directory = tempfile::tempdir().unwrap();
-        let tiny = Tiny::mount(directory.path().join("tiny")).unwrap();
+        let tiny = Mounted::at(directory.path(), "size=256k");
         let backend = LocalBackend::builder(&tiny.0).open().unwrap();
         let old = "old text\n".repeat(10_000);
         backend.write_file("file", old.as_str()).await.unwrap();
@@ -159,11 +136,7 @@ mod needs_root {
         let copied = backend.copy_to("file", "two").await;
         too_large(copied.unwrap_err().kind());
         assert_eq!(fs::read_to_string(tiny.0.join("file")).unwrap(), old);
-        let mut names: Vec<_> = fs::read_dir(&tiny.0)
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
-        names.sort();
-        assert_eq!(names, ["file", "one"], "something was left behind");
+        let left = names(&tiny.0);
+        assert_eq!(left, ["file", "one"], "something was left behind");
     }
 }

@@ -3,23 +3,20 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, symlink};
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, SystemTime};
 
 use backend_core::limits::{EDIT_BYTES, NAME_BYTES, TEMPORARY_PREFIX};
 use backend_core::ops::*;
 use backend_core::{Backend, BackendExt as _, ErrorKind};
-use backend_local::{LocalBackend, Resolution};
+use backend_local::LocalBackend;
 use backend_testkit::fails;
 use bytes::Bytes;
 use futures::StreamExt as _;
 use futures::future::FutureExt as _;
 use rustix::fs::{CWD, FileType, Mode};
 
-use crate::support::disk::{at, directory, mode, names, open, set_mode};
-
-const BOTH: [Resolution; 2] = [Resolution::Auto, Resolution::Components];
+use crate::support::disk::{BOTH, Mounted, at, directory, mode, names, open, open_by, set_mode};
 
 #[tokio::test]
 async fn a_read_only_backend_changes_nothing() {
@@ -99,10 +96,7 @@ async fn permission_bits_are_kept_and_copied() {
 fn of_sixteen_threads_one_creates() {
     for resolution in BOTH {
         let (_keep, root) = directory();
-        let backend = LocalBackend::builder(&root)
-            .resolution(resolution)
-            .open()
-            .unwrap();
+        let backend = open_by(&root, resolution);
         let barrier = Arc::new(Barrier::new(16));
         let threads: Vec<_> = (0..16)
             .map(|n| {
@@ -230,10 +224,7 @@ async fn special_files_are_told_and_nobody_waits_for_them() {
             Err(_) => println!("skipped: devices cannot be made"),
         }
         symlink("fifo", root.join("link")).unwrap();
-        let backend = LocalBackend::builder(&root)
-            .resolution(resolution)
-            .open()
-            .unwrap();
+        let backend = open_by(&root, resolution);
         for name in special.iter().chain(&["link"]) {
             assert_eq!(backend.metadata(name).await.unwrap().kind, FileKind::Other);
             let list = backend.list_dir(name).await.unwrap();
@@ -344,29 +335,6 @@ async fn a_size_that_nobody_can_hold_is_not_believed() {
     assert!(backend.read(&at("sparse"), whole).now_or_never().is_none());
 }
 
-/// A small file system, unmounted when dropped.
-struct Small(PathBuf);
-
-impl Small {
-    fn mount(path: &Path) -> Option<Self> {
-        let mut mount = std::process::Command::new("mount");
-        mount
-            .args(["-t", "tmpfs", "-o", "size=256k", "tmpfs"])
-            .arg(path);
-        let mounted = mount.output().is_ok_and(|output| output.status.success());
-        mounted.then(|| Self(path.to_owned()))
-    }
-}
-
-impl Drop for Small {
-    fn drop(&mut self) {
-        let _ = std::process::Command::new("umount")
-            .arg("-l")
-            .arg(&self.0)
-            .status();
-    }
-}
-
 #[tokio::test]
 async fn a_file_over_the_limit_is_not_written() {
     let directory = tempfile::tempdir().unwrap();
@@ -417,7 +385,7 @@ mod needs_root {
     #[ignore = "needs root: cargo xtask test-all --only root"]
     async fn a_full_disk_loses_nothing() {
         let (_keep, root) = directory();
-        let _small = Small::mount(&root).unwrap();
+        let _small = Mounted::at(&root, "size=256k");
         let backend = open(&root);
         backend.write_file("file", "old content\n").await.unwrap();
         let large = vec![b'x'; 1024 * 1024];

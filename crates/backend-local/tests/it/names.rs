@@ -10,18 +10,8 @@ use backend_core::{Backend, BackendExt as _, Edit, Error, ErrorKind, Result, VPa
 use backend_local::{LocalBackend, NameSpace, Resolution};
 use backend_testkit::fails;
 
-const BOTH: [Resolution; 2] = [Resolution::Auto, Resolution::Components];
-
-fn directory() -> (tempfile::TempDir, PathBuf) {
-    let directory = tempfile::Builder::new().prefix("names").tempdir().unwrap();
-    let path = directory.path().canonicalize().unwrap();
-    (directory, path)
-}
-
-fn in_virtual(root: &Path, resolution: Resolution) -> LocalBackend {
-    let builder = LocalBackend::builder(root).resolution(resolution);
-    builder.open().unwrap()
-}
+use crate::support::disk::{BOTH, directory, open_by as in_virtual};
+use crate::support::place::text;
 
 fn in_host(root: &Path, allowed: &[PathBuf], resolution: Resolution) -> LocalBackend {
     let names = NameSpace::Host {
@@ -44,10 +34,6 @@ async fn resolve(backend: &LocalBackend, path: &str) -> Result<String> {
     let path = VPath::parse(path)?;
     let resolved = backend.resolve(&path, ResolveOptions::default()).await?;
     Ok(resolved.to_string())
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
 }
 
 #[tokio::test]

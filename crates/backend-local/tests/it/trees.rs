@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt as _, symlink};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use backend_core::limits::PATH_DEPTH;
@@ -13,7 +13,7 @@ use backend_local::{LocalBackend, NameSpace};
 use backend_testkit::fails;
 use rustix::fs::{Mode, OFlags};
 
-use crate::support::disk::{at, directory, mode, names, open, set_mode};
+use crate::support::disk::{Mounted, at, directory, mode, names, open, set_mode};
 
 /// Creates nested directories, deeper than a path can express.
 fn nest(root: &Path, name: &str, levels: usize) {
@@ -109,24 +109,6 @@ async fn one_file_by_two_names() {
 mod needs_root {
     use super::*;
 
-    struct Mounted(PathBuf);
-
-    impl Drop for Mounted {
-        fn drop(&mut self) {
-            let mut unmount = std::process::Command::new("umount");
-            let _ = unmount.arg("-l").arg(&self.0).status();
-        }
-    }
-
-    impl Mounted {
-        fn at(path: &Path) -> Self {
-            let mut mount = std::process::Command::new("mount");
-            mount.args(["-t", "tmpfs", "tmpfs"]).arg(path);
-            assert!(mount.status().unwrap().success());
-            Self(path.to_owned())
-        }
-    }
-
     /// A working directory on a separate file system, such as a container's
     /// volume, behaves like any other, even after its path leads elsewhere.
     #[tokio::test]
@@ -136,7 +118,7 @@ mod needs_root {
         let place = root.join("a/desk");
         fs::create_dir_all(&place).unwrap();
         fs::write(root.join("outside"), "outside").unwrap();
-        let mut mounted = Mounted::at(&place);
+        let mut mounted = Mounted::at(&place, "rw");
         let backend = LocalBackend::builder(&root).working_dir(at("/a/desk"));
         let backend = backend.open().unwrap();
         backend.write_file("d/file", "content").await.unwrap();
@@ -174,7 +156,7 @@ mod needs_root {
     async fn moves_from_one_file_system_to_another() {
         let (_keep, root) = directory();
         let other = tempfile::tempdir().unwrap();
-        let _mounted = Mounted::at(other.path());
+        let _mounted = Mounted::at(other.path(), "rw");
         let device = |path: &Path| fs::metadata(path).unwrap().dev();
         assert_ne!(device(&root), device(other.path()));
         let allowed = vec![other.path().to_owned()];

@@ -66,7 +66,7 @@ impl Place {
 /// The results of operations, as text or error.
 pub(crate) type Answers = Vec<(&'static str, Result<String, Error>)>;
 
-fn said<T: std::fmt::Debug>(answer: Result<T, Error>) -> Result<String, Error> {
+pub(crate) fn said<T: std::fmt::Debug>(answer: Result<T, Error>) -> Result<String, Error> {
     answer.map(|answer| format!("{answer:?}"))
 }
 

@@ -19,6 +19,7 @@ use futures::executor::block_on;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::canary::{Canary, ONLY, TOKEN};
+use super::place::said;
 
 /// One test at a time: each needs both cores.
 static TURN: Mutex<()> = Mutex::new(());
@@ -204,11 +205,6 @@ impl Race {
 /// cheap.
 const OPERATIONS: usize = 32;
 const CHEAP: usize = 6;
-
-/// Returns the text of a result, for the check against forbidden content.
-fn said<T: std::fmt::Debug>(answer: Result<T, Error>) -> Result<String, Error> {
-    answer.map(|answer| format!("{answer:?}"))
-}
 
 impl Race {
     fn path(&self, way: &str, name: &str) -> VPath {
