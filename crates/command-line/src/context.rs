@@ -15,8 +15,6 @@ pub struct CommandContext<'a> {
     pub directory: &'a VPath,
     /// Variables set for the command.
     pub environment: &'a [(String, String)],
-    /// The directory that `~` stands for, if known.
-    pub home: Option<&'a VPath>,
     /// The file names that the command sees, if they differ from the backend's.
     pub names: Option<&'a CommandPaths>,
     /// Stops the analysis early once it is set. The line then counts as not understood.
@@ -30,7 +28,6 @@ impl<'a> CommandContext<'a> {
             line,
             directory,
             environment: &[],
-            home: None,
             names: None,
             stop: None,
         }
@@ -39,12 +36,6 @@ impl<'a> CommandContext<'a> {
     /// Sets the variables that are set for the command.
     pub fn environment(mut self, environment: &'a [(String, String)]) -> Self {
         self.environment = environment;
-        self
-    }
-
-    /// Sets the directory that `~` stands for.
-    pub fn home(mut self, home: &'a VPath) -> Self {
-        self.home = Some(home);
         self
     }
 

@@ -4,6 +4,10 @@ use backend_core::{CommandPaths, VPath};
 
 use crate::glob::{escaped, name_matches};
 
+/// Placeholder for an unknown home. Rules that match the name of a file or directory
+/// anywhere still apply to paths in it.
+const UNKNOWN_HOME: &str = "/~";
+
 /// The start of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Root {
@@ -171,12 +175,12 @@ impl Names {
     }
 
     /// Returns the backend's path of a location, without a trailing slash.
-    pub(crate) fn text(&self, location: &Location, home: &str) -> String {
-        Self::with_names(self.root(location, home), &location.names)
+    pub(crate) fn text(&self, location: &Location) -> String {
+        Self::with_names(self.root(location), &location.names)
     }
 
     /// Like [`text`](Self::text), but as a glob: names that are not globs are escaped.
-    pub(crate) fn glob(&self, location: &Location, home: &str) -> String {
+    pub(crate) fn glob(&self, location: &Location) -> String {
         let pattern = |name: &Name| {
             if name.glob {
                 name.clone()
@@ -185,12 +189,12 @@ impl Names {
             }
         };
         let names: Vec<Name> = location.names.iter().map(pattern).collect();
-        Self::with_names(escaped(&self.root(location, home)), &names)
+        Self::with_names(escaped(&self.root(location)), &names)
     }
 
-    fn root(&self, location: &Location, home: &str) -> String {
+    fn root(&self, location: &Location) -> String {
         match location.root {
-            Root::Home => home.trim_end_matches('/').to_owned(),
+            Root::Home => UNKNOWN_HOME.to_owned(),
             Root::System | Root::Given => String::new(),
             Root::Tree(number) => joined(self.roots.get(number).map(|root| &root.directory)),
         }

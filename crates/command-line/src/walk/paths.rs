@@ -15,10 +15,6 @@ use crate::options::{self, OptionEffect, Parsed};
 use crate::tables::{self, base_name};
 use crate::word::{Word, WordPart};
 
-/// Placeholder for an unknown home. Rules that match the name of a file or directory
-/// anywhere still apply to paths in it.
-const UNKNOWN_HOME: &str = "/~";
-
 /// Placeholder for a computed directory.
 const UNKNOWN_DIRECTORY: &str = "/$";
 
@@ -52,9 +48,8 @@ impl Walk<'_> {
             return;
         }
         let readings = self.dirs.readings(word);
-        let home = word.parts().first() == Some(&WordPart::Home)
-            && self.context.home.is_none()
-            && self.dirs.names.home_may_be_inside();
+        let home =
+            word.parts().first() == Some(&WordPart::Home) && self.dirs.names.home_may_be_inside();
         if readings.is_empty() && !Directories::begins_computed(word) {
             return self.findings.not_understood(TOO_DEEP);
         }
@@ -96,16 +91,14 @@ impl Walk<'_> {
                 "'{text}' leads through a file that is open somewhere"
             ));
         }
-        let home = self.context.home.map(VPath::as_str);
-        let usage = match (location.root, home) {
-            (Root::Home, None) if usage == PathUse::Read => PathUse::Named,
+        let usage = match usage {
+            PathUse::Read if location.root == Root::Home => PathUse::Named,
             _ => usage,
         };
-        let home = home.unwrap_or(UNKNOWN_HOME);
         let glob = location.names.iter().position(|name| name.glob);
         let mut parent = location.clone();
         parent.names.truncate(glob.unwrap_or(location.names.len()));
-        let path = self.dirs.names.text(&parent, home);
+        let path = self.dirs.names.text(&parent);
         if location.names.len() > PATH_DEPTH {
             self.findings.not_understood(TOO_DEEP);
         }
@@ -118,7 +111,7 @@ impl Walk<'_> {
                         PathUse::Write | PathUse::Within => usage,
                         _ => PathUse::Named,
                     };
-                    (usage, self.dirs.names.glob(location, home))
+                    (usage, self.dirs.names.glob(location))
                 }
             };
             self.findings.push_path(NamedPath {
@@ -146,7 +139,7 @@ impl Walk<'_> {
         }
         let names: Vec<&str> = tail.split('/').collect();
         for location in self.dirs.names.ends_inside(&names) {
-            let inside = self.dirs.names.text(&location, UNKNOWN_HOME);
+            let inside = self.dirs.names.text(&location);
             ends.push((PathUse::Named, inside, true));
         }
         for (usage, path, inside) in ends {

@@ -37,7 +37,7 @@ impl Walk<'_> {
             None => vec![String::new()],
             Some(word) => {
                 let locations = self.dirs.locations(word).unwrap_or_default();
-                let text = |location| self.dirs.names.text(location, "/~");
+                let text = |location| self.dirs.names.text(location);
                 let texts = locations.iter().map(text);
                 texts
                     .map(|it| it.trim_end_matches('/').to_owned())

@@ -1,6 +1,6 @@
 //! Tests of the findings about command lines. None of the lines is ever run.
 
-use backend_core::VPath;
+use backend_core::{CommandPaths, VPath};
 use command_line::{CommandContext, Findings, PathUse, analyze};
 
 fn find(line: &str) -> Findings {
@@ -166,14 +166,15 @@ fn paths_and_how_they_are_used() {
 fn a_known_home_is_used() {
     let directory = VPath::root();
     let home = VPath::parse("/home/me").unwrap();
-    let context = CommandContext::new("cat ~/x $HOME/y", &directory).home(&home);
+    let names = CommandPaths::default().with_home(home);
+    let context = CommandContext::new("cat ~/x $HOME/y", &directory).names(&names);
     let findings = analyze(context);
     let paths: Vec<_> = findings
         .paths
         .iter()
         .map(|path| path.path.as_str())
         .collect();
-    assert_eq!(paths, ["/home/me/x", "/home/me/y"]);
+    assert_eq!(paths, ["/home/me/x", "/~/x", "/home/me/y", "/~/y"]);
 }
 
 /// Such a here-document would end at an empty line, or not at all.
