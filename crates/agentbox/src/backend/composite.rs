@@ -25,7 +25,6 @@ struct CompositeFile {
     routes: BTreeMap<String, Part>,
 }
 
-/// A backend of the tree.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Part {

@@ -20,17 +20,14 @@ use crate::progress;
 /// Digits of a hash that tell the directories of two servers apart.
 const SPACE_DIGITS: usize = 16;
 
-/// The origin of a container.
 #[derive(Debug, PartialEq, Eq)]
 enum Target<'a> {
     Image(&'a str),
     Runtime(&'a str),
-    /// An existing container.
     Attach(&'a str),
 }
 
 impl<'a> Target<'a> {
-    /// Parses the text after the colon.
     fn parse(argument: &'a str) -> Result<Self, Failure> {
         // The name of an image never has this character.
         match argument.split_once('=') {

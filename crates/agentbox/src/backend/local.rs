@@ -24,7 +24,6 @@ struct Settings {
     allowed_directories: Vec<PathBuf>,
     /// Whether commands can run; `true` by default.
     commands: Option<bool>,
-    /// Whether all changes are refused.
     read_only: bool,
     shell: Option<String>,
     /// The confinement of commands. Without a word about it there is none, except for

@@ -4,7 +4,6 @@ use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
 
-use backend_core::Backend;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use console_tools::{Block, FailureClass, Reply};
@@ -45,8 +44,13 @@ pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
     let chat = toolset?.conversation("call");
     let call = chat.call(&args.tool, arguments.as_str());
     let reply = interrupts.unless(call).await;
-    if reply.is_ok() {
-        warn_of_shells(opened.backend.as_ref()).await;
+    if reply.is_ok()
+        && let Some(sandbox) = opened.backend.as_sandbox()
+        && !sandbox.shell_list().await.unwrap_or_default().is_empty()
+    {
+        output::note(
+            "agentbox: background shells end with this call; use the console or mcp for some that stay",
+        );
     }
     opened.stop().await;
     let reply = reply?;
@@ -72,19 +76,6 @@ fn arguments(source: &str, limit: usize) -> Result<String, Failure> {
                 .map_err(|error| usage!("the file {name} cannot be read: {error}; name another"))?;
             read(&mut file, name)
         }
-    }
-}
-
-/// Warns that shells started by the call end with it.
-async fn warn_of_shells(backend: &dyn Backend) {
-    let Some(sandbox) = backend.as_sandbox() else {
-        return;
-    };
-    let shells = sandbox.shell_list().await.unwrap_or_default();
-    if !shells.is_empty() {
-        output::note(
-            "agentbox: background shells end with this call; use the console or mcp for some that stay",
-        );
     }
 }
 

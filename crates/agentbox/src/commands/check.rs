@@ -38,7 +38,6 @@ pub(crate) struct Args {
 /// One access of the operation, and the verdict on it.
 type Part = (Access, Verdict);
 
-/// A decision and its reasons.
 #[derive(Debug)]
 struct Explanation<'a> {
     args: &'a Args,
@@ -172,8 +171,13 @@ impl Explanation<'_> {
             let votes = verdict.votes();
             votes.map(|vote| vote_json(access, vote, &self.rules))
         });
+        let rules = match &self.rules.source {
+            Source::Preset(preset) => json!({"preset": preset.name()}),
+            Source::File(path, _) => json!({"file": path}),
+            Source::Config => Value::Null,
+        };
         json!({
-            "rules": source_json(&self.rules.source),
+            "rules": rules,
             "operation": self.args.operation.as_str(),
             "target": self.args.target,
             "to": self.args.to,
@@ -182,14 +186,6 @@ impl Explanation<'_> {
             "votes": votes.collect::<Vec<Value>>(),
             "question": self.question(),
         })
-    }
-}
-
-fn source_json(source: &Source) -> Value {
-    match source {
-        Source::Preset(preset) => json!({"preset": preset.name()}),
-        Source::File(path, _) => json!({"file": path}),
-        Source::Config => Value::Null,
     }
 }
 

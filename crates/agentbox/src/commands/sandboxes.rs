@@ -1,6 +1,5 @@
 //! `agentbox sandboxes`: containers whose program is gone.
 
-use std::fmt::Write as _;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
@@ -63,13 +62,11 @@ fn listed(found: &[Leftover], removed: &str, kept: &str) -> String {
     if found.is_empty() {
         return "Nothing was left.\n".to_owned();
     }
-    let mut text = String::new();
-    for leftover in found {
-        let Leftover { name, image, .. } = leftover;
+    let line = |leftover: &Leftover| {
         let what = if leftover.removed { removed } else { kept };
-        let _ = writeln!(text, "{name}  {image}  {what}");
-    }
-    text
+        format!("{}  {}  {what}\n", leftover.name, leftover.image)
+    };
+    found.iter().map(line).collect()
 }
 
 fn as_json(leftover: &Leftover) -> Value {

@@ -3,7 +3,6 @@
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use console_tools::Definitions;
 
 use crate::app::App;
 use crate::backend::spec::Prepare;
@@ -48,15 +47,11 @@ pub(crate) async fn run(mut app: App, args: &Args) -> Result<ExitCode, Failure> 
         };
         output::print_json(&shaped)?;
     } else {
-        output::print(&listed(&definitions))?;
+        output::print(&output::table(definitions.iter().map(|tool| {
+            let first = first_sentence(&tool.description).trim_end_matches('.');
+            let asks = if tool.asks { " (asks)" } else { "" };
+            (tool.name.as_str(), format!("{first}{asks}"))
+        })))?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn listed(definitions: &Definitions) -> String {
-    output::table(definitions.iter().map(|tool| {
-        let first = first_sentence(&tool.description).trim_end_matches('.');
-        let asks = if tool.asks { " (asks)" } else { "" };
-        (tool.name.as_str(), format!("{first}{asks}"))
-    }))
 }

@@ -43,7 +43,6 @@ const MIN_SIMILARITY: f64 = 0.84;
 /// The console's own commands.
 pub(crate) const BUILTINS: &[&str] = &["help", "tools", "quit"];
 
-/// A parsed request of the user.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Request {
     Nothing,
@@ -53,7 +52,6 @@ pub(crate) enum Request {
     Call { tool: String, arguments: Value },
 }
 
-/// The reason why there is no request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ParseError {
     /// More lines are needed.

@@ -31,7 +31,6 @@ pub(crate) struct Prompt {
     pub(crate) chat: Chat,
 }
 
-/// Reads input on demand.
 #[derive(Debug)]
 pub(crate) struct Reader {
     wants: blocking::Sender<Definitions>,

@@ -15,7 +15,6 @@ pub(crate) struct Word {
     pub(crate) tag: Option<HeredocTag>,
 }
 
-/// The terminator of a heredoc.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HeredocTag {
     name: String,

@@ -36,7 +36,6 @@ impl Stage {
         }
     }
 
-    /// Returns tools that never ask for approval.
     pub(super) fn without_approval(&self, edit_format: EditFormat) -> Result<Chat, Failure> {
         let mut options = Options::default();
         options.require_execute_approval = false;
