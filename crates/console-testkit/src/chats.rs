@@ -79,8 +79,10 @@ impl Client for Chats {
 
 fn outcome(reply: Reply) -> Outcome {
     let summary = |block: &Block| match block {
-        Block::Image { media_type, data } => BlockSummary::new(media_type.as_ref(), data),
-        Block::Document {
+        Block::Image {
+            media_type, data, ..
+        }
+        | Block::Document {
             media_type, data, ..
         } => BlockSummary::new(media_type.as_ref(), data),
         _ => BlockSummary::new("unknown", &[]),

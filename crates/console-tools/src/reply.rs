@@ -80,13 +80,13 @@ impl Reply {
 
     /// Creates a failure, with a prefix in the profiles whose texts are our own.
     fn failed(profile: Profile, error: ToolError) -> Self {
-        let mark = match profile {
-            Profile::Coding | Profile::Lean => "Error: ",
-            Profile::Filesystem => "",
+        let text = match profile {
+            Profile::Coding | Profile::Lean => format!("Error: {error}"),
+            Profile::Filesystem => error.message,
         };
         Self {
             failure: Some(error.class),
-            ..Self::text(format!("{mark}{}", error.message))
+            ..Self::text(text)
         }
     }
 
@@ -187,12 +187,8 @@ impl ToolError {
 
     /// Converts a backend's error, in the wording of a profile's tools.
     pub(crate) fn for_profile(profile: Profile, tool: &str, error: Error) -> Self {
-        let text = match profile {
-            Profile::Filesystem => {
-                Refusal::of(&error).map(|refusal| refusal.filesystem_text_for(tool))
-            }
-            Profile::Coding | Profile::Lean => None,
-        };
+        let refusal = Refusal::of(&error).filter(|_| profile == Profile::Filesystem);
+        let text = refusal.map(|refusal| refusal.filesystem_text_for(tool));
         let own = Self::from(error);
         match text {
             Some(text) => own.reworded(text),

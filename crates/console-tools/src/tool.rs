@@ -36,18 +36,12 @@ impl Annotations {
     /// changes nothing, any other may destroy data, and one that runs commands may
     /// reach anywhere.
     pub const fn of(operations: &[Op]) -> Self {
-        let mut read_only = true;
-        let mut open_world = false;
+        let (mut read_only, mut open_world) = (true, false);
         let mut index = 0;
         while index < operations.len() {
-            match operations[index].class() {
-                OpClass::Read => {}
-                OpClass::Write => read_only = false,
-                OpClass::Execute => {
-                    read_only = false;
-                    open_world = true;
-                }
-            }
+            let class = operations[index].class();
+            read_only &= matches!(class, OpClass::Read);
+            open_world |= matches!(class, OpClass::Execute);
             index += 1;
         }
         Self {

@@ -31,10 +31,9 @@ pub(super) async fn last_seen(
         return Ok(None);
     };
     if let Stamp::Stat { .. } = seen.stamp {
-        let found = context
-            .non_interactive
-            .stat(&file.path, StatOptions::default());
-        let entry = Error::none_if_missing(found.await).map_err(|error| file.explain(error))?;
+        let backend = &context.non_interactive;
+        let found = backend.stat(&file.path, StatOptions::default()).await;
+        let entry = Error::none_if_missing(found).map_err(|error| file.explain(error))?;
         if entry.is_some_and(|entry| Stamp::of_entry(&entry) != seen.stamp) {
             return Err(changed_error(context, file, &seen).await);
         }

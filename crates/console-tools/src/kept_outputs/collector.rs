@@ -80,11 +80,8 @@ impl Collector {
             0 => head.to_owned(),
             _ => format!("{head}\n[... {dropped} bytes were not kept ...]\n{tail}"),
         };
-        let path = match limits.spill_bytes {
-            0 => None,
-            _ => outputs.keep(whole, limits),
-        };
-        let output_file = path.map(|path| path.as_str().to_owned());
+        let path = (limits.spill_bytes > 0).then(|| outputs.keep(whole, limits));
+        let output_file = path.flatten().map(|path| path.as_str().to_owned());
         let rest = match &output_file {
             Some(path) if dropped == 0 => format!(
                 "; the whole output is in {path}: use read_file or grep on it, commands do not see it"

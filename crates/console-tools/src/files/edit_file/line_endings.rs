@@ -50,17 +50,11 @@ fn in_its_line_ends<'a>(text: &'a str, old: &str) -> Result<&'a str, usize> {
     }
     let old = normal(old);
     let whole = normal(text);
-    let mut starts = whole.match_indices(&old).map(|(start, _)| start);
-    let Some(start) = starts.next() else {
-        return Err(0);
+    let starts: Vec<_> = whole.match_indices(&old).map(|(start, _)| start).collect();
+    let [start] = starts[..] else {
+        return Err(starts.len());
     };
-    let more = starts.count();
-    if more > 0 {
-        return Err(more + 1);
-    }
-    let end = start + old.len();
-    let from = original(text, start);
-    let to = original(text, end);
+    let (from, to) = (original(text, start), original(text, start + old.len()));
     text.get(from..to).ok_or(0)
 }
 

@@ -28,10 +28,8 @@ pub(super) struct Call<'a> {
 impl Call<'_> {
     pub(super) async fn edit(&self) -> ToolResult {
         let options = read_before_edit::edit_options(self.seen.as_ref());
-        let edited = self
-            .context
-            .backend
-            .edit(&self.file.path, &self.edits, options);
+        let backend = &self.context.backend;
+        let edited = backend.edit(&self.file.path, &self.edits, options);
         let outcome = match edited.await {
             Ok(outcome) => outcome,
             Err(error) => return Err(self.failure(error).await),
@@ -41,10 +39,8 @@ impl Call<'_> {
             Some(after) => SeenFile::whole(after),
             None => SeenFile::stamped(Stamp::Hash(outcome.hash)),
         };
-        self.context
-            .conversation
-            .tracker
-            .wrote(&self.file.path, seen);
+        let tracker = &self.context.conversation.tracker;
+        tracker.wrote(&self.file.path, seen);
         let count: usize = outcome.replacements.iter().sum();
         let shown = &self.file.shown;
         let output = self.output(&outcome.replacements, outcome.first_line, diff, false);
@@ -111,10 +107,8 @@ impl Call<'_> {
             }
             (ErrorKind::Conflict, None) => read_before_edit::raced_error(&self.file),
             (ErrorKind::InvalidInput | ErrorKind::NoMatch | ErrorKind::MultipleMatches, _) => {
-                match self.hint().await {
-                    Some(hint) => hint,
-                    None => self.file.explain(error),
-                }
+                let hint = self.hint().await;
+                hint.unwrap_or_else(|| self.file.explain(error))
             }
             (ErrorKind::NotText, _) => self.file.not_utf8(),
             _ => self.file.explain(error),
@@ -128,11 +122,8 @@ impl Call<'_> {
             return failed_edit(&self.file, text, &self.edits, self.listed);
         }
         let options = ReadOptions::default().max_bytes(HASHED_BYTES);
-        let read = self
-            .context
-            .non_interactive
-            .read(&self.file.path, options)
-            .await;
+        let backend = &self.context.non_interactive;
+        let read = backend.read(&self.file.path, options).await;
         let data = read.ok()?.data;
         let text = str::from_utf8(&data).ok()?;
         failed_edit(&self.file, text, &self.edits, self.listed)
