@@ -1,4 +1,11 @@
-//! Environment variables that decide what runs or is written.
+//! Environment variables that decide what runs or is written. A name that ends with `_` is
+//! a prefix.
+
+/// Whether the variable is in a table.
+pub(crate) fn has_variable(table: &[&str], name: &str) -> bool {
+    let is = |known: &&str| *known == name || known.ends_with('_') && name.starts_with(*known);
+    table.iter().any(is)
+}
 
 /// Variables that decide how the rest of the line is read.
 pub(crate) const READING_VARIABLES: &[&str] = &[
@@ -22,7 +29,7 @@ pub(crate) const READING_VARIABLES: &[&str] = &[
     "GIT_WORK_TREE",
 ];
 
-/// Variables that name a file that is written. A name that ends with `_` is a prefix.
+/// Variables that name a file that is written.
 pub(crate) const WRITTEN_VARIABLES: &[&str] = &[
     "GIT_TRACE",
     "GIT_TRACE_",

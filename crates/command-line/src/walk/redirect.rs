@@ -53,11 +53,7 @@ impl Walk<'_> {
     /// Checks a variable that is set; if `alone`, for the rest of the line.
     pub(super) fn variable(&mut self, name: &str, alone: bool) {
         self.numbers |= tables::NUMBER_VARIABLES.contains(&name);
-        let among = |names: &[&str]| {
-            names
-                .iter()
-                .any(|known| *known == name || known.ends_with('_') && name.starts_with(*known))
-        };
+        let among = |names| tables::has_variable(names, name);
         if among(tables::READING_VARIABLES) || alone && matches!(name, "HOME" | "PWD" | "OLDPWD") {
             self.computed(format!(
                 "it sets {name}, which changes what the rest of the line means"

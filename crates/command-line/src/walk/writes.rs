@@ -105,10 +105,7 @@ impl Walk<'_> {
 
     /// Handles a variable whose value is a file that is written.
     pub(super) fn variable_writes(&mut self, name: &str, value: &Word) {
-        let writes = tables::WRITTEN_VARIABLES
-            .iter()
-            .any(|known| name == *known || known.ends_with('_') && name.starts_with(known));
-        if writes && value.starts_with("/") {
+        if tables::has_variable(tables::WRITTEN_VARIABLES, name) && value.starts_with("/") {
             self.changed(value);
         }
     }

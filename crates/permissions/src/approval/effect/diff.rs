@@ -126,16 +126,14 @@ impl Window {
 
 /// Returns the start of the line that is `lines` before the one containing `at`.
 fn line_start(bytes: &[u8], at: usize, lines: usize) -> usize {
-    let ends = (0..at).rev().filter(|at| bytes[*at] == b'\n');
-    ends.take(lines + 1).nth(lines).map_or(0, |end| end + 1)
+    let mut ends = (0..at).rev().filter(|at| bytes[*at] == b'\n');
+    ends.nth(lines).map_or(0, |end| end + 1)
 }
 
 /// Returns the end of the line that is `lines` after the one containing `at`.
 fn line_end(bytes: &[u8], at: usize, lines: usize) -> usize {
-    let ends = (at..bytes.len()).filter(|at| bytes[*at] == b'\n');
-    ends.take(lines + 1)
-        .nth(lines)
-        .map_or(bytes.len(), |end| end + 1)
+    let mut ends = (at..bytes.len()).filter(|at| bytes[*at] == b'\n');
+    ends.nth(lines).map_or(bytes.len(), |end| end + 1)
 }
 
 fn write_hunks(to: &mut String, old: &str, new: &str, lines_before: usize) {
