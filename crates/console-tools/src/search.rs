@@ -108,8 +108,7 @@ fn about_pattern(field: &str, error: Error) -> ToolError {
         Some(at) if message.len() > MESSAGE_BYTES => message.get(at..).unwrap_or_default(),
         _ => message,
     };
-    let end = message.floor_char_boundary(MESSAGE_BYTES);
-    let shown = message.get(..end).unwrap_or_default();
+    let shown = &message[..message.floor_char_boundary(MESSAGE_BYTES)];
     // The backend does not know the names of the fields.
     for (asked, set) in [
         ("ask for a literal search", "set literal"),

@@ -30,8 +30,7 @@ impl ModelPath {
         } else {
             typed
         };
-        let begins = whole.get(..whole.floor_char_boundary(SHOWN_BYTES));
-        let begins = begins.unwrap_or_default();
+        let begins = &whole[..whole.floor_char_boundary(SHOWN_BYTES)];
         let mut shown = escaped_if(begins, is_disguising);
         if begins.len() < whole.len() {
             shown.push('…');
@@ -47,9 +46,9 @@ impl ModelPath {
         let path = match &context.scope {
             Some(scope) => scope.parse(typed),
             None => plain(context, typed).map_err(|problem| {
-                let typed = typed.get(..typed.floor_char_boundary(PATH_BYTES));
+                let typed = &typed[..typed.floor_char_boundary(PATH_BYTES)];
                 let root = context.backend.working_dir().to_string();
-                Refusal::invalid_path(typed.unwrap_or_default(), problem, vec![root])
+                Refusal::invalid_path(typed, problem, vec![root])
             }),
         };
         let path =

@@ -87,9 +87,7 @@ pub(super) fn numbered(window: &TextWindow, budget: Budget) -> ShownLines {
 
 /// Appends a line in the format of `read_file`, truncated if it is long.
 pub(super) fn push_line(out: &mut String, number: u64, line: &str) {
-    let shown = line
-        .get(..line.floor_char_boundary(HINT_LINE_BYTES))
-        .unwrap_or(line);
+    let shown = &line[..line.floor_char_boundary(HINT_LINE_BYTES)];
     // Writing to a string cannot fail.
     let _ = write!(out, "{number:>6}\t{shown}");
     if shown.len() < line.len() {

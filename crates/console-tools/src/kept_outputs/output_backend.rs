@@ -28,9 +28,7 @@ impl OutputBackend {
     fn listing(&self, path: &VPath, options: &LsOptions) -> Result<Listing> {
         let entry = self.entry(path)?;
         let entries = if entry.is_dir() {
-            let outputs = self.0.list().into_iter();
-            let files = outputs.map(|(path, size)| Entry::file(path, size));
-            files.collect()
+            self.0.list()
         } else {
             vec![entry]
         };

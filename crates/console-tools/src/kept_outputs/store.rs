@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
+use backend_core::ops::Entry;
 use backend_core::sync::lock;
 use backend_core::{Error, ErrorKind, Result, VPath};
 use bytes::Bytes;
@@ -55,12 +56,12 @@ impl OutputStore {
     }
 
     /// Lists the kept outputs, oldest first.
-    pub(super) fn list(&self) -> Vec<(VPath, u64)> {
+    pub(super) fn list(&self) -> Vec<Entry> {
         let kept = lock(&self.0);
-        let outputs = kept.outputs.iter();
-        outputs
-            .filter_map(|(number, text)| Some((output_path(*number)?, text.len() as u64)))
-            .collect()
+        let file = |(number, text): (&u64, &Bytes)| {
+            Some(Entry::file(output_path(*number)?, text.len() as u64))
+        };
+        kept.outputs.iter().filter_map(file).collect()
     }
 
     /// Returns the output at a path, or `None` for the directory itself.

@@ -107,8 +107,7 @@ impl Chat {
 
 /// Returns the significant part of a name.
 fn beginning(name: &str) -> &str {
-    let end = name.floor_char_boundary(NAME_BYTES);
-    name.get(..end).unwrap_or_default()
+    &name[..name.floor_char_boundary(NAME_BYTES)]
 }
 
 fn not_offered(name: &str, tools: &OfferedTools) -> ToolError {
