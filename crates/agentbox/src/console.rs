@@ -230,7 +230,11 @@ impl Console {
                     // A failed command is not a failure of the tool.
                     self.failed(exit::of_reply(reply.failure).max(exit::FIXABLE));
                 }
-                let diff = preview.as_ref().and_then(|preview| preview.of(&reply));
+                // The preview counts if it matches the actual change.
+                let same = |(_, position): &&(String, Value)| {
+                    reply.is_success() && change_position(&reply) == *position
+                };
+                let diff = preview.as_ref().filter(same).map(|(diff, _)| &**diff);
                 self.screen.reply(&reply, &live, diff)?;
                 Ok(Continue(()))
             }
@@ -261,33 +265,19 @@ fn parse_error_text(error: ParseError) -> String {
     }
 }
 
-/// The changes that an edit would make.
-struct Preview {
-    diff: String,
-    position: Value,
-}
-
-impl Preview {
-    /// Returns the diff, if it matches the actual change.
-    fn of(&self, reply: &console_tools::Reply) -> Option<&str> {
-        let same = reply.is_success() && change_position(reply) == self.position;
-        same.then_some(&*self.diff)
-    }
-}
-
 /// Returns the number and position of the changes.
 fn change_position(reply: &console_tools::Reply) -> Value {
     let field = |name: &str| reply.structured.as_ref()?.get(name).cloned();
     Value::from_iter([field("replacements"), field("first_line")].map(Option::unwrap_or_default))
 }
 
-/// Does a dry run of an edit: a tool knows the diff of files it has read only.
+/// Returns the diff and position of an edit by a dry run: a tool may not tell the diff.
 async fn preview(
     without_prompts: &Chat,
     tool: &str,
     arguments: &Value,
     tools: &Definitions,
-) -> Option<Preview> {
+) -> Option<(String, Value)> {
     let schema = &tools.get(tool)?.input_schema;
     schema.pointer("/properties/dry_run")?;
     let mut arguments = arguments.clone();
@@ -296,5 +286,5 @@ async fn preview(
     let reply = without_prompts.call(tool, arguments).await;
     let diff = show::string(&reply, "diff")?.to_owned();
     let position = change_position(&reply);
-    reply.is_success().then_some(Preview { diff, position })
+    reply.is_success().then_some((diff, position))
 }

@@ -105,10 +105,7 @@ impl LiveOutput {
         logs: bool,
         tool: &str,
     ) -> Option<Self> {
-        if token.is_none() && !logs {
-            return None;
-        }
-        Some(Self {
+        (token.is_some() || logs).then(|| Self {
             peer,
             token,
             logs,

@@ -31,16 +31,13 @@ impl<'a> Target<'a> {
     fn parse(argument: &'a str) -> Result<Self, Failure> {
         // The name of an image never has this character.
         match argument.split_once('=') {
-            None if argument.is_empty() => {}
-            None => return Ok(Self::Image(argument)),
-            Some((_, "")) => {}
-            Some(("runtime", name)) => return Ok(Self::Runtime(name)),
-            Some(("attach", id)) => return Ok(Self::Attach(id)),
-            Some(_) => {}
+            None if !argument.is_empty() => Ok(Self::Image(argument)),
+            Some(("runtime", name)) if !name.is_empty() => Ok(Self::Runtime(name)),
+            Some(("attach", id)) if !id.is_empty() => Ok(Self::Attach(id)),
+            _ => Err(usage!(
+                "docker:{argument} names nothing; write docker:IMAGE, docker:runtime=NAME or docker:attach=ID"
+            )),
         }
-        Err(usage!(
-            "docker:{argument} names nothing; write docker:IMAGE, docker:runtime=NAME or docker:attach=ID"
-        ))
     }
 }
 
