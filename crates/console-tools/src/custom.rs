@@ -124,14 +124,3 @@ pub trait CustomTool: Send + Sync + 'static {
     /// Returns the message for the model if the tool fails.
     fn run(&self, context: &Context, args: Self::Args) -> impl Future<Output = ToolResult> + Send;
 }
-
-/// Returns the operations of a custom tool. One without operations does not compile.
-pub(crate) fn operations<T: CustomTool>() -> &'static [Op] {
-    const {
-        assert!(
-            !T::OPERATIONS.is_empty(),
-            "a tool must have at least one operation"
-        );
-    };
-    T::OPERATIONS
-}

@@ -1,5 +1,7 @@
 //! Text about the tools for a system prompt.
 
+use permissions::tool::Tool;
+
 use crate::definition::Definitions;
 use crate::options::{Options, Profile};
 
@@ -23,16 +25,9 @@ pub(crate) fn fragment(options: &Options, definitions: &Definitions) -> String {
     let there = |name: &&str| definitions.get(name).is_some();
     let files: Vec<&str> = FILES.iter().copied().filter(there).collect();
     let (runs, background) = (there(&"execute"), there(&"run_in_background"));
-    let own = |name: &&str| {
-        !permissions::tool::Tool::ALL
-            .iter()
-            .any(|tool| tool.name() == *name)
-    };
-    let custom = definitions
-        .iter()
-        .map(|tool| tool.name.as_str())
-        .filter(own);
-    let custom: Vec<&str> = custom.collect();
+    let names = definitions.iter().map(|tool| tool.name.as_str());
+    let is_custom = |name: &&str| name.parse::<Tool>().is_err();
+    let custom: Vec<&str> = names.filter(is_custom).collect();
 
     let mut parts = Vec::new();
     if !files.is_empty() {

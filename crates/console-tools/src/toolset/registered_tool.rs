@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::gate::CallGate;
 use crate::arguments;
 use crate::context::Context;
-use crate::custom::{self, CustomTool};
+use crate::custom::CustomTool;
 use crate::kept_outputs::is_kept;
 use crate::reply::{ToolError, ToolResult};
 use crate::schema::schema_for;
@@ -68,10 +68,16 @@ impl RegisteredTool {
     }
 
     pub(crate) fn custom<T: CustomTool>(tool: T) -> Self {
+        const {
+            assert!(
+                !T::OPERATIONS.is_empty(),
+                "a tool must have at least one operation"
+            )
+        };
         let schema = schema_for::<T::Args>();
         let definition = Definition::new(T::NAME, T::DESCRIPTION, schema, T::ANNOTATIONS);
         let definition = definition.output_schema(T::output_schema());
-        Self::new(definition, custom::operations::<T>(), TypedTool(tool))
+        Self::new(definition, T::OPERATIONS, TypedTool(tool))
     }
 
     pub(crate) fn handler(handler: Arc<dyn ToolHandler>) -> Self {
