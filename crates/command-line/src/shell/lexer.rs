@@ -143,7 +143,10 @@ impl Reader<'_> {
         match c {
             '\\' => self.escaped(word),
             '\'' if !quoted => self.single_quoted(word)?,
-            '"' => self.double_quoted(word)?,
+            '"' => {
+                self.push(c, word);
+                self.up_to('"', true, word)?;
+            }
             '`' => self.escaping('`', word)?,
             '$' => self.dollar(quoted, word)?,
             c => self.push(c, word),
@@ -180,16 +183,14 @@ impl Reader<'_> {
         Err(NOT_CLOSED)
     }
 
-    fn double_quoted(&mut self, word: &mut String) -> Result<(), ParseError> {
-        self.push('"', word);
+    /// Reads what stands before `end`, and `end` itself.
+    fn up_to(&mut self, end: char, quoted: bool, word: &mut String) -> Result<(), ParseError> {
         while let Some(c) = self.char(0) {
-            match c {
-                '"' => {
-                    self.push(c, word);
-                    return Ok(());
-                }
-                c => self.piece(c, true, word)?,
+            if c == end {
+                self.push(c, word);
+                return Ok(());
             }
+            self.piece(c, quoted, word)?;
         }
         Err(NOT_CLOSED)
     }
@@ -231,26 +232,13 @@ impl Reader<'_> {
                 self.enclosed()?;
                 word.extend(self.chars.get(from..self.at).unwrap_or_default());
             }
-            (Some('{'), _) => self.parameter(quoted, word)?,
+            (Some('{'), _) => self.up_to('}', quoted, word)?,
             (Some('\''), _) if !quoted => self.escaping('\'', word)?,
             (Some(c), _) if "@*#?-$!".contains(c) => self.push(c, word),
             _ => {}
         }
         self.leave();
         Ok(())
-    }
-
-    fn parameter(&mut self, quoted: bool, word: &mut String) -> Result<(), ParseError> {
-        while let Some(c) = self.char(0) {
-            match c {
-                '}' => {
-                    self.push(c, word);
-                    return Ok(());
-                }
-                c => self.piece(c, quoted, word)?,
-            }
-        }
-        Err(NOT_CLOSED)
     }
 
     fn calculation(&mut self, quoted: bool, word: &mut String) -> Result<(), ParseError> {

@@ -45,28 +45,21 @@ impl Reader<'_> {
         Ok(list)
     }
 
-    fn accept(&mut self, operator: &str) -> Result<bool, ParseError> {
-        let found = matches!(self.peek()?, Token::Operator(next) if *next == operator);
+    /// Takes an operator or a word. No word is spelled like an operator.
+    fn accept(&mut self, text: &str) -> Result<bool, ParseError> {
+        let found = match self.peek()? {
+            Token::Operator(next) => *next == text,
+            Token::Word(next) => next == text,
+            Token::Newline | Token::End => false,
+        };
         if found {
             self.take()?;
         }
         Ok(found)
     }
 
-    fn expect(&mut self, operator: &str) -> Result<(), ParseError> {
-        self.accept(operator)?.then_some(()).ok_or(NOT_A_PROGRAM)
-    }
-
-    fn accept_word(&mut self, word: &str) -> Result<bool, ParseError> {
-        let found = matches!(self.peek()?, Token::Word(next) if next == word);
-        if found {
-            self.take()?;
-        }
-        Ok(found)
-    }
-
-    fn expect_word(&mut self, word: &str) -> Result<(), ParseError> {
-        self.accept_word(word)?.then_some(()).ok_or(NOT_A_PROGRAM)
+    fn expect(&mut self, text: &str) -> Result<(), ParseError> {
+        self.accept(text)?.then_some(()).ok_or(NOT_A_PROGRAM)
     }
 
     pub(super) fn any_word(&mut self) -> Result<String, ParseError> {
@@ -141,10 +134,10 @@ impl Reader<'_> {
     }
 
     fn pipeline(&mut self) -> Result<Pipeline, ParseError> {
-        let negated = self.accept_word("!")?;
-        let timed = self.accept_word("time")?;
+        let negated = self.accept("!")?;
+        let timed = self.accept("time")?;
         if timed && !negated {
-            self.accept_word("!")?;
+            self.accept("!")?;
         }
         let mut stages = vec![self.command()?];
         while self.accept("|")? || self.accept("|&")? {
@@ -158,7 +151,7 @@ impl Reader<'_> {
         self.enter()?;
         let command = if let Some(compound) = self.compound()? {
             Command::Compound(compound, self.redirects()?)
-        } else if self.accept_word("[[")? {
+        } else if self.accept("[[")? {
             self.test()?
         } else {
             self.simple()?
@@ -196,7 +189,7 @@ impl Reader<'_> {
 
     fn group(&mut self) -> Result<Compound, ParseError> {
         let list = self.commands()?;
-        self.expect_word("}")?;
+        self.expect("}")?;
         Ok(Compound::Group(list))
     }
 
@@ -204,15 +197,15 @@ impl Reader<'_> {
         let mut branches = Vec::new();
         loop {
             branches.push(self.commands()?);
-            self.expect_word("then")?;
+            self.expect("then")?;
             branches.push(self.commands()?);
-            if self.accept_word("elif")? {
+            if self.accept("elif")? {
                 continue;
             }
-            if self.accept_word("else")? {
+            if self.accept("else")? {
                 branches.push(self.commands()?);
             }
-            self.expect_word("fi")?;
+            self.expect("fi")?;
             return Ok(Compound::Branches(branches));
         }
     }
@@ -225,9 +218,9 @@ impl Reader<'_> {
 
     /// Parses `do ... done`.
     fn body(&mut self) -> Result<List, ParseError> {
-        self.expect_word("do")?;
+        self.expect("do")?;
         let body = self.commands()?;
-        self.expect_word("done")?;
+        self.expect("done")?;
         Ok(body)
     }
 
@@ -241,7 +234,7 @@ impl Reader<'_> {
         }
         let mut words = Vec::new();
         let below = self.newlines()?;
-        if self.accept_word("in")? {
+        if self.accept("in")? {
             loop {
                 match self.take()? {
                     Token::Word(word) => words.push(word),
@@ -260,11 +253,11 @@ impl Reader<'_> {
     fn case_clause(&mut self) -> Result<Compound, ParseError> {
         let word = self.any_word()?;
         self.newlines()?;
-        self.expect_word("in")?;
+        self.expect("in")?;
         let mut arms = Vec::new();
         loop {
             self.newlines()?;
-            if self.accept_word("esac")? {
+            if self.accept("esac")? {
                 break;
             }
             self.accept("(")?;
@@ -284,7 +277,7 @@ impl Reader<'_> {
             let body = self.list()?;
             arms.push(Arm { patterns, body });
             if !(self.accept(";;")? || self.accept(";&")? || self.accept(";;&")?) {
-                self.expect_word("esac")?;
+                self.expect("esac")?;
                 break;
             }
         }
