@@ -171,10 +171,7 @@ impl Policy {
 
     /// Returns the most lenient action that `op` can get for any target.
     pub fn most_lenient(&self, op: Op) -> Action {
-        let by_rules = self.rules_for(op).map(|rules| match op {
-            Op::Execute => rules.commands().most_lenient(),
-            op => rules.most_lenient(op),
-        });
+        let by_rules = self.rules_for(op).map(|rules| rules.most_lenient(op));
         let layers = self.0.paths.iter();
         let by_path = layers.map(|layer| layer.most_lenient(op)).max();
         by_rules.max(by_path).unwrap_or(Action::Allow)

@@ -67,22 +67,16 @@ impl Ruleset {
     /// Compiles the ruleset into the engine that decides. Relative patterns with more
     /// than one component start at `working_dir`, unless they begin with `**`.
     pub fn compile(&self, working_dir: &VPath) -> Rules {
-        Rules::new(self, working_dir)
-    }
-}
-
-impl Rules {
-    fn new(ruleset: &Ruleset, working_dir: &VPath) -> Self {
         let compile = |op: Op| {
-            let section = match (ruleset.section(op), op) {
+            let section = match (self.section(op), op) {
                 (Some(section), _) => Section::new(op, section, working_dir),
                 (None, Op::Move | Op::Copy | Op::Delete) => return None,
                 (None, Op::Execute) => {
-                    let section = ruleset.execute.as_ref();
-                    let default = section.map_or(ruleset.default, |section| section.default);
+                    let section = self.execute.as_ref();
+                    let default = section.map_or(self.default, |section| section.default);
                     Section::empty(op, default)
                 }
-                (None, _) => Section::empty(op, ruleset.default),
+                (None, _) => Section::empty(op, self.default),
             };
             Some(Arc::new(section))
         };
@@ -97,18 +91,20 @@ impl Rules {
                 Denials::new(rules, action, working_dir)
             })
         };
-        Self(Arc::new(Compiled {
-            id: ruleset.id(),
+        Rules(Arc::new(Compiled {
+            id: self.id(),
             working_dir: working_dir.clone(),
-            commands: CommandPolicy::new(ruleset),
+            commands: CommandPolicy::new(self),
             sections,
-            excludes: LISTING.map(|op| hidden::exclude(ruleset, op, working_dir)),
-            denials: [&ruleset.read, &ruleset.write].map(|section| patterns(section, Action::Deny)),
-            questions: patterns(&ruleset.write, Action::Ask),
-            ruleset: ruleset.clone(),
+            excludes: LISTING.map(|op| hidden::exclude(self, op, working_dir)),
+            denials: [&self.read, &self.write].map(|section| patterns(section, Action::Deny)),
+            questions: patterns(&self.write, Action::Ask),
+            ruleset: self.clone(),
         }))
     }
+}
 
+impl Rules {
     /// Returns the ruleset that was compiled.
     pub fn ruleset(&self) -> &Ruleset {
         &self.0.ruleset
@@ -170,7 +166,7 @@ impl Rules {
     pub fn most_lenient(&self, op: Op) -> Action {
         match (op, self.section(op)) {
             (Op::Execute, _) => self.commands().most_lenient(),
-            (_, Some(section)) => section.most_lenient(),
+            (_, Some(section)) => section.most_lenient,
             (_, None) => Action::Allow,
         }
     }

@@ -57,7 +57,8 @@ pub(super) struct Section {
     reached: Vec<(Reach, Arc<MatchedRule>)>,
     /// The first rule that covers every path.
     last: Option<Arc<MatchedRule>>,
-    most_lenient: Action,
+    /// The most lenient action for any path.
+    pub(super) most_lenient: Action,
 }
 
 impl Section {
@@ -141,11 +142,6 @@ impl Section {
             Some(rule) => Vote::new(Layer::Rules, rule.action, Reason::Rule(Arc::clone(rule))),
             None => Vote::new(Layer::Rules, self.default, Reason::Default(self.op)),
         }
-    }
-
-    /// Returns the most lenient action for any path.
-    pub(super) fn most_lenient(&self) -> Action {
-        self.most_lenient
     }
 
     /// Returns the strongest action that an entry beneath `directory` could get.
