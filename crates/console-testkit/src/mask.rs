@@ -39,9 +39,8 @@ pub struct Mask {
 impl Mask {
     /// Creates a mask without names from the spellings of the working directory.
     pub fn new(directories: impl IntoIterator<Item = String>) -> Self {
-        let trimmed = directories
-            .into_iter()
-            .map(|path| path.trim_end_matches('/').to_owned());
+        let all = directories.into_iter();
+        let trimmed = all.map(|path| path.trim_end_matches('/').to_owned());
         // The root needs no masking.
         let mut directories: Vec<String> = trimmed.filter(|path| !path.is_empty()).collect();
         directories.sort_by_key(|path| std::cmp::Reverse(path.len()));

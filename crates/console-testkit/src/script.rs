@@ -159,9 +159,8 @@ impl Script {
     /// Returns the error of the backend.
     pub async fn seed(&self, backend: &dyn Backend) -> Result<()> {
         for file in &self.files {
-            let bytes = file
-                .bytes()
-                .map_err(|error| Error::invalid_input(error.0))?;
+            let bytes = file.bytes();
+            let bytes = bytes.map_err(|error| Error::invalid_input(error.0))?;
             backend.write_file(&file.path, bytes).await?;
         }
         Ok(())

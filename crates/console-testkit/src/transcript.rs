@@ -114,10 +114,8 @@ impl Transcript {
                 number.parse().ok()
             });
             if let Some(number) = number {
-                entries.push(Entry {
-                    number,
-                    text: line.to_owned(),
-                });
+                let text = line.to_owned();
+                entries.push(Entry { number, text });
             } else if let Some(last) = entries.last_mut() {
                 last.text.push_str(line);
             }
@@ -134,10 +132,8 @@ impl Transcript {
     #[must_use]
     pub fn for_environment(mut self, script: &Script, environment: &Environment) -> Self {
         self.entries.retain(|entry| {
-            let step = entry
-                .number
-                .checked_sub(1)
-                .and_then(|at| script.steps.get(at));
+            let at = entry.number.checked_sub(1);
+            let step = at.and_then(|at| script.steps.get(at));
             step.is_none_or(|step| environment.can_play(step))
         });
         self
@@ -158,11 +154,8 @@ impl Transcript {
 
 impl fmt::Display for Transcript {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, entry) in self.entries.iter().enumerate() {
-            let between = if index == 0 { "" } else { "\n" };
-            write!(f, "{between}{}", entry.text)?;
-        }
-        Ok(())
+        let texts: Vec<&str> = self.entries.iter().map(|entry| &*entry.text).collect();
+        f.write_str(&texts.join("\n"))
     }
 }
 
