@@ -70,7 +70,11 @@ async fn serve(app: &App, opened: &OpenBackend, state: TerminalState) -> anyhow:
     let without_prompts = chat.approver(Strict);
     let backend = safe::text(&app.spec.text());
     if terminal {
-        screen.print(&greeting(&backend, screen))?;
+        let name = screen.paint(BOLD, concat!("agentbox ", env!("CARGO_PKG_VERSION")));
+        let greeting = format!(
+            "{name}: the tools of an AI agent, in your hands\nFiles: {backend}\nType help; Tab completes; Ctrl-D leaves.\n"
+        );
+        screen.print(&wrap::lines(&greeting, screen.width()))?;
     }
     let prompt = terminal.then(|| Prompt {
         text: format!("{}> ", backend.split(':').next().unwrap_or(&backend)),
@@ -87,15 +91,6 @@ async fn serve(app: &App, opened: &OpenBackend, state: TerminalState) -> anyhow:
         code: exit::SUCCESS,
     };
     console.serve(reader).await
-}
-
-fn greeting(backend: &str, screen: Screen) -> String {
-    let version = env!("CARGO_PKG_VERSION");
-    let name = screen.paint(BOLD, &format!("agentbox {version}"));
-    let text = format!(
-        "{name}: the tools of an AI agent, in your hands\nFiles: {backend}\nType help; Tab completes; Ctrl-D leaves.\n"
-    );
-    wrap::lines(&text, screen.width())
 }
 
 /// The next step after a request. A break drops the rest of the input that was typed at

@@ -98,10 +98,8 @@ type LineError = (ErrorData, Option<RequestId>);
 
 /// Parses a line. Returns `None` for a line that needs no response.
 fn parse(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, LineError> {
-    let line = line
-        .strip_prefix(b"\xEF\xBB\xBF")
-        .unwrap_or(line)
-        .trim_ascii();
+    let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
+    let line = line.trim_ascii();
     if line.is_empty() {
         return Ok(None);
     }

@@ -87,10 +87,8 @@ pub(crate) async fn read(
         return Err(ErrorData::resource_not_found(text, Some(asked.into())));
     };
     let files = workspace.without_prompts.files().await.map_err(internal)?;
-    let read = files
-        .read(&path, ReadOptions::default().max_bytes(limit))
-        .await;
-    let data = read.map_err(refused)?.data;
+    let options = ReadOptions::default().max_bytes(limit);
+    let data = files.read(&path, options).await.map_err(refused)?.data;
     let media_type = uri::media_type(path.file_name().unwrap_or_default());
     let contents = match std::str::from_utf8(&data) {
         Ok(text) if !text.contains('\0') => {

@@ -66,13 +66,9 @@ fn make_private(directory: &Path) -> io::Result<()> {
 
 /// Returns the checksum and the length of the content, the last bytes of gzip.
 fn trailer(packed: &[u8]) -> io::Result<(u32, u32)> {
-    let (rest, length) = packed
-        .split_last_chunk()
-        .ok_or(io::ErrorKind::UnexpectedEof)?;
-    let (_, checksum) = rest
-        .split_last_chunk()
-        .ok_or(io::ErrorKind::UnexpectedEof)?;
-    Ok((u32::from_le_bytes(*checksum), u32::from_le_bytes(*length)))
+    let end = packed.last_chunk::<8>();
+    let [a, b, c, d, length @ ..] = *end.ok_or(io::ErrorKind::UnexpectedEof)?;
+    Ok((u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes(length)))
 }
 
 #[cfg(test)]

@@ -104,13 +104,10 @@ impl KnownKeys {
             return None;
         }
         let found = self.0.iter().find(|key| variable(key) == name);
-        Some(match found {
-            Some(key) => Ok(key),
-            None => Err(format!(
-                "no option has the variable {name}{}; unset it or correct its name",
-                suggestion(name, PREFIX, self.0.iter().map(|key| variable(key)))
-            )),
-        })
+        Some(found.map(String::as_str).ok_or_else(|| {
+            let suggestion = suggestion(name, PREFIX, self.0.iter().map(|key| variable(key)));
+            format!("no option has the variable {name}{suggestion}; unset it or correct its name")
+        }))
     }
 
     /// Returns `, did you mean X?` for an unknown key.

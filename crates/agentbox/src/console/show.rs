@@ -210,15 +210,12 @@ struct State {
 
 impl LiveOutput {
     pub(crate) fn new(screen: Screen, enough: Arc<AtomicBool>) -> Arc<Self> {
-        let state = State {
+        let state = Mutex::new(State {
             filter: Filter::new(screen.colour),
             seen: false,
             broken: None,
-        };
-        Arc::new(Self {
-            state: Mutex::new(state),
-            enough,
-        })
+        });
+        Arc::new(Self { state, enough })
     }
 
     /// Ends the last line. Returns `true` if anything was shown.

@@ -73,11 +73,10 @@ impl DockerSettings {
 
     /// Returns the configured daemon, or docker's default.
     pub(crate) fn daemon(&self) -> Result<Daemon, Failure> {
-        let daemon = match &self.address {
+        Ok(match &self.address {
             Some(address) => Daemon::at(address)?,
             None => Daemon::from_env()?,
-        };
-        Ok(daemon)
+        })
     }
 
     /// Returns the built-in runtimes and those of the configured file.
@@ -169,10 +168,8 @@ impl<'de> Deserialize<'de> for Size {
             }
 
             fn visit_i64<E: de::Error>(self, bytes: i64) -> Result<Size, E> {
-                let bytes = u64::try_from(bytes);
-                bytes
-                    .map(Size)
-                    .map_err(|_| E::custom("bytes are not negative"))
+                let bytes = u64::try_from(bytes).map(Size);
+                bytes.map_err(|_| E::custom("bytes are not negative"))
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Size, E> {
