@@ -68,10 +68,6 @@ impl Location {
         }
     }
 
-    pub(crate) fn has_glob(&self) -> bool {
-        self.names.iter().any(|name| name.glob)
-    }
-
     /// Whether it could be the directory with these names.
     pub(crate) fn could_be(&self, names: &[String]) -> bool {
         self.root == Root::System
@@ -202,7 +198,7 @@ impl Names {
 
     /// Returns the path of a location as commands see it, or `None` if that is not known.
     pub(crate) fn spelled(&self, location: &Location) -> Option<String> {
-        if location.has_glob() {
+        if location.names.iter().any(|name| name.glob) {
             return None;
         }
         let text = match location.root {

@@ -107,14 +107,9 @@ impl Policy {
         builder.build()
     }
 
-    /// Returns whether any files are protected.
-    pub(crate) fn protects(&self) -> bool {
-        !self.0.protected.is_empty()
-    }
-
     /// Returns whether any layer judges by path.
     pub(crate) fn judges_paths(&self) -> bool {
-        self.0.rules.is_some() || self.has_path_layer() || self.protects()
+        self.0.rules.is_some() || self.has_path_layer() || !self.0.protected.is_empty()
     }
 
     /// Returns the verdict of every layer about an access to a path. Judges `op` alone;

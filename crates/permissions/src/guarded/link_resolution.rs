@@ -83,7 +83,11 @@ impl LinkResolution {
         error: Error,
     ) -> Result<()> {
         if !is_link(&error) || !self.follows() {
-            return Err(self.with_given_path(operation, error));
+            return Err(if self.moved() {
+                error.as_part_of(operation, &self.given)
+            } else {
+                error
+            });
         }
         self.count_restart(backend, operation)?;
         self.follow(backend, operation).await
@@ -104,15 +108,6 @@ impl LinkResolution {
         }
         self.restarts += 1;
         Ok(())
-    }
-
-    /// Rewrites the error to the path that the caller gave.
-    pub(super) fn with_given_path(&self, operation: Operation, error: Error) -> Error {
-        if self.moved() {
-            error.as_part_of(operation, &self.given)
-        } else {
-            error
-        }
     }
 
     /// Returns whether the path as given is itself a link.

@@ -69,9 +69,9 @@ impl Protected {
         let runs = |programs: &[&str]| commands.iter().any(|line| is_one_of(line, programs));
         let removes = runs(REMOVES);
         // Changing a file under a second name changes the file.
-        let links = runs(LINKS) || commands.iter().any(|line| copies_as_links(line));
+        let links = runs(LINKS) || has_option(commands, &["cp"], 'l', "--link");
         // It is not known what is done to the files that a glob matches.
-        let edits = commands.iter().any(|line| edits_in_place(line));
+        let edits = has_option(commands, &["gsed", "perl", "sed"], 'i', "--in-place");
         let changes = removes || links || edits || runs(CHANGES) || line.contains('>');
         let is_against = |named: &NamedPath| {
             if named.usage == PathUse::Within {
@@ -128,22 +128,14 @@ fn question() -> Vote {
     Vote::new(Layer::Protected, Action::Ask, Reason::Text(why.into()))
 }
 
-/// Returns whether a command edits files in place: `sed -i`, `perl -pi`.
-fn edits_in_place(line: &str) -> bool {
-    has_option(line, &["gsed", "perl", "sed"], 'i', "--in-place")
-}
-
-/// Returns whether a command copies files as hard links: `cp -l`.
-fn copies_as_links(line: &str) -> bool {
-    has_option(line, &["cp"], 'l', "--link")
-}
-
-fn has_option(line: &str, programs: &[&str], short: char, long: &str) -> bool {
+/// Returns whether one of these programs is run with an option.
+fn has_option(commands: &[String], programs: &[&str], short: char, long: &str) -> bool {
     let is_option = |word: &str| {
         word.starts_with(long)
             || word.starts_with('-') && !word.starts_with("--") && word.contains(short)
     };
-    is_one_of(line, programs) && line.split_whitespace().skip(1).any(is_option)
+    let mut lines = commands.iter().filter(|line| is_one_of(line, programs));
+    lines.any(|line| line.split_whitespace().skip(1).any(is_option))
 }
 
 /// Returns whether a command runs one of these programs.

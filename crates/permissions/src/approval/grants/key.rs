@@ -1,5 +1,7 @@
 //! [`GrantKey`]: the accesses that a grant covers.
 
+use std::collections::BTreeSet;
+
 use backend_core::VPath;
 use backend_core::search::Glob;
 use serde::{Deserialize, Serialize};
@@ -97,7 +99,8 @@ impl GrantKey {
         if asked.is_empty() && *remember != Remember::Call {
             return Err(NotRemembered::NoOperation);
         }
-        let ops = ops_of(asked);
+        let ops: BTreeSet<Op> = asked.iter().map(|asked| asked.op).collect();
+        let ops = Vec::from_iter(ops);
         Ok(match remember {
             Remember::Call => Self::Call { fingerprint, items },
             Remember::Path => Self::Path {
@@ -132,14 +135,6 @@ impl GrantKey {
                 None => items.is_empty(),
             }
     }
-}
-
-/// Returns the operations in `asked`, each once.
-fn ops_of(asked: &[Asked]) -> Vec<Op> {
-    let mut ops: Vec<Op> = asked.iter().map(|asked| asked.op).collect();
-    ops.sort_unstable();
-    ops.dedup();
-    ops
 }
 
 /// The compiled form of a key.
