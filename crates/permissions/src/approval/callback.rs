@@ -82,47 +82,31 @@ impl Interactive {
         let callback = Arc::new(callback);
         let busy = Arc::new(AtomicUsize::new(0));
         Self::new(move |question| {
-            let answer = start(&callback, &busy, question);
+            let (callback, slot) = (Arc::clone(&callback), CallbackSlot::take(&busy));
             async move {
-                answer?.await.unwrap_or_else(|_| {
+                let Some(slot) = slot else {
+                    return Err(ApproverError::new(format!(
+                        "{BLOCKED_THREADS} earlier questions have no answer yet; answer those first"
+                    )));
+                };
+                let (reply, answer) = oneshot::channel();
+                let asking = move || {
+                    let given = callback(question);
+                    // Release the slot before the caller can see the answer and ask again.
+                    drop(slot);
+                    // If the question was withdrawn, there is no receiver.
+                    let _ = reply.send(given);
+                };
+                let thread = std::thread::Builder::new().name("approval".to_owned());
+                thread.spawn(asking).map_err(|error| {
+                    ApproverError::new(format!("no thread could be started to ask: {error}"))
+                })?;
+                answer.await.unwrap_or_else(|_| {
                     Err(ApproverError::new("the callback panicked; check its log"))
                 })
             }
         })
     }
-}
-
-type Reply = oneshot::Receiver<Result<Answer, ApproverError>>;
-
-/// Runs the callback on a new thread, unless too many are running already.
-fn start<F>(
-    callback: &Arc<F>,
-    busy: &Arc<AtomicUsize>,
-    question: Question,
-) -> Result<Reply, ApproverError>
-where
-    F: Fn(Question) -> Result<Answer, ApproverError> + Send + Sync + 'static,
-{
-    let Some(slot) = CallbackSlot::take(busy) else {
-        return Err(ApproverError::new(format!(
-            "{BLOCKED_THREADS} earlier questions have no answer yet; answer those first"
-        )));
-    };
-    let callback = Arc::clone(callback);
-    let (reply, answer) = oneshot::channel();
-    std::thread::Builder::new()
-        .name("approval".to_owned())
-        .spawn(move || {
-            let given = callback(question);
-            // Release the slot before the caller can see the answer and ask again.
-            drop(slot);
-            // If the question was withdrawn, there is no receiver.
-            let _ = reply.send(given);
-        })
-        .map_err(|error| {
-            ApproverError::new(format!("no thread could be started to ask: {error}"))
-        })?;
-    Ok(answer)
 }
 
 /// A slot for one running callback.
