@@ -201,7 +201,7 @@ fn snapshots_compare_by_what_they_hold() {
     );
     assert_ne!(one, Snapshot::default());
     assert!(Snapshot::default().is_empty() && !one.is_empty());
-    assert_eq!((&one).into_iter().count(), 2);
+    assert_eq!(one.iter().count(), 2);
     assert_eq!(one.get(&VPath::root()), None);
 }
 
