@@ -48,7 +48,8 @@ async fn python_for_data_science_can_be_imported() {
 #[ignore = "needs a Docker daemon; run by cargo xtask test-all"]
 async fn packages_of_npm_are_in_the_work_directory() {
     let runtime = debian("test-npm")
-        .with_packages(PackageManager::Apt, ["nodejs", "npm"])
+        .with_package(PackageManager::Apt, "nodejs")
+        .with_package(PackageManager::Apt, "npm")
         .with_package(PackageManager::Npm, "is-number@>=7.0.0 <8")
         .with_package(PackageManager::Npm, "@sindresorhus/is@4.6.0")
         .with_work_dir("/app")
@@ -69,7 +70,8 @@ async fn packages_of_npm_are_in_the_work_directory() {
 async fn packages_of_apt_and_cargo_are_programs() {
     // Debian's own Cargo is too old for the registry's present index.
     let runtime = debian("test-cargo")
-        .with_packages(PackageManager::Apt, ["cargo-web", "jq=1.6*"])
+        .with_package(PackageManager::Apt, "cargo-web")
+        .with_package(PackageManager::Apt, "jq=1.6*")
         .with_package(PackageManager::Cargo, "hello_cargo@0.1.0");
     let name = ready(&runtime).await;
     let printed = run(
