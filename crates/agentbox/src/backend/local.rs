@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use backend_core::VPath;
 use backend_core::ops::StopMode;
+use backend_core::{ErrorKind, VPath};
 use backend_local::{
     Commands, Confinement, Environment, Landlock, Limits, LocalBackend, NameSpace,
 };
@@ -13,7 +13,7 @@ use sessions::LocalEngine;
 
 use super::open_backend::{HostDir, OpenBackend};
 use super::spec::BackendSpec;
-use crate::exit::{Failure, usage};
+use crate::exit::{Failure, environment, usage};
 use crate::output;
 
 /// The table `[local]`.
@@ -210,6 +210,7 @@ pub(super) fn serving_engine(
             "[local] has a setting that sessions do not have: {what}"
         ));
     }
+    let is_default = settings.confinement.is_none();
     let confinement = settings
         .confinement
         .get_or_insert(ConfinementKind::Landlock);
@@ -220,7 +221,17 @@ pub(super) fn serving_engine(
         );
     }
     let commands = settings.commands()?;
-    Ok(LocalEngine::builder(root).commands(commands).open()?)
+    let opened = LocalEngine::builder(root).commands(commands).open();
+    opened.map_err(|error| {
+        if !is_default || error.kind() != ErrorKind::Unsupported {
+            return error.into();
+        }
+        environment!(
+            "commands of sessions cannot be confined: {}; use --backend docker:IMAGE, or set \
+             confinement = \"off\" in [local] if the sessions need not be kept apart",
+            error.chain()
+        )
+    })
 }
 
 /// Opens the directory that holds those of sessions, to manage them.
