@@ -72,7 +72,7 @@ impl RegisteredTool {
             assert!(
                 !T::OPERATIONS.is_empty(),
                 "a tool must have at least one operation"
-            )
+            );
         };
         let schema = schema_for::<T::Args>();
         let definition = Definition::new(T::NAME, T::DESCRIPTION, schema, T::ANNOTATIONS);
