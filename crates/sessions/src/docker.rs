@@ -215,7 +215,18 @@ impl DockerEngine {
         self.forget(id);
         let key = container.labels.get(names::SPARE);
         self.remove_link(key.map(String::as_str)).await;
+        self.remove_record(&container.id).await?;
         self.delete(trashed).await
+    }
+
+    /// Deletes the record of a container that is gone.
+    async fn remove_record(&self, container: &str) -> Result<()> {
+        let record = self
+            .0
+            .files
+            .as_ref()
+            .map(|files| files.state().join(container));
+        self.delete(record).await
     }
 
     /// Deletes the files of a session without a container.
@@ -281,7 +292,7 @@ impl DockerEngineBuilder {
         };
         let pools = self.pools.into_iter().map(pool).collect();
         Ok(DockerEngine(Arc::new(Inner {
-            states: States::new(self.daemon.clone()),
+            states: States::new(self.daemon.clone(), files.as_ref().map(Files::state)),
             daemon: self.daemon,
             runtime: self.runtime,
             containers,

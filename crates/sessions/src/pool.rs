@@ -4,11 +4,15 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use backend_core::Result;
 use futures_util::future::join_all;
 use tokio::sync::Semaphore;
+
+/// The pause before an item that was taken is replaced.
+const REFILL_PAUSE: Duration = Duration::from_millis(200);
 
 /// Makes the items of a pool.
 #[async_trait]
@@ -117,6 +121,8 @@ impl<S: Source> Pool<S> {
         }
         let pool = self.clone();
         tokio::spawn(async move {
+            // Making an item would slow down the use of the one that was just taken.
+            tokio::time::sleep(REFILL_PAUSE).await;
             let filled = pool.fill_now().await;
             pool.0.refilling.store(false, Ordering::Release);
             match filled {

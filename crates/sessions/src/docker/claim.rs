@@ -10,7 +10,7 @@ use sandbox_runtime::Runtime;
 
 use super::DockerEngine;
 use super::containers::{Spare, blocking, remove};
-use super::state::Written;
+use super::state::Kept;
 use crate::engine::Claim;
 use crate::id::SessionId;
 use crate::record::Record;
@@ -34,7 +34,7 @@ impl DockerEngine {
             runtime: Some(fingerprint(&runtime)),
             ..Record::new(request, SystemTime::now())
         };
-        let session = Written {
+        let session = Kept {
             record,
             env: request.env.clone(),
         };
@@ -75,7 +75,7 @@ impl DockerEngine {
 
     /// Claims the session with a container that is ready. `None` if there is none, or if
     /// it is of no use.
-    async fn claim_spare(&self, runtime: &Runtime, session: &Written) -> Result<Option<Claim>> {
+    async fn claim_spare(&self, runtime: &Runtime, session: &Kept) -> Result<Option<Claim>> {
         let Some(pool) = self.0.pools.get(&fingerprint(runtime)) else {
             return Ok(None);
         };
@@ -84,11 +84,12 @@ impl DockerEngine {
         };
         match self.name(&spare.sandbox, session).await {
             Ok(Named::Ours) => self.adopt(spare, &session.record.id).await.map(Some),
-            Ok(Named::Taken) => {
+            Ok(Named::Taken) if session.env.is_empty() => {
                 pool.give_back(spare).await;
                 Ok(Some(Claim::Taken))
             }
-            Ok(Named::TooEarly) => {
+            // It holds the variables of another session, or may have been seen.
+            Ok(Named::Taken | Named::TooEarly) => {
                 pool.discard(spare).await;
                 Ok(Some(Claim::Taken))
             }
@@ -117,7 +118,7 @@ impl DockerEngine {
         &self,
         request: &OpenRequest,
         runtime: &Runtime,
-        session: &Written,
+        session: &Kept,
     ) -> Result<Claim> {
         let id = &request.id;
         self.0.containers.image(runtime, request).await?;
@@ -148,7 +149,7 @@ impl DockerEngine {
     async fn create_named(
         &self,
         runtime: &Runtime,
-        session: &Written,
+        session: &Kept,
         workspace: Option<&Path>,
     ) -> Result<Option<DockerSandbox>> {
         let created = self.0.containers.create(runtime, workspace, None);
@@ -173,7 +174,7 @@ impl DockerEngine {
 
     /// Makes a container that of a session: first its record, then its name. So a
     /// container with a session's name is complete, whenever this process is killed.
-    async fn name(&self, sandbox: &DockerSandbox, session: &Written) -> Result<Named> {
+    async fn name(&self, sandbox: &DockerSandbox, session: &Kept) -> Result<Named> {
         let container = sandbox.container();
         let written = self.0.states.write(container, session).await;
         written.map_err(lost)?;

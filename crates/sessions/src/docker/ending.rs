@@ -78,8 +78,14 @@ impl DockerEngine {
             Some(sandbox.container().to_owned())
         });
         let names = &self.0.containers.names;
-        // By its id it is found under any name.
-        let container = known.unwrap_or_else(|| names.session(id));
+        let container = match known {
+            // By its id it is found under any name.
+            Some(container) => container,
+            None => match self.find(id).await? {
+                Some(found) => found.id,
+                None => return Ok(()),
+            },
+        };
         self.0.states.touch(&container, at).await?;
         let found = docker::find(&self.0.daemon, &container).await?;
         let ending = names.ending(id);

@@ -4,14 +4,16 @@
 //! A container that is created before its session has `{root}/.pool/{key}/workspace`. When
 //! a session claims it, that directory becomes the session's, and a link remains in its
 //! place: a container that is started again finds its mount by the path it was created
-//! with. A directory that is deleted goes to `{root}/.trash` first, in one step.
+//! with. `{root}/.state` holds the records of sessions. A directory that is deleted goes to `{root}/.trash` first, in one step.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, ErrorKind as IoKind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use backend_core::{Error, Result};
+use bytes::Bytes;
 
 use super::names::{is_key, new_key};
 use crate::error::QuotaError;
@@ -19,6 +21,8 @@ use crate::id::SessionId;
 
 /// The directory of containers without a session. No id begins with a point.
 const POOL: &str = ".pool";
+/// The directory of the records, one directory for each container.
+const STATE: &str = ".state";
 /// The directory of what is being deleted.
 const TRASH: &str = ".trash";
 /// The mounted part of a session's directory.
@@ -49,6 +53,11 @@ impl Files {
             quota: None,
             keep_for: None,
         })
+    }
+
+    /// The directory of the records.
+    pub(super) fn state(&self) -> PathBuf {
+        self.root.join(STATE)
     }
 
     fn session(&self, id: &SessionId) -> PathBuf {
@@ -191,7 +200,7 @@ impl Files {
         let Some(limit) = self.quota else {
             return Ok(());
         };
-        let used = tree_bytes(&self.root);
+        let used = tree_bytes(&self.root).saturating_sub(tree_bytes(&self.state()));
         if used < limit {
             return Ok(());
         }
@@ -199,8 +208,8 @@ impl Files {
     }
 
     /// Deletes what interrupted work left: links and directories of containers that no
-    /// longer exist, and what was being deleted. `is_used` says whether there is a
-    /// container with a key.
+    /// longer exist, their records, and what was being deleted. `is_used` says whether there
+    /// is a container with a key or id.
     pub(super) fn sweep(&self, now: SystemTime, is_used: impl Fn(&str) -> bool) -> Result<()> {
         let old = |path: &Path| {
             let changed = fs::symlink_metadata(path).and_then(|found| found.modified());
@@ -212,6 +221,12 @@ impl Files {
         for name in names_in(&self.root.join(POOL)) {
             if is_key(&name) && !is_used(&name) && old(&self.spare(&name)) {
                 self.remove_spare(&name)?;
+            }
+        }
+        for name in names_in(&self.state()) {
+            let path = self.state().join(&name);
+            if !is_used(&name) && old(&path) {
+                self.delete(&path)?;
             }
         }
         let trash = self.root.join(TRASH);
@@ -243,6 +258,40 @@ fn tree_bytes(directory: &Path) -> u64 {
         }
     }
     sum
+}
+
+/// Writes a small file in one step. Its directory is created, or must exist.
+pub(super) fn put_file(directory: &Path, name: &str, text: &[u8], creates: bool) -> Result<()> {
+    let put = || {
+        if creates {
+            fs::create_dir_all(directory)?;
+        }
+        let new = directory.join(format!(".{}", new_key()));
+        fs::write(&new, text)?;
+        fs::rename(&new, directory.join(name))
+    };
+    put().map_err(|source| {
+        if source.kind() == IoKind::NotFound {
+            return Error::not_found().with_source(source);
+        }
+        failed("the record of a session", source)
+    })
+}
+
+/// Reads all files of a directory; none if it is missing.
+pub(super) fn small_files(directory: &Path) -> Result<BTreeMap<String, Bytes>> {
+    let mut found = BTreeMap::new();
+    for name in names_in(directory) {
+        match fs::read(directory.join(&name)) {
+            Ok(text) => {
+                found.insert(name, text.into());
+            }
+            // It was replaced meanwhile.
+            Err(error) if error.kind() == IoKind::NotFound => {}
+            Err(error) => return Err(failed("the record of a session", error)),
+        }
+    }
+    Ok(found)
 }
 
 fn names_in(directory: &Path) -> Vec<String> {

@@ -1,10 +1,17 @@
-//! The changing facts about a session, in small files of its container that only root can read.
+//! The changing facts about a session, in small files that its commands can neither read nor
+//! change.
+//!
+//! With a root they are in `{root}/.state`, in a directory for each container; without one
+//! they are in the container itself, which takes a daemon a hundred times as long. The
+//! variables of commands are in the container in both cases: they may be secrets, and they
+//! end with it.
 //!
 //! One file holds the record. The time of the last use is in one of several files, chosen
 //! by the process: processes that use a session at once do not overwrite each other's
 //! times, and the latest one counts.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use backend_core::{Error, ErrorKind, Result};
@@ -13,76 +20,127 @@ use backend_docker::{ContainerState, Daemon};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use super::containers::blocking;
+use super::files::{put_file, small_files};
 use super::names;
 use crate::id::SessionId;
 use crate::record::{Record, RecordState};
 use crate::request::OpenRequest;
 
-/// The directory of the files, outside every work directory.
+/// The directory of the files in a container, outside every work directory.
 const DIRECTORY: &str = "/.agentbox-session";
 /// The file with the record.
 const RECORD: &str = "record";
+/// The file with the variables of commands.
+const ENV: &str = "env";
 /// The beginning of the names of the files with times.
 const ACTIVE: &str = "active-";
 /// The number of files with times. Two processes that share one can lose a few seconds
 /// of use.
 const SLOTS: u8 = 64;
 
-/// A record as it is written. The variables are no part of it elsewhere: records are shown,
-/// and these may be secrets.
-#[derive(Serialize, Deserialize)]
-pub(super) struct Written {
-    #[serde(flatten)]
+/// A session as it is kept: its record, and the variables of its commands.
+#[derive(Debug)]
+pub(super) struct Kept {
     pub(super) record: Record,
-    #[serde(default)]
     pub(super) env: BTreeMap<String, String>,
+}
+
+/// A record as it is written.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    #[serde(flatten)]
+    record: Record,
+    /// Whether there are variables: to look for them takes long.
+    #[serde(default)]
+    has_env: bool,
 }
 
 /// Reads and writes the files of sessions, for one process.
 #[derive(Debug, Clone)]
 pub(super) struct States {
     daemon: Daemon,
+    /// The directory of the directories for each container, if there is a root.
+    directory: Option<PathBuf>,
     /// The file of this process.
     slot: u8,
 }
 
 impl States {
-    pub(super) fn new(daemon: Daemon) -> Self {
-        let slot = fastrand::u8(..SLOTS);
-        Self { daemon, slot }
+    pub(super) fn new(daemon: Daemon, directory: Option<PathBuf>) -> Self {
+        Self {
+            daemon,
+            directory,
+            slot: fastrand::u8(..SLOTS),
+        }
     }
 
     /// Writes the record of a new session. Times of earlier uses are no longer those of
     /// this session, but there are none: a container serves one session.
-    pub(super) async fn write(&self, container: &str, session: &Written) -> Result<()> {
-        let json = serde_json::to_vec(session).map_err(|source| {
-            Error::internal("a session's record could not be written").with_source(source)
-        })?;
-        let path = format!("{DIRECTORY}/{RECORD}");
-        containers::write_file(&self.daemon, container, &path, &json).await
+    pub(super) async fn write(&self, container: &str, session: &Kept) -> Result<()> {
+        let has_env = !session.env.is_empty();
+        if has_env {
+            let path = format!("{DIRECTORY}/{ENV}");
+            let env = json(&session.env)?;
+            containers::write_file(&self.daemon, container, &path, &env).await?;
+        }
+        let written = Written {
+            record: session.record.clone(),
+            has_env,
+        };
+        self.put(container, RECORD.to_owned(), json(&written)?, true)
+            .await
     }
 
     /// Writes the time of a use.
     pub(super) async fn touch(&self, container: &str, at: SystemTime) -> Result<()> {
         let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
-        let text = since.as_millis().to_string();
-        let path = format!("{DIRECTORY}/{ACTIVE}{}", self.slot);
-        let written = containers::write_file(&self.daemon, container, &path, text.as_bytes());
-        match written.await {
+        let text = since.as_millis().to_string().into_bytes();
+        let name = format!("{ACTIVE}{}", self.slot);
+        match self.put(container, name, text, false).await {
             // The session ended meanwhile.
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
             written => written,
         }
     }
 
+    /// Writes a file. Only for a new session may its directory be missing.
+    async fn put(&self, container: &str, name: String, text: Vec<u8>, is_new: bool) -> Result<()> {
+        let Some(directory) = &self.directory else {
+            let path = format!("{DIRECTORY}/{name}");
+            return containers::write_file(&self.daemon, container, &path, &text).await;
+        };
+        let directory = directory.join(container);
+        blocking(move || put_file(&directory, &name, &text, is_new)).await
+    }
+
     /// Reads what is known about the session of a container.
     pub(super) async fn read(&self, container: &Container, id: &SessionId) -> Result<Record> {
-        Ok(self.read_all(container, id).await?.record)
+        Ok(self.read_written(container, id).await?.record)
     }
 
     /// Reads the same with the session's variables.
-    pub(super) async fn read_all(&self, container: &Container, id: &SessionId) -> Result<Written> {
-        let files = containers::read_files(&self.daemon, &container.id, DIRECTORY).await?;
+    pub(super) async fn read_all(&self, container: &Container, id: &SessionId) -> Result<Kept> {
+        let written = self.read_written(container, id).await?;
+        let mut env = BTreeMap::new();
+        if written.has_env {
+            let files = containers::read_files(&self.daemon, &container.id, DIRECTORY).await?;
+            let found = files.get(ENV).map(|json| serde_json::from_slice(json));
+            // It has none if the daemon has none: it is being removed.
+            env = found.and_then(|found| found.ok()).unwrap_or_default();
+        }
+        let record = written.record;
+        Ok(Kept { record, env })
+    }
+
+    async fn read_written(&self, container: &Container, id: &SessionId) -> Result<Written> {
+        let files = match &self.directory {
+            Some(directory) => {
+                let directory = directory.join(&container.id);
+                blocking(move || small_files(&directory)).await?
+            }
+            None => containers::read_files(&self.daemon, &container.id, DIRECTORY).await?,
+        };
         let runtime = container.labels.get(names::RUNTIME);
         Ok(combine(
             id,
@@ -92,6 +150,12 @@ impl States {
             &files,
         ))
     }
+}
+
+fn json(value: &impl Serialize) -> Result<Vec<u8>> {
+    serde_json::to_vec(value).map_err(|source| {
+        Error::internal("a session's record could not be written").with_source(source)
+    })
 }
 
 /// Combines the files of a container into a record. The container's name and labels count
@@ -105,11 +169,15 @@ fn combine(
 ) -> Written {
     let written = files.get(RECORD);
     let written = written.and_then(|json| serde_json::from_slice::<Written>(json).ok());
-    let Written { mut record, env } = written.unwrap_or_else(|| {
+    let Written {
+        mut record,
+        has_env,
+    } = written.unwrap_or_else(|| {
         let request = OpenRequest::new(id.clone());
-        let record = Record::new(&request, created);
-        let env = BTreeMap::new();
-        Written { record, env }
+        Written {
+            record: Record::new(&request, created),
+            has_env: false,
+        }
     });
     record.id = id.clone();
     if let Some(runtime) = runtime {
@@ -124,7 +192,7 @@ fn combine(
     if let Some(latest) = latest {
         record.last_activity = record.last_activity.max(latest);
     }
-    Written { record, env }
+    Written { record, has_env }
 }
 
 fn parse_time(text: &[u8]) -> Option<SystemTime> {
@@ -189,16 +257,14 @@ mod tests {
     }
 
     #[test]
-    fn variables_are_kept_with_the_record() {
+    fn a_record_says_whether_there_are_variables() {
         let id = SessionId::new("alice").unwrap();
-        let request = OpenRequest::new(id.clone()).env("TOKEN", "abc");
-        let session = Written {
-            record: Record::new(&request, at(1)),
-            env: request.env.clone(),
-        };
-        let files = [file(RECORD, serde_json::to_vec(&session).unwrap())].into();
+        let record = Record::new(&OpenRequest::new(id.clone()), at(1));
+        let has_env = true;
+        let written = serde_json::to_vec(&Written { record, has_env }).unwrap();
+        let files = [file(RECORD, written)].into();
         let found = combine(&id, at(1), None, ContainerState::Running, &files);
-        assert_eq!(found.record, session.record);
-        assert_eq!(found.env, request.env);
+        assert!(found.has_env);
+        assert_eq!(found.record.created, at(1));
     }
 }

@@ -32,6 +32,7 @@ impl DockerEngine {
                     self.find(&id).await?;
                 }
                 used.extend(container.labels.get(names::SPARE).cloned());
+                used.insert(container.id);
             }
         }
         let Some(files) = self.0.files.clone() else {
@@ -56,7 +57,7 @@ impl DockerEngine {
         }
         let key = container.labels.get(names::SPARE);
         self.remove_link(key.map(String::as_str)).await;
-        Ok(())
+        self.remove_record(&container.id).await
     }
 
     /// Purges the sessions that do not run and were not used for long enough.
