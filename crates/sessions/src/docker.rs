@@ -2,8 +2,8 @@
 //!
 //! The name of a container is that of its session, and names are unique: to give a
 //! container that name is the lock between processes. Everything else is in labels and in
-//! a small file of the container, so a process that is killed leaves nothing that another
-//! one cannot use or remove.
+//! small files, so a process that is killed leaves nothing that another one cannot use or
+//! remove.
 
 mod builder;
 mod claim;

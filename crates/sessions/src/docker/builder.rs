@@ -47,8 +47,9 @@ impl DockerEngineBuilder {
 
     /// Sets the options that every container is created with: limits, network, agent,
     /// environment. Its image, runtime, name, working directory, build options and daemon
-    /// are set by the engine. Its root cannot be read-only, because the engine keeps a
-    /// small file there.
+    /// are set by the engine. Its root cannot be read-only, because the engine keeps
+    /// small files there: the variables of a session, and without a
+    /// [root](Self::workspace_root) all it knows.
     pub fn template(mut self, template: DockerBuilder) -> Self {
         self.template = template;
         self
