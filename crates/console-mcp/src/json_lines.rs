@@ -94,7 +94,7 @@ where
 }
 
 /// The error for a line, and the id of the request if it could be read.
-type LineError = (ErrorData, Option<RequestId>);
+type LineError = Box<(ErrorData, Option<RequestId>)>;
 
 /// Parses a line. Returns `None` for a line that needs no response.
 fn parse(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, LineError> {
@@ -109,7 +109,7 @@ fn parse(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, LineError> {
             Ok(value) => invalid_message(&value),
             Err(_) => {
                 let text = format!("this is not valid JSON: {error}; send one message per line");
-                Err((ErrorData::parse_error(text, None), None))
+                Err(Box::new((ErrorData::parse_error(text, None), None)))
             }
         },
     }
@@ -133,7 +133,7 @@ fn invalid_message(value: &Value) -> Result<Option<ClientJsonRpcMessage>, LineEr
             "this is not a valid JSON-RPC 2.0 message; it needs jsonrpc, method and, for a request, an id"
         }
     };
-    Err((ErrorData::invalid_request(text, None), id))
+    Err(Box::new((ErrorData::invalid_request(text, None), id)))
 }
 
 async fn write<W>(output: Arc<Mutex<Option<W>>>, message: ServerJsonRpcMessage) -> io::Result<()>
@@ -183,7 +183,7 @@ where
                     let limit = self.limit;
                     let text =
                         format!("this message has more than {limit} bytes; send less at a time");
-                    Err((ErrorData::invalid_request(text, None), None))
+                    Err(Box::new((ErrorData::invalid_request(text, None), None)))
                 }
                 LineRead::Whole => parse(&self.line),
             };
@@ -195,7 +195,8 @@ where
                 Ok(Some(message)) => return Some(message),
                 Ok(None) => {}
                 // Sent before anything else is read.
-                Err((error, id)) => {
+                Err(error) => {
+                    let (error, id) = *error;
                     let message = ServerJsonRpcMessage::error(error, id);
                     let sent = write(Arc::clone(&self.output), message).map(|_| ());
                     self.reply = Some(sent.boxed());
