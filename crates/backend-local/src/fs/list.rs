@@ -188,8 +188,10 @@ impl RootedFs {
             };
             let is_directory = kind == FileType::Directory;
             let is_directory = known.as_ref().map_or(is_directory, Entry::is_dir);
-            total += 1;
-            kept.insert((!is_directory, path), known);
+            // A name can be listed twice if the directory changes meanwhile.
+            if kept.insert((!is_directory, path), known).is_none() {
+                total += 1;
+            }
             if kept.len() > options.limit {
                 kept.pop_last();
             }

@@ -125,6 +125,7 @@ fn run_on<T: Task>(
     Ok((collector, skipped))
 }
 
+/// After a panic under one of its locks the search fails, whatever state is left.
 struct Pipeline<T: Task> {
     task: T,
     walker: Mutex<Walker>,

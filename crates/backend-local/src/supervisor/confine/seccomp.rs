@@ -186,7 +186,8 @@ fn compile(refused: Vec<Refusal>, errno: i32) -> Result<BpfProgram, String> {
     let build = || -> Result<BpfProgram, seccompiler::BackendError> {
         let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
         for (call, conditions) in refused {
-            // A call without rules is refused for all arguments.
+            // A call without rules is refused for all arguments. So none is both
+            // refused whole and with conditions: the conditions would win.
             let of_call = rules.entry(call).or_default();
             if !conditions.is_empty() {
                 let conditions = conditions.into_iter().map(|(argument, operator, value)| {

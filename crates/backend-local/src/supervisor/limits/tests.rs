@@ -75,6 +75,7 @@ fn a_command_without_limits_of_its_process_is_not_wrapped() {
     let argv: Vec<OsString> = vec!["sh".into()];
     let mut environment = Environment::new();
     assert_eq!(prepared.wrap(argv.clone(), &mut environment), argv);
+    assert!(environment.is_empty());
 }
 
 #[test]
