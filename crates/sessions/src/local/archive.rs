@@ -46,6 +46,7 @@ struct Packing {
     pending: Vec<Entry>,
     /// The file whose header is out.
     file: Option<OpenFile>,
+    /// The entries that were found so far.
     entries: usize,
     is_ended: bool,
 }
@@ -77,20 +78,21 @@ impl Packing {
 
     /// Returns the header of an entry, if it is packed.
     async fn begin(&mut self, entry: Entry) -> Result<Option<Bytes>> {
-        self.entries += 1;
-        // The root is none.
-        if self.entries > ARCHIVE_ENTRIES + 1 {
-            return Err(Error::too_large(format!(
-                "there are more than the {ARCHIVE_ENTRIES} entries that an archive may have"
-            )));
-        }
         match entry.kind {
             FileKind::Directory if !entry.link => {
-                let options = LsOptions::default().limit(usize::MAX);
+                let left = ARCHIVE_ENTRIES - self.entries;
+                // One at least: a limit of none would not tell whether there are any.
+                let options = LsOptions::default().limit(left.max(1));
                 let listed = self.files.ls(&entry.path, options).await;
                 let Some(listing) = Error::none_if_missing(listed)? else {
                     return Ok(None);
                 };
+                if listing.total > left {
+                    return Err(Error::too_large(format!(
+                        "there are more than the {ARCHIVE_ENTRIES} entries that an archive may have"
+                    )));
+                }
+                self.entries += listing.total;
                 self.pending.extend(listing.entries.into_iter().rev());
                 if entry.path.is_root() {
                     return Ok(None);
@@ -147,7 +149,8 @@ fn header(entry: &Entry, kind: EntryType, size: u64) -> Result<Bytes> {
     };
     let mut header = Header::new_gnu();
     header.set_entry_type(kind);
-    header.set_mode(entry.mode.unwrap_or(mode) & 0o7777);
+    // Not the bits that let a program run as its owner: unpacked by root, that is root.
+    header.set_mode(entry.mode.unwrap_or(mode) & 0o777);
     header.set_uid(0);
     header.set_gid(0);
     header.set_size(size);

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Read as _;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
 use backend_core::ops::GrepQuery;
@@ -177,4 +177,18 @@ async fn an_empty_session_is_an_empty_archive() {
     fs::create_dir_all(root.path().join("alice/workspace")).unwrap();
     let files = open(root.path(), "alice").await;
     assert!(unpack(&files).await.is_empty());
+}
+
+#[tokio::test]
+async fn nothing_in_an_archive_runs_as_its_owner() {
+    let root = tempfile::tempdir().unwrap();
+    store(root.path(), "alice", &[("tool", "#!/bin/sh\n")]);
+    let tool = root.path().join("alice/workspace/tool");
+    fs::set_permissions(&tool, fs::Permissions::from_mode(0o6755)).unwrap();
+    let files = open(root.path(), "alice").await;
+    let packed: Vec<_> = files.archive().try_collect().await.unwrap();
+    let packed: Vec<u8> = packed.iter().flatten().copied().collect();
+    let mut archive = tar::Archive::new(&packed[..]);
+    let entry = archive.entries().unwrap().next().unwrap().unwrap();
+    assert_eq!(entry.header().mode().unwrap(), 0o755);
 }
