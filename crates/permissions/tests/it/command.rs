@@ -117,6 +117,20 @@ fn what_is_not_understood_never_loosens_a_default() {
 }
 
 #[test]
+fn a_line_without_commands_gets_the_default() {
+    for (default, expected) in [("ask", Action::Ask), ("deny", Action::Deny)] {
+        let policy = policy(&format!(
+            r#"{{"default": "{default}", "rules": [{{"pattern": "*", "action": "allow"}}]}}"#
+        ));
+        for line in ["", " ", "\n", "# git status"] {
+            let report = judge(&policy, line);
+            assert!(report.commands.is_empty(), "{line:?}");
+            assert_eq!(report.verdict.action(), expected, "{default}: {line:?}");
+        }
+    }
+}
+
+#[test]
 fn a_decision_explains_itself() {
     let report = judge(&git_only(), "git status && rm x && $cmd");
     let decisive = report.verdict.decisive();

@@ -274,12 +274,14 @@ fn of_several_spellings_the_strongest_counts() {
     let rules = in_work(&reading(Allow, &[("/a", Ask), ("/b", Deny), ("/c", Deny)]));
     let all = |texts: &[&str]| {
         let votes = texts.iter().map(|text| rules.judge(Op::Read, &path(text)));
-        let verdict = votes.map(Verdict::from).reduce(Verdict::and_all);
-        verdict.unwrap().decisive().clone()
+        votes.map(Verdict::from).reduce(Verdict::and_all)
     };
-    assert_eq!(all(&["/x"]).action, Allow);
-    assert_eq!(all(&["/x", "/a", "/y"]).action, Ask);
-    assert_eq!(all(&["/a", "/c", "/b"]), rules.judge(Op::Read, &path("/c")));
+    let action = |texts: &[&str]| all(texts).map(|verdict| verdict.action());
+    assert_eq!(action(&["/x"]), Some(Allow));
+    assert_eq!(action(&["/x", "/a", "/y"]), Some(Ask));
+    let strongest = all(&["/a", "/c", "/b"]).unwrap();
+    assert_eq!(*strongest.decisive(), rules.judge(Op::Read, &path("/c")));
+    assert_eq!(all(&[]), None, "nothing is known, so nothing is allowed");
 }
 
 #[test]
