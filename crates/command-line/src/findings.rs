@@ -71,7 +71,7 @@ pub(crate) struct Mark {
 }
 
 /// Everything found in a command line.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Findings {
     /// The commands it would run. One that another command runs comes before it.
@@ -89,9 +89,21 @@ pub struct Findings {
 }
 
 impl Findings {
+    /// Creates empty findings. No public `Default`: they say that a line does nothing.
+    pub(crate) fn new() -> Self {
+        Self {
+            commands: Vec::new(),
+            notes: Vec::new(),
+            paths: Vec::new(),
+            fetchers: 0,
+            exhausted: false,
+            full: false,
+        }
+    }
+
     /// Creates the findings about a line that is not understood.
     pub fn unreadable(reason: &str) -> Self {
-        let mut findings = Self::default();
+        let mut findings = Self::new();
         findings.note(NoteKind::NotUnderstood, reason);
         findings
     }

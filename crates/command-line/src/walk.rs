@@ -95,7 +95,7 @@ impl<'a> Walk<'a> {
         Self {
             context,
             budget,
-            findings: Findings::default(),
+            findings: Findings::new(),
             dirs: Directories::new(context.directory, context.names, budget),
             functions: functions::Functions::new(context.line),
             traps: Vec::new(),
