@@ -8,24 +8,38 @@ use crate::approval::text;
 
 /// Returns the hash of `value` in its canonical form.
 pub(super) fn hash(value: &Value) -> ContentHash {
-    ContentHash::of(canonical(value).as_bytes())
+    let mut text = String::new();
+    write_canonical(value, &mut text);
+    ContentHash::of(text.as_bytes())
 }
 
-/// Returns JSON without spaces, with sorted keys.
-fn canonical(value: &Value) -> String {
+/// Writes JSON without spaces, with sorted keys. It only appends, so that a model cannot
+/// make large arguments slow by nesting them.
+fn write_canonical(value: &Value, to: &mut String) {
     match value {
         Value::Object(map) => {
-            let entry = |(key, value): (&String, &Value)| {
-                format!("{}:{}", Value::from(key.as_str()), canonical(value))
-            };
-            let entries: Vec<String> = sorted(map).into_iter().map(entry).collect();
-            format!("{{{}}}", entries.join(","))
+            to.push('{');
+            for (number, (key, value)) in sorted(map).into_iter().enumerate() {
+                if number > 0 {
+                    to.push(',');
+                }
+                to.push_str(&Value::from(key.as_str()).to_string());
+                to.push(':');
+                write_canonical(value, to);
+            }
+            to.push('}');
         }
         Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(canonical).collect();
-            format!("[{}]", items.join(","))
+            to.push('[');
+            for (number, item) in items.iter().enumerate() {
+                if number > 0 {
+                    to.push(',');
+                }
+                write_canonical(item, to);
+            }
+            to.push(']');
         }
-        plain => plain.to_string(),
+        plain => to.push_str(&plain.to_string()),
     }
 }
 
