@@ -135,7 +135,8 @@ impl<'a> Functions<'a> {
         known.filter_map(definition).collect()
     }
 
-    /// Returns the directories after a body that is being walked, or was in this state.
+    /// Returns the directories after a body, if it is being walked, or if a walk of it
+    /// covers this one.
     pub(super) fn repeats(
         &mut self,
         function: usize,

@@ -120,7 +120,8 @@ fn sequence(inner: &[Atom]) -> Option<Option<Vec<Vec<Atom>>>> {
         let c = chars.next().filter(char::is_ascii_alphabetic)?;
         chars.next().is_none().then_some(c)
     };
-    // A sequence with a width or a step is not expanded.
+    // Widths and steps only pad members or leave some out. A sequence with either is
+    // not expanded.
     let exact = step.is_none() && !padded(from) && !padded(to);
     if let (Some(from), Some(to)) = (letter(from), letter(to)) {
         let (low, high) = (from.min(to), from.max(to));

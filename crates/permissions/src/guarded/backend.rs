@@ -96,7 +96,8 @@ impl<B: Backend> Backend for Guarded<B> {
 }
 
 impl<B: Backend> Guarded<B> {
-    /// Refuses to delete or move the working directory, as every backend does.
+    /// Refuses to delete or move the working directory. No backend does that, so the
+    /// policy is not consulted.
     fn keep_working_dir(&self, operation: Operation, path: &VPath) -> Result<()> {
         refuse_working_dir(path, &self.working_dir()).map_err(Error::context(
             self.info().name,

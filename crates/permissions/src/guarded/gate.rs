@@ -238,7 +238,8 @@ impl<'g, B: Backend> Gate<'g, B> {
         self.reasons.iter().any(by_rule)
     }
 
-    /// Judges a call about one path, and where links lead if it needs approval.
+    /// Judges a call about one path. If approval is needed, links are followed first, so
+    /// that one question covers everything.
     pub(super) async fn check_call<F>(
         &mut self,
         route: &mut LinkResolution,

@@ -98,7 +98,8 @@ impl<B: Backend> GuardedBuilder<B> {
         self
     }
 
-    /// Sets the approver. Without one, every access that needs approval is refused.
+    /// Sets the approver, with no remembered answers. Without an approver, every access
+    /// that needs approval is refused.
     pub fn approver(self, approver: impl Approver) -> Self {
         self.approval_service(ApprovalService::new(Arc::new(approver), Grants::default()))
     }

@@ -210,7 +210,8 @@ impl<B: Backend> Guarded<B> {
         verdict.action() != Action::Deny
     }
 
-    /// Returns what the backend must leave out; for the caller, only where no link leads.
+    /// Returns the entries that the backend must leave out: the policy's, and the
+    /// caller's if no link changed the paths.
     fn excluded(&self, op: Op, callers: &Exclude, route: &LinkResolution) -> Exclude {
         let ours = self.policy.exclude(op);
         if route.moved() {

@@ -14,7 +14,8 @@ use crate::verdict::Verdict;
 /// A layer of a [`Policy`](crate::Policy) that judges accesses by path, beside the rules.
 /// `backend-mounts` has one. A layer never weakens another: the strongest verdict counts.
 pub trait PathLayer: Any + fmt::Debug + Send + Sync {
-    /// Returns the verdict about an access to a path, whose file has or gets `bytes`.
+    /// Returns the verdict about an access to a path. `bytes` is the size that the file
+    /// has or is to have, if known.
     fn judge(&self, op: Op, path: &VPath, kind: Kind, bytes: Option<u64>) -> Verdict;
 
     /// Returns the most lenient action that `op` can get for any path.

@@ -97,7 +97,8 @@ impl Protected {
     }
 
     /// Returns the objection to a command that may change anything beneath a directory. If
-    /// the command runs in it, a protected file may not be meant, and the vote is to ask.
+    /// the command runs in that directory, it was named for everything in it, and it is not
+    /// known whether a protected file is meant. Then the vote is to ask.
     fn lies_within(&self, named: &NamedPath, here: &VPath) -> Option<Vote> {
         let lies = |own: &VPath| match named.text.rsplit_once("/**/") {
             Some((_, name)) if named.glob => own
