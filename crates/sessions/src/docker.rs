@@ -14,7 +14,7 @@ mod names;
 mod state;
 mod upkeep;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
@@ -336,19 +336,32 @@ impl Engine for DockerEngine {
             }
         }
         let read = |(id, container): (SessionId, Container)| async move {
-            self.0.states.read(&container, &id).await
+            let record = self.0.states.read(&container, &id).await;
+            record.map_err(|error| (id, error))
         };
         let read = stream::iter(sessions)
             .map(read)
             .buffer_unordered(READ_AT_ONCE);
-        let records: Vec<Result<Record>> = read.collect().await;
+        let records: Vec<_> = read.collect().await;
         let mut found = BTreeMap::new();
+        let mut unreadable = BTreeSet::new();
         for record in records {
-            let record = record?;
-            found.insert(record.id.clone(), record);
+            match record {
+                Ok(record) => {
+                    found.insert(record.id.clone(), record);
+                }
+                // One broken session must not hide the others.
+                Err((id, error)) => {
+                    tracing::warn!(session = %id, error = %error.chain(), "a session cannot be read");
+                    unreadable.insert(id);
+                }
+            }
         }
         if let Some(files) = self.0.files.clone() {
             for (id, changed) in blocking(move || files.stored()).await? {
+                if unreadable.contains(&id) {
+                    continue;
+                }
                 let stored = || stored_record(id.clone(), changed);
                 found.entry(id.clone()).or_insert_with(stored);
             }
@@ -443,8 +456,10 @@ impl Engine for DockerEngine {
         for pool in self.0.pools.values() {
             pool.refill();
         }
-        self.sweep(now).await?;
-        self.expire(now).await
+        // What cannot be removed must not keep the rest.
+        let swept = self.sweep(now).await;
+        self.expire(now).await?;
+        swept
     }
 
     async fn close(&self) -> Result<()> {

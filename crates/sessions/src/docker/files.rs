@@ -44,7 +44,7 @@ impl Files {
     /// Uses a root, which is created if it is missing.
     pub(super) fn new(root: &Path) -> Result<Self> {
         let make = || {
-            fs::create_dir_all(root)?;
+            create_root(root)?;
             fs::canonicalize(root)
         };
         let root = make().map_err(|source| failed("the root of the workspaces", source))?;
@@ -98,6 +98,10 @@ impl Files {
 
     /// Deletes the directory of a container that got no session.
     pub(super) fn remove_spare(&self, key: &str) -> Result<()> {
+        // It may be a label that the container has from its image.
+        if !is_key(key) {
+            return Ok(());
+        }
         let spare = self.spare(key);
         let is_link = fs::symlink_metadata(&spare).is_ok_and(|found| found.is_symlink());
         let removed = if is_link {
@@ -218,25 +222,32 @@ impl Files {
                     .is_ok_and(|age| age > ORPHAN_AGE)
             })
         };
+        let mut result = Ok(());
+        // What cannot be deleted must not keep the rest.
+        let mut note = |deleted: Result<()>| {
+            if deleted.is_err() {
+                result = deleted;
+            }
+        };
         for name in names_in(&self.root.join(POOL)) {
             if is_key(&name) && !is_used(&name) && old(&self.spare(&name)) {
-                self.remove_spare(&name)?;
+                note(self.remove_spare(&name));
             }
         }
         for name in names_in(&self.state()) {
             let path = self.state().join(&name);
             if !is_used(&name) && old(&path) {
-                self.delete(&path)?;
+                note(self.delete(&path));
             }
         }
         let trash = self.root.join(TRASH);
         for name in names_in(&trash) {
             let path = trash.join(&name);
             if is_key(&name) && old(&path) {
-                self.delete(&path)?;
+                note(self.delete(&path));
             }
         }
-        Ok(())
+        result
     }
 }
 
@@ -307,6 +318,22 @@ fn unless_missing(done: io::Result<()>) -> io::Result<()> {
     }
 }
 
+/// Creates a directory that only its owner may enter: the daemon mounts what is in it all
+/// the same.
+#[cfg(unix)]
+fn create_root(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+}
+
+#[cfg(not(unix))]
+fn create_root(path: &Path) -> io::Result<()> {
+    fs::create_dir_all(path)
+}
+
 #[cfg(unix)]
 fn link(target: &Path, at: &Path) -> io::Result<()> {
     std::os::unix::fs::symlink(target, at)
@@ -353,6 +380,20 @@ mod tests {
         assert_eq!(files.bytes_of(&id("alice")), 1);
         files.remove_spare(&key).unwrap();
         assert!(files.is_stored(&id("alice")), "only the link is removed");
+    }
+
+    #[test]
+    fn a_label_of_an_image_leads_to_no_other_session() {
+        let (_place, files) = files();
+        let bob = files.prepare(&id("bob")).unwrap();
+        fs::write(bob.join("a"), "1").unwrap();
+        files.prepare_spare(&new_key()).unwrap();
+        for label in ["../bob", "..", "", "/"] {
+            files.remove_spare(label).unwrap();
+            files.adopt(label, &id("alice")).unwrap();
+        }
+        assert!(files.is_stored(&id("bob")));
+        assert!(!files.is_prepared(&id("alice")));
     }
 
     #[test]

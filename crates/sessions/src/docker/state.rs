@@ -39,8 +39,8 @@ const ACTIVE: &str = "active-";
 /// of use.
 const SLOTS: u8 = 64;
 
-/// A session as it is kept: its record, and the variables of its commands.
-#[derive(Debug)]
+/// A session as it is kept: its record, and the variables of its commands. They may be
+/// secrets, so it is never shown.
 pub(super) struct Kept {
     pub(super) record: Record,
     pub(super) env: BTreeMap<String, String>,
@@ -139,7 +139,15 @@ impl States {
                 let directory = directory.join(&container.id);
                 blocking(move || small_files(&directory)).await?
             }
-            None => containers::read_files(&self.daemon, &container.id, DIRECTORY).await?,
+            None => {
+                let files = containers::read_files(&self.daemon, &container.id, DIRECTORY);
+                match files.await {
+                    // Commands as root have filled it. They must not keep the session from
+                    // being ended.
+                    Err(error) if error.kind() == ErrorKind::TooLarge => BTreeMap::new(),
+                    files => files?,
+                }
+            }
         };
         let runtime = container.labels.get(names::RUNTIME);
         Ok(combine(

@@ -23,13 +23,18 @@ impl DockerEngine {
         for container in all {
             let spare = names.spare_of(&container.name);
             if spare.is_some() && container.abandoned {
-                self.sweep_one(&container).await?;
+                if let Err(error) = self.sweep_one(&container).await {
+                    tracing::warn!("a container was left behind: {}", error.chain());
+                    used.extend(container.labels.get(names::SPARE).cloned());
+                    used.insert(container.id);
+                }
             } else {
                 if let Some(id) = names.session_of(&container.name)
                     && container.name == names.ending(&id)
-                {
                     // A process that was ending it may have been killed.
-                    self.find(&id).await?;
+                    && let Err(error) = self.find(&id).await
+                {
+                    tracing::warn!(session = %id, "a session has not ended: {}", error.chain());
                 }
                 used.extend(container.labels.get(names::SPARE).cloned());
                 used.insert(container.id);
@@ -69,7 +74,11 @@ impl DockerEngine {
         for record in self.list().await? {
             let unused = now.duration_since(record.last_activity);
             if record.state != RecordState::Running && unused.is_ok_and(|time| time > keep_for) {
-                self.purge_unused(&record.id, record.last_activity).await?;
+                let purged = self.purge_unused(&record.id, record.last_activity).await;
+                if let Err(error) = purged {
+                    // Its commands can make files that this process may not delete.
+                    tracing::warn!(session = %record.id, error = %error.chain(), "a session past its time was not purged");
+                }
             }
         }
         Ok(())
