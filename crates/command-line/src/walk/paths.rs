@@ -256,9 +256,10 @@ impl Walk<'_> {
                 usage => self.named(word, *usage),
             }
         }
-        let options = tables::words_of(tables::WRITES, base).unwrap_or_default();
-        for value in options::values_of(options, words) {
-            self.option_writes(&value);
+        if let Some(options) = tables::words_of(tables::WRITES, base) {
+            for value in options::values_of(options, words) {
+                self.option_writes(&value);
+            }
         }
     }
 
