@@ -50,10 +50,13 @@ fn in_its_line_ends<'a>(text: &'a str, old: &str) -> Result<&'a str, usize> {
     }
     let old = normal(old);
     let whole = normal(text);
-    let starts: Vec<_> = whole.match_indices(&old).map(|(start, _)| start).collect();
-    let [start] = starts[..] else {
-        return Err(starts.len());
-    };
+    // Counted without a list, which could be many times as large as the file.
+    let mut starts = whole.match_indices(&old).map(|(start, _)| start);
+    let start = starts.next().ok_or(0_usize)?;
+    let more = starts.count();
+    if more > 0 {
+        return Err(more + 1);
+    }
     let (from, to) = (original(text, start), original(text, start + old.len()));
     text.get(from..to).ok_or(0)
 }
