@@ -7,8 +7,7 @@ use backend_core::ops::{
 use backend_core::text::Edit;
 use backend_core::{Backend, ErrorKind, Result, VPath};
 
-use crate::check;
-use crate::failure::CaseResult;
+use crate::failure::{CaseResult, Failure};
 
 /// The names of operations and their results.
 pub(crate) type Answers = Vec<(&'static str, Result<()>)>;
@@ -98,11 +97,14 @@ pub(crate) async fn departures(
 #[track_caller]
 pub(crate) fn all_fail(kind: ErrorKind, answers: &Answers) -> CaseResult {
     for (operation, answer) in answers {
-        let is_expected = answer.as_ref().is_err_and(|error| error.kind() == kind);
-        check!(
-            is_expected,
-            "{operation}: expected {kind:?}, got {answer:?}"
-        )?;
+        let got = match answer {
+            Err(error) if error.kind() == kind => continue,
+            Err(error) => format!("got {:?}: {error}", error.kind()),
+            Ok(()) => "but it succeeded".to_owned(),
+        };
+        return Err(Failure::new(format!(
+            "{operation}: expected {kind:?}, {got}"
+        )));
     }
     Ok(())
 }
