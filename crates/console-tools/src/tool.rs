@@ -132,7 +132,9 @@ impl Definition {
 /// A tool that is defined at run time. A tool that is known at compile time should
 /// rather be a [`CustomTool`](crate::CustomTool).
 ///
-/// It is behind the same gate.
+/// It is behind the same gate as every other tool: the accesses that
+/// [`accesses`](Self::accesses) declares are judged, and asked about in one question,
+/// before it runs. The backend of its context is guarded.
 ///
 /// # Signatures
 ///
@@ -149,8 +151,9 @@ pub trait ToolHandler: std::fmt::Debug + Send + Sync + 'static {
     /// Returns the operations of the tool, at least one. If one is denied, it is hidden.
     fn operations(&self) -> &'static [Op];
 
-    /// Returns the accesses of this call, as
-    /// [`CustomTool::accesses`](crate::CustomTool::accesses) does.
+    /// Returns the accesses of this call, in terms of [`operations`](Self::operations).
+    /// One that declares none is judged as
+    /// [`CustomTool::accesses`](crate::CustomTool::accesses) says.
     ///
     /// # Errors
     ///

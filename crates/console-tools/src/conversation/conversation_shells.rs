@@ -89,7 +89,8 @@ impl ConversationShells {
         Some(all.remove(at))
     }
 
-    /// Ends all shells that can be ended, and returns how many were still running.
+    /// Ends all shells and returns how many were still running. Shells that could not
+    /// be ended stay recorded.
     pub(crate) async fn kill_all(&self) -> Result<usize> {
         let mut running = 0;
         let mut left = Vec::new();

@@ -58,6 +58,7 @@ fn by_options(options: &Options, mut settings: ToolSettings) -> ToolSettings {
     for tool in Tool::ALL {
         let has = |class| tool.operations().iter().any(|op| op.class() == class);
         let asks = match tool {
+            // The start of the shells that they look at was judged.
             Tool::ReadOutput | Tool::ListShells => false,
             _ if has(OpClass::Write) => options.require_write_approval,
             _ if has(OpClass::Execute) => options.require_execute_approval,

@@ -20,7 +20,8 @@ pub(crate) struct PathLock<'a> {
     _claim: Claim<'a>,
 }
 
-/// Keeps a lock in the table while it is held or waited for.
+/// Keeps a lock in the table while it is held or waited for. A call that is dropped while
+/// it waits leaves nothing behind.
 #[derive(Debug)]
 struct Claim<'a> {
     locks: &'a Locks,

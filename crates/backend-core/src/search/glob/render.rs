@@ -17,6 +17,17 @@ impl Glob {
     }
 
     /// Escapes `text` so that it matches only itself.
+    ///
+    /// ```
+    /// use backend_core::VPath;
+    /// use backend_core::search::Glob;
+    ///
+    /// let path = VPath::parse("/!a[1],{b}/*?]")?;
+    /// let glob = Glob::new(&Glob::escape(path.as_str()))?;
+    /// assert!(glob.matches(&VPath::root(), &path));
+    /// assert!(!glob.matches(&VPath::root(), &VPath::parse("/!a1,b/x]")?));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn escape(text: &str) -> String {
         let mut pattern = String::with_capacity(text.len());
         push_escaped(&mut pattern, text);

@@ -234,7 +234,7 @@ impl Call<'_> {
         ))
     }
 
-    /// Refuses a picture, and a document that is not plain text.
+    /// Refuses what would show as garbage: a picture, or a document that is not plain text.
     fn check_text(&self, media: Option<Media>, head: &[u8], size: u64) -> Result<(), ToolError> {
         let head = head.get(..SNIFF_BYTES).unwrap_or(head);
         // The head may end within a character.
