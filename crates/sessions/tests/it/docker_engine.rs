@@ -345,7 +345,7 @@ async fn a_session_is_only_ended_if_it_was_not_used() {
     let before = record.last_activity - Duration::from_secs(1);
     let ended = engine.stop_if_unused_since(&id("alice"), before).await;
     assert!(!ended.unwrap());
-    assert_eq!(containers(&space, &["running"]), [name.clone()]);
+    assert_eq!(containers(&space, &["running"]), [&*name]);
     let since = SystemTime::now() + Duration::from_secs(60);
     let ended = engine.stop_if_unused_since(&id("alice"), since).await;
     assert!(ended.unwrap());

@@ -53,8 +53,8 @@ async fn closed_directories_are_purged_too() {
     let sandbox = create(&engine, "alice").await;
     sandbox.write_file("closed/inner/file", "x").await.unwrap();
     let closed = root.path().join("alice/workspace/closed");
-    fs::set_permissions(closed.join("inner"), Permissions::from_mode(0)).unwrap();
-    fs::set_permissions(&closed, Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(closed.join("inner"), Permissions::from_mode(0o000)).unwrap();
+    fs::set_permissions(&closed, Permissions::from_mode(0o000)).unwrap();
     assert!(engine.purge(&id("alice")).await.unwrap());
     assert_eq!(fs::read_dir(root.path()).unwrap().count(), 0);
 }
