@@ -2,6 +2,8 @@
 
 mod builder;
 mod capacity;
+#[cfg(any(feature = "docker", all(feature = "local", target_os = "linux")))]
+mod disk;
 #[cfg(feature = "docker")]
 mod docker;
 mod engine;

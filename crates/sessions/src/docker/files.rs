@@ -16,6 +16,7 @@ use backend_core::{Error, Result};
 use bytes::Bytes;
 
 use super::names::{is_key, new_key};
+use crate::disk::{measure, remove_tree};
 use crate::error::QuotaError;
 use crate::id::SessionId;
 
@@ -107,7 +108,7 @@ impl Files {
         let removed = if is_link {
             fs::remove_file(&spare)
         } else {
-            fs::remove_dir_all(&spare)
+            remove_tree(&spare)
         };
         unless_missing(removed).map_err(|source| failed("the workspace of a spare", source))
     }
@@ -162,8 +163,7 @@ impl Files {
 
     /// Deletes a directory that is out of its place.
     pub(super) fn delete(&self, trashed: &Path) -> Result<()> {
-        let deleted = unless_missing(fs::remove_dir_all(trashed));
-        deleted.map_err(|source| failed("the deleted workspace of a session", source))
+        remove_tree(trashed).map_err(|source| failed("the deleted workspace of a session", source))
     }
 
     /// Lists the sessions with a directory, and when it was last changed.
@@ -194,9 +194,9 @@ impl Files {
         found.modified().ok()
     }
 
-    /// The bytes that a session stores.
+    /// The bytes that a session stores. What cannot be read counts as nothing.
     pub(super) fn bytes_of(&self, id: &SessionId) -> u64 {
-        tree_bytes(&self.session(id))
+        measure(&self.session(id)).bytes
     }
 
     /// Refuses a new session if the quota is used up.
@@ -204,7 +204,8 @@ impl Files {
         let Some(limit) = self.quota else {
             return Ok(());
         };
-        let used = tree_bytes(&self.root).saturating_sub(tree_bytes(&self.state()));
+        let used = measure(&self.root).bytes;
+        let used = used.saturating_sub(measure(&self.state()).bytes);
         if used < limit {
             return Ok(());
         }
@@ -249,26 +250,6 @@ impl Files {
         }
         result
     }
-}
-
-/// The bytes of the files below a directory. Links are not followed, and what cannot be
-/// read counts as nothing.
-fn tree_bytes(directory: &Path) -> u64 {
-    let mut sum = 0_u64;
-    let mut directories = vec![directory.to_owned()];
-    while let Some(directory) = directories.pop() {
-        let Ok(entries) = fs::read_dir(&directory) else {
-            continue;
-        };
-        for entry in entries.flatten() {
-            match entry.metadata() {
-                Ok(found) if found.is_dir() => directories.push(entry.path()),
-                Ok(found) if found.is_file() => sum = sum.saturating_add(found.len()),
-                _ => {}
-            }
-        }
-    }
-    sum
 }
 
 /// Writes a small file in one step. Its directory is created, or must exist.

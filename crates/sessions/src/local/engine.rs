@@ -258,14 +258,14 @@ impl Engine for LocalEngine {
     async fn maintain(&self, now: SystemTime) -> Result<()> {
         let (root, time_to_live) = (self.inner.root.clone(), self.inner.time_to_live);
         blocking(move || {
-            root.remove_leftovers()?;
+            let removed = root.remove_leftovers();
             let Some(time_to_live) = time_to_live else {
-                return Ok(());
+                return removed;
             };
             for id in root.remove_expired(time_to_live, now)? {
                 tracing::info!(session = %id, "stored files are past their time and were deleted");
             }
-            Ok(())
+            removed
         })
         .await
     }

@@ -1,9 +1,8 @@
 //! [`Root`]: the directory that holds the directories of all sessions.
 
 use std::fs;
-use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
@@ -13,6 +12,7 @@ use backend_core::{Error, ErrorKind, Result};
 use super::blocking::from_io;
 use super::measure::measure;
 use super::place::{Place, Removal, create_directory};
+use crate::disk::{self, remove_tree};
 use crate::id::SessionId;
 use crate::record::{Record, RecordState};
 use crate::time::elapsed;
@@ -77,13 +77,14 @@ impl Root {
         self.place(id).with_files(measure)
     }
 
-    /// Returns the bytes that the files of all sessions have.
+    /// Returns the bytes that the files of all sessions have. Those in places that cannot be
+    /// measured are left out: one session must not keep all others from being opened.
     pub(super) fn total_bytes(&self) -> Result<u64> {
         let mut total = 0_u64;
         for record in self.records()? {
+            let place = self.place(&record.id);
+            let bytes = place.with_files(|files| Ok(disk::measure(files).bytes));
             // A session may be removed meanwhile.
-            let bytes = Error::none_if_missing(self.stored_bytes(&record.id));
-            let bytes = bytes.map_err(|error| error.about(&record.id))?;
             total = total.saturating_add(bytes.unwrap_or_default());
         }
         Ok(total)
@@ -116,13 +117,18 @@ impl Root {
         let is_due = |record: &Record| elapsed(record.last_activity, now) > time_to_live;
         let mut removed = Vec::new();
         for record in self.records()? {
+            let is_own = || self.place(&record.id).has_record();
+            if record.state != RecordState::Stored || !is_due(&record) || !is_own() {
+                continue;
+            }
             // Looked at again when it is held.
-            if record.state == RecordState::Stored
-                && is_due(&record)
-                && self.place(&record.id).has_record()
-                && self.remove_if(&record.id, is_due)? == Removal::Moved
-            {
-                removed.push(record.id);
+            match self.remove_if(&record.id, is_due) {
+                Ok(Removal::Moved) => removed.push(record.id),
+                Ok(_) => {}
+                // It must not keep the others.
+                Err(error) => {
+                    tracing::warn!(session = %record.id, error = %error.chain(), "stored files past their time were not deleted");
+                }
             }
         }
         Ok(removed)
@@ -130,12 +136,16 @@ impl Root {
 
     /// Deletes what processes that were killed did not finish deleting.
     pub(super) fn remove_leftovers(&self) -> Result<()> {
+        let mut result = Ok(());
         for name in self.names()? {
-            if name.starts_with(REMOVED) {
-                delete(&self.path.join(name))?;
+            if name.starts_with(REMOVED)
+                && let Err(error) = delete(&self.path.join(name))
+            {
+                // It must not keep the others.
+                result = Err(error);
             }
         }
-        Ok(())
+        result
     }
 
     fn remove_if(&self, id: &SessionId, is_due: impl FnOnce(&Record) -> bool) -> Result<Removal> {
@@ -168,36 +178,6 @@ impl Root {
     }
 }
 
-/// Deletes a directory; a missing one is a success.
 fn delete(path: &Path) -> Result<()> {
-    let gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
-    match fs::remove_dir_all(path) {
-        Ok(()) => Ok(()),
-        Err(error) if gone(&error) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            // Commands can make directories that even their owner may not enter.
-            open_up(path).map_err(from_io)?;
-            match fs::remove_dir_all(path) {
-                Err(error) if !gone(&error) => Err(from_io(error)),
-                _ => Ok(()),
-            }
-        }
-        Err(error) => Err(from_io(error)),
-    }
-}
-
-/// Gives the owner access to every directory beneath `top`.
-fn open_up(top: &Path) -> io::Result<()> {
-    let mut pending: Vec<PathBuf> = vec![top.to_owned()];
-    while let Some(directory) = pending.pop() {
-        fs::set_permissions(&directory, fs::Permissions::from_mode(0o700))?;
-        for entry in fs::read_dir(&directory)? {
-            let entry = entry?;
-            // Not of what a link leads to.
-            if entry.file_type()?.is_dir() {
-                pending.push(entry.path());
-            }
-        }
-    }
-    Ok(())
+    remove_tree(path).map_err(from_io)
 }

@@ -76,11 +76,12 @@ impl StoredSessions {
         blocking(move || root.stored_bytes(&id)).await
     }
 
-    /// Returns how many bytes the files of all sessions have.
+    /// Returns how many bytes the files of all sessions have, without those in directories
+    /// that cannot be measured.
     ///
     /// # Errors
     ///
-    /// As [`bytes`](Self::bytes), without `NotFound`.
+    /// `PermissionDenied`, `Unavailable`.
     pub async fn total_bytes(&self) -> Result<u64> {
         let root = self.root.clone();
         blocking(move || root.total_bytes()).await

@@ -78,3 +78,18 @@ async fn new_sessions_need_room_and_old_ones_open() {
     assert!(engine.purge(&id("alice")).await.unwrap());
     drop(create(&engine, "bob").await);
 }
+
+#[tokio::test]
+async fn what_one_session_hides_keeps_no_other_from_opening() {
+    let root = tempfile::tempdir().unwrap();
+    let builder = LocalEngine::builder(root.path()).total_quota(1_000);
+    let engine = builder.open().unwrap();
+    let sandbox = create(&engine, "alice").await;
+    sandbox.write_file("a", vec![b'a'; 400]).await.unwrap();
+    let deep = root.path().join("alice/workspace").join("d/".repeat(300));
+    std::fs::create_dir_all(deep).unwrap();
+    let stored = engine.stored();
+    assert!(stored.bytes(&id("alice")).await.is_err());
+    assert_eq!(stored.total_bytes().await.unwrap(), 400);
+    create(&engine, "bob").await;
+}

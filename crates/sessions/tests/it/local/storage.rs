@@ -79,6 +79,28 @@ async fn files_past_their_time_are_deleted_unless_they_are_used() {
 }
 
 #[tokio::test]
+async fn sessions_of_any_depth_are_deleted() {
+    let root = tempfile::tempdir().unwrap();
+    let builder = LocalEngine::builder(root.path()).time_to_live(DAY);
+    let engine = builder.open().unwrap();
+    for name in ["alice", "bob"] {
+        let sandbox = create(&engine, name).await;
+        sandbox.write_file("file", "x").await.unwrap();
+    }
+    // More levels than there are file descriptors.
+    let files = root.path().join("alice/workspace");
+    let (inner, outer) = (files.join("inner"), files.join("outer"));
+    fs::create_dir(&inner).unwrap();
+    for _ in 0..2_000 {
+        fs::create_dir(&outer).unwrap();
+        fs::rename(&inner, outer.join("d")).unwrap();
+        fs::rename(&outer, &inner).unwrap();
+    }
+    engine.maintain(SystemTime::now() + 2 * DAY).await.unwrap();
+    assert_eq!(fs::read_dir(root.path()).unwrap().count(), 0);
+}
+
+#[tokio::test]
 async fn an_interrupted_deletion_is_finished() {
     let root = tempfile::tempdir().unwrap();
     let engine = engine(root.path());
