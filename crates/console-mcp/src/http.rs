@@ -32,7 +32,7 @@ use crate::server::Server;
 use crate::settings::{HttpSettings, ServeError, Settings, Token};
 use host::Hosts;
 use origin::{Origins, RequestOrigin};
-use sessions::Sessions;
+use sessions::{OWNER, Sessions};
 use tcp_connections::{TcpConnectionGuard, TcpConnections};
 
 /// The path of the endpoint.
@@ -257,7 +257,7 @@ fn asked_session(headers: &HeaderMap) -> Result<Option<Arc<str>>, (StatusCode, &
     asked.map(|asked| Some(asked.into())).ok_or(answer)
 }
 
-/// Returns the session in the head of a request or response.
+/// Returns the session in the head of a request.
 fn mcp_session(headers: &HeaderMap) -> Option<&str> {
     headers.get(MCP_SESSION_HEADER)?.to_str().ok()
 }
@@ -323,7 +323,8 @@ async fn handle(
         return (StatusCode::NOT_FOUND, "Not Found: Session not found").into_response();
     }
     let begins = request.method() == Method::POST && !headers.contains_key(MCP_SESSION_HEADER);
-    if begins && gate.sessions.is_full() {
+    let beginning = begins.then(|| gate.sessions.begin(name.as_ref()));
+    if matches!(beginning, Some(None)) {
         let text = "too many clients; try again later\n";
         return (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "30")], text).into_response();
     }
@@ -339,10 +340,8 @@ async fn handle(
         session,
     };
     request.extensions_mut().insert(client);
-    let mut response = next.run(request).await;
-    if begins && let Some(id) = mcp_session(response.headers()) {
-        gate.sessions.set_owner(id, name);
-    }
+    let mut response = OWNER.scope(name, next.run(request)).await;
+    drop(beginning);
     // The session has ended and nothing follows. Clients take "202 Accepted" for a
     // failure here.
     if ends && response.status() == StatusCode::ACCEPTED {

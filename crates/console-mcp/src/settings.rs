@@ -145,7 +145,8 @@ pub struct HttpSettings {
     pub unauthenticated_per_address: usize,
     /// Time allowed for a client to send the head of a request.
     pub header_timeout: Duration,
-    /// Maximum number of clients at the same time.
+    /// Maximum number of clients at the same time. Those of one name never take all places
+    /// if there are others.
     pub sessions: usize,
     /// Time after which a silent client is forgotten. A client that listens, or whose
     /// calls run, is not silent.
@@ -179,6 +180,15 @@ impl HttpSettings {
             idle: Duration::from_secs(30 * 60),
             linger: Duration::from_secs(30),
         }
+    }
+
+    /// Returns how many clients of one name may be connected at the same time: so many that
+    /// there is a place for each other name, or an eighth of all places.
+    pub fn sessions_per_name(&self) -> usize {
+        let names = self.tokens.iter().filter(|token| token.name().is_some());
+        let others = names.count().saturating_sub(1);
+        let left = self.sessions.saturating_sub(others);
+        left.max(self.sessions / 8).max(1)
     }
 
     /// Checks that the settings are safe and make sense.

@@ -34,15 +34,44 @@ pub(crate) enum SessionsError {
     Local(#[from] LocalSessionManagerError),
 }
 
+tokio::task_local! {
+    /// The name of the token of the request that this task handles.
+    pub(super) static OWNER: Option<Arc<str>>;
+}
+
 /// The clients of an HTTP server.
 pub(crate) struct Sessions {
     local: Arc<LocalSessionManager>,
     /// One permit for each client that may still connect.
     slots: Arc<Semaphore>,
     max: u32,
+    max_per_name: usize,
     linger: Duration,
     idle: Duration,
     sessions: Arc<Mutex<HashMap<SessionId, Arc<SessionState>>>>,
+    /// Requests that may begin a session, by the names of their clients.
+    beginning: Mutex<HashMap<Arc<str>, usize>>,
+}
+
+/// A request that may begin a session. It counts as one until it is answered.
+pub(super) struct Beginning<'s> {
+    sessions: &'s Sessions,
+    name: Option<Arc<str>>,
+}
+
+impl Drop for Beginning<'_> {
+    fn drop(&mut self) {
+        let Some(name) = &self.name else {
+            return;
+        };
+        let mut beginning = lock(&self.sessions.beginning);
+        if let Some(count) = beginning.get_mut(name) {
+            *count -= 1;
+            if *count == 0 {
+                beginning.remove(name);
+            }
+        }
+    }
 }
 
 /// One client.
@@ -117,22 +146,39 @@ impl Sessions {
             local: Arc::new(local),
             slots: Arc::new(Semaphore::new(max as usize)),
             max,
+            max_per_name: http.sessions_per_name(),
             linger: http.linger,
             idle: http.idle,
             sessions: Arc::default(),
+            beginning: Mutex::default(),
         }
     }
 
-    /// Returns `true` if no further client can connect.
-    pub(super) fn is_full(&self) -> bool {
-        self.slots.available_permits() == 0
+    /// Takes note of a request that may begin a session. Returns `None` if no further client
+    /// of this name can connect.
+    pub(super) fn begin(&self, name: Option<&Arc<str>>) -> Option<Beginning<'_>> {
+        if self.slots.available_permits() == 0 {
+            return None;
+        }
+        if let Some(name) = name {
+            let mut beginning = lock(&self.beginning);
+            let count = beginning.get(name).copied().unwrap_or_default();
+            if self.count(name) + count >= self.max_per_name {
+                return None;
+            }
+            beginning.insert(Arc::clone(name), count + 1);
+        }
+        Some(Beginning {
+            sessions: self,
+            name: name.cloned(),
+        })
     }
 
-    /// Records the name of the token with which a session began.
-    pub(super) fn set_owner(&self, id: &str, name: Option<Arc<str>>) {
-        if let Some(state) = lock(&self.sessions).get(id) {
-            let _ = state.owner.set(name);
-        }
+    /// Returns the number of sessions of clients of a name.
+    fn count(&self, name: &Arc<str>) -> usize {
+        let sessions = lock(&self.sessions);
+        let owners = sessions.values().filter_map(|state| state.owner.get());
+        owners.filter(|owner| owner.as_ref() == Some(name)).count()
     }
 
     /// Returns `true` if a session began with a token of the same name, or is not known.
@@ -247,6 +293,10 @@ impl SessionManager for Sessions {
         let slot = slot.map_err(|_| SessionsError::Full)?;
         let (id, transport) = self.local.create_session().await?;
         let state = Arc::new(SessionState::default());
+        // At once: a client that hangs up before the answer is not one without an owner.
+        if let Ok(owner) = OWNER.try_with(Clone::clone) {
+            let _ = state.owner.set(owner);
+        }
         let connection = Arc::clone(&state.connection);
         self.watch(&id, &state);
         lock(&self.sessions).insert(Arc::clone(&id), state);

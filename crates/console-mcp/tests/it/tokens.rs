@@ -89,3 +89,20 @@ async fn a_session_is_asked_for_once() {
     assert_eq!(twice.send("POST", PING).await.status, 400);
     server.stop().await;
 }
+
+#[tokio::test]
+async fn one_name_does_not_take_the_place_of_another() {
+    let mut settings = two_tokens();
+    settings.sessions = 3;
+    let server = TestServer::start(Recording::default(), settings).await;
+    for _ in 0..2 {
+        with_token(&server, "token-of-alice")
+            .initialize(json!({}))
+            .await;
+    }
+    let further = with_token(&server, "token-of-alice");
+    assert_eq!(further.send("POST", PING).await.status, 503);
+    let mut bob = with_token(&server, "token-of-bob");
+    bob.initialize(json!({})).await;
+    server.stop().await;
+}

@@ -49,6 +49,7 @@ impl SessionClients {
         let manager = builder
             .idle_timeout(limits.idle)
             .max_sessions(limits.sessions)
+            .max_sessions_per_tenant(limits.sessions_per_name())
             .build()?;
         manager.start_reaper(REAPER_INTERVAL);
         Ok(Self {
