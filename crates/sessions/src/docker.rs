@@ -262,9 +262,10 @@ fn is_running(container: &Container) -> bool {
 }
 
 /// Returns the record of a session without a container.
-fn stored_record(id: SessionId, changed: SystemTime) -> Record {
-    let request = OpenRequest::new(id);
-    Record::new(&request, changed).with_state(RecordState::Stored)
+fn stored_record(files: &Files, id: SessionId, changed: SystemTime) -> Result<Record> {
+    let mut request = OpenRequest::new(id);
+    request.tenant = files.tenant(&request.id)?;
+    Ok(Record::new(&request, changed).with_state(RecordState::Stored))
 }
 
 impl DockerEngineBuilder {
@@ -358,12 +359,15 @@ impl Engine for DockerEngine {
             }
         }
         if let Some(files) = self.0.files.clone() {
-            for (id, changed) in blocking(move || files.stored()).await? {
-                if unreadable.contains(&id) {
-                    continue;
+            let stored = move || {
+                let stored = files.stored()?.into_iter();
+                let records = stored.map(|(id, changed)| stored_record(&files, id, changed));
+                records.collect::<Result<Vec<_>>>()
+            };
+            for record in blocking(stored).await? {
+                if !unreadable.contains(&record.id) {
+                    found.entry(record.id.clone()).or_insert(record);
                 }
-                let stored = || stored_record(id.clone(), changed);
-                found.entry(id.clone()).or_insert_with(stored);
             }
         }
         Ok(found.into_values().collect())
@@ -376,9 +380,13 @@ impl Engine for DockerEngine {
         let Some(files) = self.0.files.clone() else {
             return Ok(None);
         };
-        let session = id.clone();
-        let changed = blocking(move || Ok(files.changed(&session))).await?;
-        Ok(changed.map(|changed| stored_record(id.clone(), changed)))
+        let id = id.clone();
+        blocking(move || {
+            let changed = files.changed(&id);
+            let stored = changed.map(|changed| stored_record(&files, id, changed));
+            stored.transpose()
+        })
+        .await
     }
 
     async fn touch(&self, id: &SessionId, at: SystemTime) -> Result<()> {

@@ -12,6 +12,7 @@ use super::DockerEngine;
 use super::containers::{Spare, blocking, remove};
 use super::state::Kept;
 use crate::engine::Claim;
+use crate::error::other_tenant;
 use crate::id::SessionId;
 use crate::record::Record;
 use crate::request::{OpenRequest, fingerprint};
@@ -34,7 +35,7 @@ impl DockerEngine {
             runtime: Some(fingerprint(&runtime)),
             ..Record::new(request, SystemTime::now())
         };
-        let session = Kept {
+        let mut session = Kept {
             record,
             env: request.env.clone(),
         };
@@ -43,7 +44,7 @@ impl DockerEngine {
             return Ok(Claim::Taken);
         }
         // Only now: a session that exists can be opened, whatever the quota says.
-        let stored = self.check_files(&request.id).await?;
+        let stored = self.check_files(&mut session.record).await?;
         if !stored && let Some(claim) = self.claim_spare(&runtime, &session).await? {
             return Ok(claim);
         }
@@ -60,17 +61,35 @@ impl DockerEngine {
         })
     }
 
-    /// Checks the quota. Returns whether the session has stored files.
-    async fn check_files(&self, id: &SessionId) -> Result<bool> {
+    /// Checks the quota and the tenant of stored files, which is that of the session.
+    /// Returns whether it has stored files.
+    async fn check_files(&self, record: &mut Record) -> Result<bool> {
         let Some(files) = self.0.files.clone() else {
             return Ok(false);
         };
-        let id = id.clone();
-        blocking(move || {
+        let id = record.id.clone();
+        let (stored, tenant) = blocking(move || {
             files.check_quota()?;
-            Ok(files.is_stored(&id))
+            Ok((files.is_stored(&id), files.tenant(&id)?))
         })
-        .await
+        .await?;
+        let asked = record.tenant.take();
+        if asked.is_some() && tenant.is_some() && asked != tenant {
+            return Err(other_tenant(&record.id));
+        }
+        record.tenant = asked.or(tenant);
+        Ok(stored)
+    }
+
+    /// Writes whose the files of a session are that has its container.
+    async fn keep_tenant(&self, record: &Record) {
+        let (Some(files), Some(tenant)) = (self.0.files.clone(), record.tenant.clone()) else {
+            return;
+        };
+        let id = record.id.clone();
+        if let Err(error) = blocking(move || files.set_tenant(&id, &tenant)).await {
+            tracing::warn!(session = %record.id, "the tenant was not written: {}", error.chain());
+        }
     }
 
     /// Claims the session with a container that is ready. `None` if there is none, or if
@@ -83,7 +102,7 @@ impl DockerEngine {
             return Ok(None);
         };
         match self.name(&spare.sandbox, session).await {
-            Ok(Named::Ours) => self.adopt(spare, &session.record.id).await.map(Some),
+            Ok(Named::Ours) => self.adopt(spare, &session.record).await.map(Some),
             Ok(Named::Taken) if session.env.is_empty() => {
                 pool.give_back(spare).await;
                 Ok(Some(Claim::Taken))
@@ -102,7 +121,8 @@ impl DockerEngine {
     }
 
     /// Gives the directory of a container that has the session's name to the session.
-    async fn adopt(&self, spare: Spare, id: &SessionId) -> Result<Claim> {
+    async fn adopt(&self, spare: Spare, record: &Record) -> Result<Claim> {
+        let id = &record.id;
         if let Some(files) = self.0.files.clone() {
             let (key, id) = (spare.key.clone(), id.clone());
             if let Err(error) = blocking(move || files.adopt(&key, &id)).await {
@@ -111,6 +131,7 @@ impl DockerEngine {
                 return Err(error);
             }
         }
+        self.keep_tenant(record).await;
         Ok(self.created(id, spare.sandbox))
     }
 
@@ -125,7 +146,10 @@ impl DockerEngine {
         let workspace = self.prepare(id).await?;
         let claimed = self.create_named(runtime, session, workspace.as_deref());
         let error = match claimed.await {
-            Ok(Some(sandbox)) => return Ok(self.created(id, sandbox)),
+            Ok(Some(sandbox)) => {
+                self.keep_tenant(&session.record).await;
+                return Ok(self.created(id, sandbox));
+            }
             Ok(None) => return Ok(Claim::Taken),
             Err(error) => error,
         };

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, ErrorKind as IoKind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use backend_core::{Error, Result};
@@ -26,6 +27,9 @@ const POOL: &str = ".pool";
 const STATE: &str = ".state";
 /// The directory of what is being deleted.
 const TRASH: &str = ".trash";
+/// The file with the tenant of a session, beside what is mounted: its files may outlive its
+/// container.
+const TENANT: &str = "tenant";
 /// The mounted part of a session's directory.
 const WORKSPACE: &str = "workspace";
 /// The age at which a directory without a container is no longer about to get one.
@@ -127,6 +131,7 @@ impl Files {
                     // Another process may have prepared the session and lost the race for
                     // its name. Only empty directories are removed.
                     if fs::remove_dir(session.join(WORKSPACE)).is_ok() {
+                        let _ = fs::remove_file(session.join(TENANT));
                         let _ = fs::remove_dir(&session);
                     }
                     unless_missing(fs::rename(&spare, &session))?;
@@ -194,9 +199,23 @@ impl Files {
         found.modified().ok()
     }
 
+    /// The tenant of a session with a directory, if it has one.
+    pub(super) fn tenant(&self, id: &SessionId) -> Result<Option<Arc<str>>> {
+        match fs::read_to_string(self.session(id).join(TENANT)) {
+            Ok(tenant) => Ok(Some(tenant.into())),
+            Err(error) if error.kind() == IoKind::NotFound => Ok(None),
+            Err(error) => Err(failed("the workspace of a session", error)),
+        }
+    }
+
+    /// Writes the tenant of a session with a directory.
+    pub(super) fn set_tenant(&self, id: &SessionId, tenant: &str) -> Result<()> {
+        put_file(&self.session(id), TENANT, tenant.as_bytes(), false)
+    }
+
     /// The bytes that a session stores. What cannot be read counts as nothing.
     pub(super) fn bytes_of(&self, id: &SessionId) -> u64 {
-        measure(&self.session(id)).bytes
+        measure(&self.session(id).join(WORKSPACE)).bytes
     }
 
     /// Refuses a new session if the quota is used up.
@@ -408,8 +427,10 @@ mod tests {
         let key = new_key();
         let spare = files.prepare_spare(&key).unwrap();
         fs::write(spare.join("a"), "1").unwrap();
+        files.set_tenant(&id("alice"), "acme").unwrap();
         files.adopt(&key, &id("alice")).unwrap();
         assert_eq!(files.stored().unwrap().len(), 1);
+        assert_eq!(files.tenant(&id("alice")).unwrap(), None);
         assert_eq!(files.trash(&id("bob")).unwrap(), None);
     }
 

@@ -131,6 +131,26 @@ async fn files_outlive_the_container() {
 
 #[tokio::test]
 #[ignore = "needs a Docker daemon; run by cargo xtask test-all"]
+async fn files_that_outlive_the_container_stay_their_tenants() {
+    let (space, root) = (new_space(), tempfile::tempdir().unwrap());
+    let _cleanup = Cleanup(space.clone());
+    let first = manager(&engine(&space, root.path()).build().unwrap());
+    let second = manager(&engine(&space, root.path()).build().unwrap());
+    let request = |tenant: &str| OpenRequest::new(id("alice")).tenant(tenant);
+    let alice = first.open(request("acme")).await.unwrap();
+    run(&alice, "echo milk > notes.md").await;
+    docker(&["rm", "-f", &format!("agentbox-s-{space}-alice")]);
+    let records = second.list().await.unwrap();
+    assert_eq!(records[0].tenant.as_deref(), Some("acme"));
+    let error = second.open(request("rival")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    let again = second.open(request("acme")).await.unwrap();
+    assert_eq!(again.read_to_string("notes.md").await.unwrap(), "milk\n");
+    second.purge("alice").await.unwrap();
+}
+
+#[tokio::test]
+#[ignore = "needs a Docker daemon; run by cargo xtask test-all"]
 async fn a_ready_container_becomes_that_of_a_session() {
     let (space, root) = (new_space(), tempfile::tempdir().unwrap());
     let _cleanup = Cleanup(space.clone());
