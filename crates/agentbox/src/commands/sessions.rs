@@ -120,7 +120,8 @@ async fn list(engine: &dyn Engine, json: bool) -> Result<(), Failure> {
     for record in &records {
         let (id, state) = (record.id.as_str(), state(record));
         let used = age(record.last_activity, now);
-        let owner = record.tenant.as_deref().unwrap_or("-");
+        // Commands as root could have written it: it must not look like another line.
+        let owner = record.tenant.as_deref().unwrap_or("-").escape_debug();
         let _ = writeln!(text, "{id:width$}  {state:7}  {owner}  used {used} ago");
     }
     output::print_foreign(&text)
@@ -151,8 +152,9 @@ async fn show(engine: &dyn Engine, id: &SessionId, json: bool) -> Result<(), Fai
     let usage = usage.unwrap_or_default();
     add("session", Some(record.id.to_string()));
     add("state", Some(state(&record).to_owned()));
-    add("owner", record.tenant.as_deref().map(str::to_owned));
-    add("runtime", record.runtime.clone());
+    let line = |text: &str| text.escape_debug().to_string();
+    add("owner", record.tenant.as_deref().map(line));
+    add("runtime", record.runtime.as_deref().map(line));
     add("created", Some(format!("{} ago", age(record.created, now))));
     let used = format!("{} ago", age(record.last_activity, now));
     add("used", Some(used));
