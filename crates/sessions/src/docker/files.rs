@@ -4,7 +4,8 @@
 //! A container that is created before its session has `{root}/.pool/{key}/workspace`. When
 //! a session claims it, that directory becomes the session's, and a link remains in its
 //! place: a container that is started again finds its mount by the path it was created
-//! with. `{root}/.state` holds the records of sessions. A directory that is deleted goes to `{root}/.trash` first, in one step.
+//! with. `{root}/.state` holds the records of sessions. A directory that is deleted goes to
+//! `{root}/.trash` first, in one step.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -49,7 +50,7 @@ impl Files {
     /// Uses a root, which is created if it is missing.
     pub(super) fn new(root: &Path) -> Result<Self> {
         let make = || {
-            create_root(root)?;
+            create_private(root)?;
             fs::canonicalize(root)
         };
         let root = make().map_err(|source| failed("the root of the workspaces", source))?;
@@ -88,7 +89,7 @@ impl Files {
     /// Makes sure that a session has a directory, and returns it.
     pub(super) fn prepare(&self, id: &SessionId) -> Result<PathBuf> {
         let workspace = self.session(id).join(WORKSPACE);
-        let made = fs::create_dir_all(&workspace);
+        let made = create_workspace(&workspace);
         made.map_err(|source| failed("the workspace of a session", source))?;
         Ok(workspace)
     }
@@ -96,7 +97,7 @@ impl Files {
     /// Makes the directory of a container without a session, and returns it.
     pub(super) fn prepare_spare(&self, key: &str) -> Result<PathBuf> {
         let workspace = self.spare(key).join(WORKSPACE);
-        let made = fs::create_dir_all(&workspace);
+        let made = create_workspace(&workspace);
         made.map_err(|source| failed("the workspace of a spare sandbox", source))?;
         Ok(workspace)
     }
@@ -275,7 +276,7 @@ impl Files {
 pub(super) fn put_file(directory: &Path, name: &str, text: &[u8], creates: bool) -> Result<()> {
     let put = || {
         if creates {
-            fs::create_dir_all(directory)?;
+            create_private(directory)?;
         }
         let new = directory.join(format!(".{}", new_key()));
         fs::write(&new, text)?;
@@ -318,10 +319,19 @@ fn unless_missing(done: io::Result<()>) -> io::Result<()> {
     }
 }
 
+/// Creates the mounted part of a directory that is private. Its own mode is for the users
+/// of the container.
+fn create_workspace(path: &Path) -> io::Result<()> {
+    if let Some(directory) = path.parent() {
+        create_private(directory)?;
+    }
+    fs::create_dir_all(path)
+}
+
 /// Creates a directory that only its owner may enter: the daemon mounts what is in it all
 /// the same.
 #[cfg(unix)]
-fn create_root(path: &Path) -> io::Result<()> {
+fn create_private(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;
     fs::DirBuilder::new()
         .recursive(true)
@@ -330,7 +340,7 @@ fn create_root(path: &Path) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-fn create_root(path: &Path) -> io::Result<()> {
+fn create_private(path: &Path) -> io::Result<()> {
     fs::create_dir_all(path)
 }
 
@@ -350,131 +360,4 @@ fn failed(what: &str, source: io::Error) -> Error {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn files() -> (tempfile::TempDir, Files) {
-        let place = tempfile::tempdir().unwrap();
-        let files = Files::new(&place.path().join("root")).unwrap();
-        (place, files)
-    }
-
-    fn id(text: &str) -> SessionId {
-        SessionId::new(text).unwrap()
-    }
-
-    #[test]
-    fn a_claimed_directory_is_reached_by_both_paths() {
-        let (_place, files) = files();
-        let key = new_key();
-        let spare = files.prepare_spare(&key).unwrap();
-        fs::write(spare.join("a"), "1").unwrap();
-        for _ in 0..2 {
-            files.adopt(&key, &id("alice")).unwrap();
-        }
-        let here = files.prepare(&id("alice")).unwrap();
-        for directory in [&here, &spare] {
-            assert_eq!(fs::read(directory.join("a")).unwrap(), b"1");
-        }
-        assert_eq!(files.stored().unwrap().len(), 1, "the link is no session");
-        assert_eq!(files.bytes_of(&id("alice")), 1);
-        files.remove_spare(&key).unwrap();
-        assert!(files.is_stored(&id("alice")), "only the link is removed");
-    }
-
-    #[test]
-    fn a_label_of_an_image_leads_to_no_other_session() {
-        let (_place, files) = files();
-        let bob = files.prepare(&id("bob")).unwrap();
-        fs::write(bob.join("a"), "1").unwrap();
-        files.prepare_spare(&new_key()).unwrap();
-        for label in ["../bob", "..", "", "/"] {
-            files.remove_spare(label).unwrap();
-            files.adopt(label, &id("alice")).unwrap();
-        }
-        assert!(files.is_stored(&id("bob")));
-        assert!(!files.is_prepared(&id("alice")));
-    }
-
-    #[test]
-    fn an_interrupted_claim_is_completed() {
-        let (_place, files) = files();
-        let key = new_key();
-        let spare = files.prepare_spare(&key).unwrap();
-        // As if the process was killed between the two steps.
-        fs::rename(files.spare(&key), files.session(&id("bob"))).unwrap();
-        files.adopt(&key, &id("bob")).unwrap();
-        assert!(spare.is_dir());
-    }
-
-    #[test]
-    fn stored_files_are_never_replaced() {
-        let (_place, files) = files();
-        let stored = files.prepare(&id("alice")).unwrap();
-        fs::write(stored.join("a"), "1").unwrap();
-        let key = new_key();
-        files.prepare_spare(&key).unwrap();
-        assert!(files.adopt(&key, &id("alice")).is_err());
-        assert_eq!(fs::read(stored.join("a")).unwrap(), b"1");
-    }
-
-    #[test]
-    fn an_empty_directory_is_no_session_and_makes_way() {
-        let (_place, files) = files();
-        files.prepare(&id("alice")).unwrap();
-        assert!(files.is_prepared(&id("alice")));
-        assert!(files.stored().unwrap().is_empty());
-        let key = new_key();
-        let spare = files.prepare_spare(&key).unwrap();
-        fs::write(spare.join("a"), "1").unwrap();
-        files.set_tenant(&id("alice"), "acme").unwrap();
-        files.adopt(&key, &id("alice")).unwrap();
-        assert_eq!(files.stored().unwrap().len(), 1);
-        assert_eq!(files.tenant(&id("alice")).unwrap(), None);
-        assert_eq!(files.trash(&id("bob")).unwrap(), None);
-    }
-
-    #[test]
-    fn a_deleted_directory_can_be_restored_until_it_is_gone() {
-        let (_place, files) = files();
-        let alice = files.prepare(&id("alice")).unwrap();
-        fs::write(alice.join("a"), "1").unwrap();
-        let trashed = files.trash(&id("alice")).unwrap().unwrap();
-        assert!(!files.is_stored(&id("alice")));
-        files.restore(&trashed, &id("alice")).unwrap();
-        assert!(files.is_stored(&id("alice")));
-        let trashed = files.trash(&id("alice")).unwrap().unwrap();
-        files.delete(&trashed).unwrap();
-        files.delete(&trashed).unwrap();
-        assert!(!trashed.exists());
-    }
-
-    #[test]
-    fn the_quota_says_how_much_is_used() {
-        let (_place, mut files) = files();
-        let alice = files.prepare(&id("alice")).unwrap();
-        fs::write(alice.join("a"), [0; 100]).unwrap();
-        files.check_quota().unwrap();
-        files.quota = Some(101);
-        files.check_quota().unwrap();
-        files.quota = Some(100);
-        let error = files.check_quota().unwrap_err();
-        assert_eq!(QuotaError::of(&error), Some(&QuotaError::new(100, 100)));
-    }
-
-    #[test]
-    fn only_old_remains_without_a_container_are_swept() {
-        let (_place, files) = files();
-        let (used, unused) = (new_key(), new_key());
-        for key in [&used, &unused] {
-            files.prepare_spare(key).unwrap();
-        }
-        let now = SystemTime::now();
-        files.sweep(now, |key| key == used).unwrap();
-        assert!(files.spare(&unused).exists(), "it may be about to be used");
-        let later = now + ORPHAN_AGE * 2;
-        files.sweep(later, |key| key == used).unwrap();
-        assert!(files.spare(&used).exists());
-        assert!(!files.spare(&unused).exists());
-    }
-}
+mod tests;
