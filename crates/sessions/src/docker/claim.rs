@@ -61,7 +61,7 @@ impl DockerEngine {
         })
     }
 
-    /// Checks the quota and the tenant of stored files, which is that of the session.
+    /// Checks the id, the quota, and the tenant of stored files, which is that of the session.
     /// Returns whether it has stored files.
     async fn check_files(&self, record: &mut Record) -> Result<bool> {
         let Some(files) = self.0.files.clone() else {
@@ -69,6 +69,7 @@ impl DockerEngine {
         };
         let id = record.id.clone();
         let (stored, tenant) = blocking(move || {
+            files.check_name(&id)?;
             files.check_quota()?;
             Ok((files.is_stored(&id), files.tenant(&id)?))
         })

@@ -8,13 +8,14 @@
 //! `{root}/.trash` first, in one step.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, ErrorKind as IoKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use backend_core::{Error, Result};
+use backend_core::{Error, ErrorKind, Result};
 use bytes::Bytes;
 
 use super::names::{is_key, new_key};
@@ -84,6 +85,19 @@ impl Files {
     /// Whether a session has a directory, empty or not.
     pub(super) fn is_prepared(&self, id: &SessionId) -> bool {
         self.session(id).join(WORKSPACE).is_dir()
+    }
+
+    /// Refuses an id whose directory is that of another one: some file systems ignore case.
+    pub(super) fn check_name(&self, id: &SessionId) -> Result<()> {
+        let found = fs::canonicalize(self.session(id)).ok();
+        let name = found.as_deref().and_then(Path::file_name);
+        let is_other = |name: &OsStr| name != id.as_str() && name.eq_ignore_ascii_case(id.as_str());
+        if !name.is_some_and(is_other) {
+            return Ok(());
+        }
+        let message = "there is a session whose id differs only in capitals, which the file system \
+                       of the workspaces does not tell apart; choose another id";
+        Err(Error::new(ErrorKind::Conflict, message).about(id))
     }
 
     /// Makes sure that a session has a directory, and returns it.

@@ -144,3 +144,17 @@ fn only_old_remains_without_a_container_are_swept() {
     assert!(files.spare(&used).exists());
     assert!(!files.spare(&unused).exists());
 }
+
+#[cfg(unix)]
+#[test]
+fn ids_that_lead_to_one_directory_are_refused() {
+    let (_place, files) = files();
+    files.prepare(&id("alice")).unwrap();
+    // As on a file system that ignores case.
+    link(Path::new("alice"), &files.session(&id("Alice"))).unwrap();
+    let error = files.check_name(&id("Alice")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    for free in ["alice", "bob"] {
+        files.check_name(&id(free)).unwrap();
+    }
+}
