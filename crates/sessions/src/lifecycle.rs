@@ -25,6 +25,9 @@ const CLAIMS: u32 = 40;
 /// The pause before the next such try.
 const CLAIM_PAUSE: Duration = Duration::from_millis(50);
 
+/// The time in which a session that may sleep says whether it has shells: a caller waits.
+const SHELLS_WAIT: Duration = Duration::from_secs(2);
+
 /// The bounds of a retry hint.
 const RETRY_HINT: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
@@ -340,7 +343,8 @@ impl Shared {
     /// Puts one session to sleep, unless it is in use here or elsewhere.
     async fn hibernate(&self, slot: &Slot) -> Result<bool> {
         let seen = slot.last_touched();
-        if slot.phase() != Phase::Running || slot.has_shells().await {
+        // One that does not answer may have shells.
+        if slot.phase() != Phase::Running || slot.has_shells(SHELLS_WAIT).await != Some(false) {
             return Ok(false);
         }
         let Some(record) = self.engine.record(&slot.id).await? else {

@@ -25,6 +25,9 @@ pub const REAPER_INTERVAL: Duration = Duration::from_secs(300);
 /// Sessions that are ended or written back at once.
 const AT_ONCE: usize = 16;
 
+/// The time in which an idle session says whether it has shells.
+const SHELLS_WAIT: Duration = Duration::from_secs(30);
+
 /// A later use by another process is one that is later by more than this: clocks and
 /// rounding differ.
 const TOLERANCE: Duration = Duration::from_secs(1);
@@ -78,7 +81,8 @@ impl Shared {
         if is_forced {
             return self.reap_forced(slot).await;
         }
-        if slot.has_shells().await {
+        // One that was not used for so long and does not answer is ended.
+        if slot.has_shells(SHELLS_WAIT).await == Some(true) {
             slot.touch();
             return Ok(false);
         }
@@ -189,8 +193,8 @@ impl Shared {
             if self.engine.is_shared() {
                 // Other processes do not see them. A sandbox that hangs must not keep the
                 // times of others from being written.
-                let shells = timeout(self.settings.write_back, slot.has_shells());
-                if matches!(shells.await, Ok(true)) {
+                let shells = slot.has_shells(self.settings.write_back);
+                if shells.await == Some(true) {
                     slot.touch();
                 }
             }

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use backend_core::{Command, Error, Sandbox, ShellState};
+use tokio::time::timeout;
 
 use crate::capacity::Permit;
 use crate::error::{died, expired, released};
@@ -330,8 +331,13 @@ impl Slot {
         is_unused
     }
 
-    /// Whether a background shell of this process is running.
-    pub(crate) async fn has_shells(&self) -> bool {
+    /// Whether a background shell of this process is running. `None` if the sandbox does not
+    /// answer in time: its commands can bring that about, and others must not wait for it.
+    pub(crate) async fn has_shells(&self, wait: Duration) -> Option<bool> {
+        timeout(wait, self.find_shells()).await.ok()
+    }
+
+    async fn find_shells(&self) -> bool {
         let sandbox = {
             let state = self.state();
             let may = state.has_started_shells && state.phase == Phase::Running;

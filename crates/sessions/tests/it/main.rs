@@ -19,6 +19,7 @@ mod docker_soak;
 #[cfg(feature = "docker")]
 mod docker_times;
 mod events;
+mod hanging;
 mod idle;
 #[cfg(all(feature = "local", target_os = "linux"))]
 mod local;
