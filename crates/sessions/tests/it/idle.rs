@@ -119,6 +119,22 @@ async fn sleep_does_not_make_a_session_younger() {
     fails(ErrorKind::Unavailable, alice.exists("a.txt").await);
 }
 
+#[tokio::test]
+async fn what_the_reaper_cannot_end_is_open_and_tried_again() {
+    let lab = Lab::new();
+    let manager = lab.manager();
+    let alice = manager.get_or_create("alice").await.unwrap();
+    lab.latest("alice").fail_to_stop(true);
+    lab.clock.advance(61 * MINUTE);
+    assert_eq!(manager.cleanup_idle(None).await.unwrap(), 0);
+    assert_eq!(manager.counters().failed, 1);
+    alice.exists("a.txt").await.unwrap();
+    lab.latest("alice").fail_to_stop(false);
+    assert_eq!(manager.cleanup_idle(None).await.unwrap(), 0, "it was used");
+    lab.clock.advance(61 * MINUTE);
+    assert_eq!(manager.cleanup_idle(None).await.unwrap(), 1);
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_reaper_runs_in_the_background_until_it_is_stopped() {
     let lab = Lab::new();

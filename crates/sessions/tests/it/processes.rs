@@ -7,7 +7,7 @@ use backend_testkit::fails;
 use backend_testkit::fake::HOLD;
 use sessions::{RecordState, WRITE_BACK_INTERVAL};
 
-use crate::support::{MINUTE, SharedEngine, settle};
+use crate::support::{MINUTE, SharedEngine, request, settle};
 
 /// Lets the times of use be written back.
 async fn write_back() {
@@ -162,4 +162,35 @@ async fn a_use_after_a_long_pause_is_written_before_it_begins() {
     assert_eq!(two.cleanup_idle(None).await.unwrap(), 0);
     engine.sandbox("alice").unwrap().finish();
     command.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shell_is_a_use_in_every_process() {
+    let engine = SharedEngine::default();
+    let one = engine.process().build().unwrap();
+    let two = engine.process().build().unwrap();
+    let alice = one.get_or_create("alice").await.unwrap();
+    let shell = alice.shell_start(Command::new("server")).await.unwrap();
+    for _ in 0..3 {
+        engine.clock().advance(59 * MINUTE);
+        write_back().await;
+        assert_eq!(two.cleanup_idle(None).await.unwrap(), 0, "a shell runs");
+    }
+    alice.shell_kill(&shell.id).await.unwrap();
+    write_back().await;
+    engine.clock().advance(61 * MINUTE);
+    assert_eq!(two.cleanup_idle(None).await.unwrap(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_counts_for_its_tenant_whoever_opens_it() {
+    let engine = SharedEngine::default();
+    let one = engine.process().build().unwrap();
+    for id in ["a1", "a2"] {
+        one.open(request(id).tenant("acme")).await.unwrap();
+    }
+    let two = engine.process().max_sessions_per_tenant(1).build().unwrap();
+    two.get_or_create("a1").await.unwrap();
+    fails(ErrorKind::RateLimited, two.get_or_create("a2").await);
+    two.get_or_create("b1").await.unwrap();
 }
