@@ -150,7 +150,11 @@ impl Inner {
         let Some(record) = place.record()? else {
             return Ok(None);
         };
-        let env = place.env()?;
+        // Variables end with the last sandbox that ran, even if a handle of it is kept.
+        let env = match record.state {
+            RecordState::Running => place.env()?,
+            _ => BTreeMap::new(),
+        };
         if let Some(sandbox) = self.known(id).filter(|known| known.is_current()) {
             let record = if sandbox.is_in_use() {
                 record
