@@ -16,8 +16,6 @@ mod docker_engine;
 mod docker_processes;
 #[cfg(feature = "docker")]
 mod docker_soak;
-#[cfg(feature = "docker")]
-mod docker_times;
 mod events;
 mod hanging;
 mod idle;
