@@ -42,6 +42,9 @@ const OWN_TASKS: u64 = 8;
 pub(crate) const THREADS: &str = "TOKIO_WORKER_THREADS";
 const THREADS_KEPT: &str = "AGENTBOX_TOKIO_WORKER_THREADS";
 
+/// Limits memory to `$1` KiB and becomes the rest of its arguments.
+const LIMIT_MEMORY: &str = r#"ulimit -v "$1" || exit 126; shift; exec "$@""#;
+
 /// Seconds between the signal that a program may catch and the one it may not.
 const CPU_GRACE: u64 = 1;
 
@@ -225,15 +228,20 @@ fn become_command(mut args: impl Iterator<Item = OsString>) -> String {
     let Some(limits) = specification.to_str().and_then(parse) else {
         return "invalid limits".into();
     };
-    // Created first: a limit may leave no memory for it.
     let mut command = Command::new(&program);
-    command.args(args);
-    restore_threads(&mut command);
     for (kind, limit) in limits {
-        if let Err(error) = set(kind, limit) {
+        if kind == Kind::Memory {
+            // Set by the command's shell: under it, threads that an async `main` still
+            // starts here would find no memory and end this process.
+            let kib = limit.min(held(kind)) / 1024;
+            command.args(["-c", LIMIT_MEMORY]).arg(&program);
+            command.arg(kib.to_string()).arg(&program);
+        } else if let Err(error) = set(kind, limit) {
             return format!("cannot limit {}: {error}", kind.name());
         }
     }
+    command.args(args);
+    restore_threads(&mut command);
     // The signal mask is inherited, and a command must receive the signals that
     // end it.
     if let Err(error) = SigSet::empty().thread_set_mask() {
@@ -255,10 +263,15 @@ fn restore_threads(command: &mut Command) {
     };
 }
 
+/// Returns the limit that already applies.
+fn held(kind: Kind) -> u64 {
+    getrlimit(kind.resource()).maximum.unwrap_or(u64::MAX)
+}
+
 /// Sets a limit. Keeps a lower one that already applies, because only root may
 /// raise it.
 fn set(kind: Kind, limit: u64) -> rustix::io::Result<()> {
-    let held = getrlimit(kind.resource()).maximum.unwrap_or(u64::MAX);
+    let held = held(kind);
     let grace = if kind == Kind::Cpu { CPU_GRACE } else { 0 };
     let new = Rlimit {
         current: Some(limit.min(held)),
