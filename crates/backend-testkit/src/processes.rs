@@ -6,7 +6,8 @@ use std::fs;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
 use rustix::process::{Pid, PidfdFlags};
 
 /// The time that a test waits for an event that must happen.
@@ -52,7 +53,8 @@ pub fn handle(pid: i32) -> Option<OwnedFd> {
 pub fn wait(handle: &OwnedFd, limit: Duration) -> bool {
     let limit = Timespec::try_from(limit).unwrap();
     let mut polled = [PollFd::new(handle, PollFlags::IN)];
-    rustix::event::poll(&mut polled, Some(&limit)).unwrap() == 1
+    // A signal may interrupt it, such as that of a child of another test.
+    retry_on_intr(|| poll(&mut polled, Some(&limit))).unwrap() == 1
 }
 
 /// Waits until no process has `token`.
