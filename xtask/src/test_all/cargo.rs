@@ -15,6 +15,10 @@ use crate::process;
 use crate::test_all::floors;
 use crate::test_all::stage::{Ctx, Outcome};
 
+/// The longest text in bytes about one failed test in the table. All of its output is
+/// further up.
+const MAX_FAILURE_LEN: usize = 500;
+
 /// Creates a command for a subcommand on all packages with all features.
 ///
 /// Cargo unifies features over the selected packages. Selecting different packages
@@ -115,20 +119,20 @@ pub(super) fn doctest(ctx: &Ctx) -> Result<Outcome> {
 }
 
 pub(super) fn run_tests(command: &mut Command) -> Result<TestRun> {
-    let mut counts = Counts::default();
-    let is_success = process::run_observed(command, |line| {
-        if let Some(more) = Counts::parse(line) {
-            counts += more;
-        }
-    })?;
-    Ok(TestRun { is_success, counts })
+    let mut run = TestRun::default();
+    let is_success = process::run_observed(command, |line| run.read(line))?;
+    Ok(TestRun { is_success, ..run })
 }
 
 /// The result of `cargo test`.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(super) struct TestRun {
     is_success: bool,
     counts: Counts,
+    /// The name of each failed test with the beginning of its output, on one line.
+    failures: Vec<String>,
+    /// Whether the last line belongs to the last failure.
+    is_in_failure: bool,
 }
 
 /// A test program built by cargo.
@@ -178,21 +182,48 @@ impl Default for TestRun {
         Self {
             is_success: true,
             counts: Counts::default(),
+            failures: Vec::new(),
+            is_in_failure: false,
         }
     }
 }
 
 impl TestRun {
+    /// Reads one line that a test program printed.
+    fn read(&mut self, line: &str) {
+        let header = line.strip_prefix("---- ");
+        if let Some(name) = header.and_then(|rest| rest.strip_suffix(" stdout ----")) {
+            self.failures.push(name.to_owned());
+            self.is_in_failure = true;
+        } else if line == "failures:" {
+            self.is_in_failure = false;
+        } else if let Some(more) = Counts::parse(line) {
+            self.counts += more;
+        } else if let (true, Some(failure)) = (self.is_in_failure, self.failures.last_mut())
+            && !line.is_empty()
+            && failure.len() + line.len() < MAX_FAILURE_LEN
+        {
+            failure.push_str(" / ");
+            failure.push_str(line);
+        }
+    }
+
     /// Combines two runs.
     pub(super) fn and(mut self, other: Self) -> Self {
         self.is_success &= other.is_success;
         self.counts += other.counts;
+        self.failures.extend(other.failures);
         self
     }
 
     /// Returns the outcome. A run without a single executed test does not pass.
     pub(super) fn outcome(self) -> Outcome {
-        let Self { is_success, counts } = self;
+        let Self {
+            is_success,
+            counts,
+            failures,
+            ..
+        } = self;
         match (is_success, counts) {
             (true, Counts { passed: 0, .. }) => {
                 Outcome::Failed(format!("no test was executed; {counts}"))
@@ -200,7 +231,7 @@ impl TestRun {
             (true, _) => Outcome::Passed(counts.to_string()),
             // A build failed, or a test binary died before printing its counts.
             (false, Counts { failed: 0, .. }) => Outcome::Failed(format!("cargo failed; {counts}")),
-            (false, _) => Outcome::Failed(counts.to_string()),
+            (false, _) => Outcome::Failed(format!("{counts}: {}", failures.join("; "))),
         }
     }
 }
@@ -284,6 +315,7 @@ mod tests {
                 failed,
                 ignored,
             },
+            ..TestRun::default()
         }
         .outcome()
     }
@@ -339,7 +371,21 @@ mod tests {
     fn cargo_decides_over_the_counts() {
         let failed = Outcome::Failed("cargo failed; 5 passed".to_owned());
         assert_eq!(outcome(false, 5, 0, 0), failed);
-        let failed = Outcome::Failed("5 passed, 1 failed".to_owned());
+        let failed = Outcome::Failed("5 passed, 1 failed: ".to_owned());
         assert_eq!(outcome(false, 5, 1, 0), failed);
+    }
+
+    #[test]
+    fn failed_tests_are_named_with_what_they_printed() {
+        let printed = "test a::b ... FAILED\n\nfailures:\n\n---- a::b stdout ----\n\n\
+            thread 'a::b' panicked at src/a.rs:1:2:\nno\n---- c stdout ----\nc\n\n\n\
+            failures:\n    a::b\n    c\n\n";
+        let mut run = TestRun::default();
+        printed.lines().for_each(|line| run.read(line));
+        run.read(FAILED);
+        run.is_success = false;
+        let expected = "1 passed, 2 failed: a::b / thread 'a::b' panicked at src/a.rs:1:2: / no; \
+            c / c";
+        assert_eq!(run.outcome(), Outcome::Failed(expected.to_owned()));
     }
 }

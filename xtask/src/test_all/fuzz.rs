@@ -113,8 +113,8 @@ fn fuzz(ctx: &Ctx, program: &Path) -> Result<()> {
         command.arg(format!("-max_total_time={MAX_SECONDS_PER_TARGET}"));
     }
     command.arg(format!("-rss_limit_mb={MEMORY_LIMIT_MIB}"));
-    // Without a line for every new input. A crash is still shown in full.
-    command.arg("-verbosity=0");
+    // Without a line for every new input and function. A crash is still shown in full.
+    command.args(["-verbosity=0", "-print_funcs=0"]);
     process::run(&mut command)
 }
 
