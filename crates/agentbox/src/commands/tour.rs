@@ -49,7 +49,21 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode, Failure> {
     let shown = interrupts.unless(steps::all(&mut stage)).await;
     let backend = OpenBackend::new(Arc::new(backend), Some(StopMode::Keep));
     backend.stop().await;
-    temporary.close().map_err(cannot)?;
+    remove(temporary.path()).map_err(cannot)?;
     shown??;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Removes a directory. A file operation that has begun runs to its end even if its call was
+/// dropped, and may add something while everything else is removed.
+#[cfg(local)]
+fn remove(directory: &std::path::Path) -> std::io::Result<()> {
+    // One operation at a time, which makes fewer files and directories than this.
+    for _ in 0..10 {
+        match std::fs::remove_dir_all(directory) {
+            Err(error) if error.kind() == std::io::ErrorKind::DirectoryNotEmpty => {}
+            removed => return removed,
+        }
+    }
+    std::fs::remove_dir_all(directory)
 }
