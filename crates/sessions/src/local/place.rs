@@ -51,7 +51,16 @@ pub(super) struct Place {
 /// kernel releases when the process ends in whatever way.
 #[derive(Debug)]
 pub(super) struct InUse {
-    _record: File,
+    record: File,
+}
+
+impl Drop for InUse {
+    /// Closing the file would keep the lock for as long as a program that another thread
+    /// just starts has its copy of it.
+    fn drop(&mut self) {
+        // If it fails, closing the file releases the lock.
+        let _ = self.record.unlock();
+    }
 }
 
 /// The outcome of an attempt to take a session's directory away.
@@ -396,7 +405,7 @@ fn is_locked(record: &File) -> Result<bool> {
 /// exclusive lock that this would wait for.
 fn share(record: File) -> Result<InUse> {
     match record.try_lock_shared() {
-        Ok(()) => Ok(InUse { _record: record }),
+        Ok(()) => Ok(InUse { record }),
         Err(TryLockError::WouldBlock) => Err(Error::unavailable(
             "the session's record is locked; try again",
         )),
@@ -406,4 +415,23 @@ fn share(record: File) -> Result<InUse> {
 
 fn changed(found: &fs::Metadata) -> Result<SystemTime> {
     found.modified().map_err(from_io)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_of_the_lock_in_a_program_that_starts_keeps_no_session() {
+        let root = tempfile::tempdir().unwrap();
+        let id = SessionId::new("alice").unwrap();
+        let place = Place::new(root.path(), &id);
+        let request = OpenRequest::new(id);
+        let claim = || place.claim(&request, SystemTime::now()).unwrap();
+        let used = claim().unwrap();
+        let _copy = used.record.try_clone().unwrap();
+        assert!(claim().is_none());
+        drop(used);
+        assert!(claim().is_some());
+    }
 }
