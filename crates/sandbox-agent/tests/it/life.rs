@@ -100,7 +100,9 @@ async fn a_signal_ends_it_like_the_end_of_the_stream() {
 #[tokio::test]
 async fn commands_are_asked_to_end_before_they_are_killed() {
     let (directory, sandbox) = start();
-    let line = "trap 'touch asked; exit' TERM; echo > begun; while :; do sleep 0.01; done";
+    // The trap needs no other program, and nothing delays it: the time until the kill is
+    // short on a busy machine.
+    let line = "trap ': > asked; exit' TERM; echo > begun; sleep 1000 & wait";
     sandbox.shell_start(Command::new(line)).await.unwrap();
     let pid = sandbox.machine().started()[0].pid;
     while !directory.path().join("begun").exists() {
@@ -183,7 +185,11 @@ async fn commands_cannot_open_its_streams() {
     let mut machine = HostMachine::new(Path::new("/"), directory.path().to_str().unwrap());
     if std::fs::metadata("/proc/self").unwrap().uid() == 0 {
         let program = directory.path().join("agent");
-        std::fs::copy(AGENT, &program).unwrap();
+        // By another process: a program that is still open for writing does not start, and
+        // what other tests start here has a copy of every open file for a moment.
+        let mut copy = HostCommand::new("cp");
+        let copied = copy.arg("-p").arg(AGENT).arg(&program).status().unwrap();
+        assert!(copied.success());
         machine = machine.run_by(program, NOBODY);
     }
     let sandbox = machine.sandbox();

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use backend_core::ops::StopMode;
@@ -146,7 +145,7 @@ impl HostMachine {
 /// Waits for an agent to exit. Returns whether it did.
 pub(crate) fn ended(pid: i32) -> bool {
     let agent = processes::handle(pid);
-    agent.is_none_or(|agent| processes::wait(&agent, Duration::from_secs(20)))
+    agent.is_none_or(|agent| processes::wait(&agent, processes::PATIENCE))
 }
 
 /// Returns the name in /proc of an open file of this process. Both ends of a
