@@ -310,7 +310,10 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, Self::Error> {
-        Ok(self.local.initialize_session(id, message).await?)
+        let answer = self.local.initialize_session(id, message).await?;
+        // Preparing the tools may take long, and the client waited for that.
+        self.touch(id);
+        Ok(answer)
     }
 
     async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
