@@ -143,8 +143,9 @@ async fn a_client_that_says_nothing_is_no_failure() {
 async fn an_id_is_used_once_at_a_time() {
     let directory = tempfile::tempdir().unwrap();
     let mut client = Client::plain(TestBackend::local(directory.path())).await;
+    let command = "echo a; until test -e go; do sleep 0.01; done";
     let (id, answer) = client
-        .begin_call("execute", json!({"command": "echo a; sleep 0.5"}))
+        .begin_call("execute", json!({"command": command}))
         .await;
     client.printed().await;
     let ping = json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
@@ -152,6 +153,7 @@ async fn an_id_is_used_once_at_a_time() {
     let refused = soon(answer).await.unwrap();
     assert_eq!(refused["error"]["code"], -32600, "{refused}");
     // The call continues, and its response arrives too.
+    std::fs::write(directory.path().join("go"), "").unwrap();
     loop {
         let event = soon(client.events.recv()).await.unwrap();
         if event["id"] == id {

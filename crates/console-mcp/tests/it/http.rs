@@ -320,7 +320,7 @@ async fn what_nobody_listens_to_ends() {
 async fn sessions_that_are_ended_or_idle_leave_nothing_running() {
     let directory = tempfile::tempdir().unwrap();
     let mut settings = here();
-    settings.idle = Duration::from_millis(1_500);
+    settings.idle = Duration::from_secs(3);
     let mut quiet = Settings::default();
     quiet.name = "quiet".to_owned();
     let server = TestServer::new(TestBackend::local(directory.path()), quiet, settings).await;
@@ -341,11 +341,11 @@ async fn sessions_that_are_ended_or_idle_leave_nothing_running() {
 async fn a_client_that_listens_is_not_idle() {
     let directory = tempfile::tempdir().unwrap();
     let mut settings = here();
-    settings.idle = Duration::from_millis(1_000);
+    settings.idle = Duration::from_secs(3);
     let server = TestServer::start(TestBackend::local(directory.path()), settings).await;
     let mut client = server.client(json!({})).await;
     // Silent for much longer than the idle timeout.
-    let call = json!({"name": "execute", "arguments": {"command": "sleep 2.2; echo done"}});
+    let call = json!({"name": "execute", "arguments": {"command": "sleep 6.6; echo done"}});
     let (_, stream) = client.begin("tools/call", call).await;
     assert_eq!(text(&stream.answer().await["result"]), "done\n");
     let mut client = server.client(json!({})).await;

@@ -50,11 +50,12 @@ async fn who_wants_no_log_gets_none() {
         .ask("logging/setLevel", json!({"level": "warning"}))
         .await;
     assert_eq!(set["result"], json!({}));
-    let command = "echo first; sleep 0.6";
+    let command = "echo first; until test -e go; do sleep 0.01; done";
     let (_, answer) = client
         .begin_call("execute", json!({"command": command}))
         .await;
     client.event("notifications/progress").await;
+    std::fs::write(directory.path().join("go"), "").unwrap();
     soon(answer).await.unwrap();
     while let Ok(event) = client.events.try_recv() {
         assert_ne!(event["method"], "notifications/message", "{event}");
@@ -120,13 +121,19 @@ async fn background_shells_end_with_the_client() {
 #[tokio::test]
 async fn what_was_asked_before_the_end_of_input_is_answered() {
     let directory = tempfile::tempdir().unwrap();
-    let mut client = Client::plain(TestBackend::local(directory.path())).await;
+    let mut settings = Settings::default();
+    settings.linger = std::time::Duration::from_secs(60);
+    let mut client = Client::new(TestBackend::local(directory.path()), settings, json!({})).await;
+    // Ends only after the end of input, but had begun before: starting it may take long.
+    let command = "echo begun; until test -e go; do sleep 0.01; done; echo done";
     let (_, answer) = client
-        .begin_call("execute", json!({"command": "sleep 0.2; echo done"}))
+        .begin_call("execute", json!({"command": command}))
         .await;
+    client.printed().await;
     client.end_input().await;
+    std::fs::write(directory.path().join("go"), "").unwrap();
     let answer = soon(answer).await.unwrap();
-    assert_eq!(text(&answer["result"]), "done\n");
+    assert_eq!(text(&answer["result"]), "begun\ndone\n");
 }
 
 #[tokio::test]
