@@ -13,11 +13,12 @@ use console_tools::{
 };
 use permissions::Op;
 use serde_json::{Value, json};
+use tokio::net::TcpSocket;
 use tokio::sync::{Barrier, Notify};
 
 use crate::answer::{Answer, Sse};
 use crate::scripted::{BodyEnd, ScriptedResponse, Server, call, delta, demo};
-use crate::{Error, begin, client, converse};
+use crate::{Endpoint, Error, begin, client, converse};
 
 /// Longer than anything here takes.
 const LONG: Duration = Duration::from_secs(60);
@@ -34,12 +35,15 @@ fn chat_on(files: &StateBackend) -> Chat {
 
 /// Runs one conversation. Returns all its messages, the text shown, and the result.
 async fn run(server: &Server, chat: &Chat) -> (Vec<Value>, String, Result<(), Error>) {
+    run_at(&server.endpoint(), chat).await
+}
+
+async fn run_at(endpoint: &Endpoint, chat: &Chat) -> (Vec<Value>, String, Result<(), Error>) {
     let mut shown = String::new();
     let mut show = |text: &str| shown.push_str(text);
     let client = client().no_proxy().build().unwrap();
     let mut messages = begin(chat, "go").await.unwrap();
-    let endpoint = server.endpoint();
-    let talk = converse(&client, &endpoint, chat, &mut messages, &mut show);
+    let talk = converse(&client, endpoint, chat, &mut messages, &mut show);
     let result = tokio::time::timeout(LONG, talk).await.expect("it ends");
     (messages, shown, result)
 }
@@ -334,8 +338,15 @@ async fn half_an_answer_calls_nothing() {
 
 #[tokio::test]
 async fn nobody_there_is_said() {
-    let server = Server::start(Vec::new()).await.unwrap();
-    let (messages, _, result) = run(&server, &chat_on(&StateBackend::new())).await;
+    // Bound, but not listening: no other test gets the port meanwhile.
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
+    let endpoint = Endpoint {
+        base_url: format!("http://{}/v1/", socket.local_addr().unwrap()),
+        model: "scripted".to_owned(),
+        key: None,
+    };
+    let (messages, _, result) = run_at(&endpoint, &chat_on(&StateBackend::new())).await;
     assert_eq!(messages.len(), 2);
     let error = result.unwrap_err().to_string();
     assert!(error.contains("/v1/chat/completions"), "{error}");
