@@ -13,8 +13,8 @@ const UNNAMED: &str = "mcp";
 pub struct Client {
     /// The name of its [`Token`](crate::Token), if that has one.
     pub name: Option<Arc<str>>,
-    /// The session that it asks for, in the header `Agentbox-Session`. Any client can
-    /// write anything there: [`Connect`](crate::Connect) decides what it may have.
+    /// The session that it asks for, in the header `Agentbox-Session` of `initialize`. Any
+    /// client can write anything there: [`Connect`](crate::Connect) decides what it may have.
     pub session: Option<Arc<str>>,
 }
 

@@ -32,7 +32,7 @@ use crate::server::Server;
 use crate::settings::{HttpSettings, ServeError, Settings, Token};
 use host::Hosts;
 use origin::{Origins, RequestOrigin};
-use sessions::{OWNER, Sessions};
+use sessions::{CLIENT, Sessions};
 use tcp_connections::{TcpConnectionGuard, TcpConnections};
 
 /// The path of the endpoint.
@@ -236,6 +236,31 @@ impl Gate {
         }
         found.map(|token| token.name.clone())
     }
+
+    /// Checks that a request belongs to the MCP session that it names, if that is known.
+    fn check_mcp_session(
+        &self,
+        headers: &HeaderMap,
+        client: &Client,
+    ) -> Result<(), (StatusCode, &'static str)> {
+        let Some(begun) = mcp_session(headers).and_then(|id| self.sessions.client(id)) else {
+            return Ok(());
+        };
+        if begun.name != client.name {
+            // The same answer as for a session that does not exist.
+            return Err((StatusCode::NOT_FOUND, "Not Found: Session not found"));
+        }
+        // The tools would go on with the session of the beginning.
+        let asked = client.session.as_deref();
+        if asked.is_some_and(|asked| asked != &*begun.caller().session) {
+            return Err((
+                StatusCode::BAD_REQUEST,
+                "the header Agentbox-Session is read at 'initialize', and this MCP session began \
+                 with another; leave it out, or initialize a new MCP session\n",
+            ));
+        }
+        Ok(())
+    }
 }
 
 /// Returns a header that is there once.
@@ -318,12 +343,12 @@ async fn handle(
         Ok(session) => session,
         Err(answer) => return answer.into_response(),
     };
-    if mcp_session(headers).is_some_and(|id| !gate.sessions.is_owner(id, name.as_ref())) {
-        // The same answer as for a session that does not exist.
-        return (StatusCode::NOT_FOUND, "Not Found: Session not found").into_response();
+    let client = Client { name, session };
+    if let Err(answer) = gate.check_mcp_session(headers, &client) {
+        return answer.into_response();
     }
     let begins = request.method() == Method::POST && !headers.contains_key(MCP_SESSION_HEADER);
-    let beginning = begins.then(|| gate.sessions.begin(name.as_ref()));
+    let beginning = begins.then(|| gate.sessions.begin(client.name.as_ref()));
     if matches!(beginning, Some(None)) {
         let text = "too many clients; try again later\n";
         return (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "30")], text).into_response();
@@ -335,12 +360,8 @@ async fn handle(
             Err(answer) => return answer,
         };
     }
-    let client = Client {
-        name: name.clone(),
-        session,
-    };
-    request.extensions_mut().insert(client);
-    let mut response = OWNER.scope(name, next.run(request)).await;
+    request.extensions_mut().insert(client.clone());
+    let mut response = CLIENT.scope(client, next.run(request)).await;
     drop(beginning);
     // The session has ended and nothing follows. Clients take "202 Accepted" for a
     // failure here.

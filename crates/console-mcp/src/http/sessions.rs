@@ -22,6 +22,7 @@ use rmcp::transport::streamable_http_server::session::{
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, sleep_until};
 
+use crate::client::Client;
 use crate::connection::{ClientEnd, Connection, CountedTransport};
 use crate::settings::HttpSettings;
 
@@ -35,8 +36,8 @@ pub(crate) enum SessionsError {
 }
 
 tokio::task_local! {
-    /// The name of the token of the request that this task handles.
-    pub(super) static OWNER: Option<Arc<str>>;
+    /// The client of the request that this task handles.
+    pub(super) static CLIENT: Client;
 }
 
 /// The clients of an HTTP server.
@@ -84,8 +85,8 @@ struct SessionState {
     seen: Mutex<Option<Instant>>,
     /// Whether a task waits for the client to come back.
     awaited: AtomicBool,
-    /// The name of the token with which the session began.
-    owner: OnceLock<Option<Arc<str>>>,
+    /// The client as it was when the session began.
+    client: OnceLock<Client>,
 }
 
 impl SessionState {
@@ -177,15 +178,16 @@ impl Sessions {
     /// Returns the number of sessions of clients of a name.
     fn count(&self, name: &Arc<str>) -> usize {
         let sessions = lock(&self.sessions);
-        let owners = sessions.values().filter_map(|state| state.owner.get());
-        owners.filter(|owner| owner.as_ref() == Some(name)).count()
+        let clients = sessions.values().filter_map(|state| state.client.get());
+        clients
+            .filter(|client| client.name.as_ref() == Some(name))
+            .count()
     }
 
-    /// Returns `true` if a session began with a token of the same name, or is not known.
-    pub(super) fn is_owner(&self, id: &str, name: Option<&Arc<str>>) -> bool {
+    /// Returns the client of a session, as it was when the session began.
+    pub(super) fn client(&self, id: &str) -> Option<Client> {
         let sessions = lock(&self.sessions);
-        let owner = sessions.get(id).and_then(|state| state.owner.get());
-        owner.is_none_or(|owner| owner.as_ref() == name)
+        sessions.get(id)?.client.get().cloned()
     }
 
     /// Ends all sessions and waits until they have.
@@ -294,8 +296,8 @@ impl SessionManager for Sessions {
         let (id, transport) = self.local.create_session().await?;
         let state = Arc::new(SessionState::default());
         // At once: a client that hangs up before the answer is not one without an owner.
-        if let Ok(owner) = OWNER.try_with(Clone::clone) {
-            let _ = state.owner.set(owner);
+        if let Ok(client) = CLIENT.try_with(Clone::clone) {
+            let _ = state.client.set(client);
         }
         let connection = Arc::clone(&state.connection);
         self.watch(&id, &state);

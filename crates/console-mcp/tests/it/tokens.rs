@@ -91,6 +91,31 @@ async fn a_session_is_asked_for_once() {
 }
 
 #[tokio::test]
+async fn the_session_of_a_connection_does_not_change() {
+    let server = TestServer::start(Recording::default(), two_tokens()).await;
+    for (begun, same) in [(None, "alice"), (Some("alice.b"), "alice.b")] {
+        let mut alice = with_token(&server, "token-of-alice");
+        if let Some(begun) = begun {
+            alice = alice.with("agentbox-session", begun);
+        }
+        alice.initialize(json!({})).await;
+        let other = alice.clone().with("agentbox-session", "alice.c");
+        for method in ["POST", "GET", "DELETE"] {
+            let answer = other.send(method, PING).await;
+            assert_eq!(answer.status, 400, "{method}");
+            let text = answer.text().await;
+            assert!(text.contains("read at 'initialize'"), "{text}");
+        }
+        let mut again = alice.clone().with("agentbox-session", same);
+        again.ask("ping", json!({})).await;
+        // Without the header, it is the session of the beginning.
+        again.headers.retain(|(name, _)| name != "agentbox-session");
+        again.ask("ping", json!({})).await;
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn one_name_does_not_take_the_place_of_another() {
     let mut settings = two_tokens();
     settings.sessions = 3;
