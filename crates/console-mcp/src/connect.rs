@@ -10,13 +10,26 @@ use crate::client::Client;
 ///
 /// # Signatures
 ///
-/// The method, as it is written under `#[async_trait]`:
+/// The methods, as they are written under `#[async_trait]`; `check` may be left out:
 ///
 /// ```text
+/// fn check(&self, client: &Client) -> Result<()>;
 /// async fn connect(&self, client: &Client) -> Result<Toolset>;
 /// ```
 #[async_trait]
 pub trait Connect: std::fmt::Debug + Send + Sync + 'static {
+    /// Decides whether a client may connect, before an HTTP session begins. It is called
+    /// with every request that may begin one, so it should be quick.
+    ///
+    /// # Errors
+    ///
+    /// The reason, which the client is told as plain text: with status 403 for
+    /// `PermissionDenied`, else with 400.
+    fn check(&self, client: &Client) -> Result<()> {
+        let _ = client;
+        Ok(())
+    }
+
     /// Returns the tools for a new connection.
     ///
     /// # Errors

@@ -16,6 +16,7 @@ use axum::http::header::{AUTHORIZATION, AsHeaderName, CONNECTION, RETRY_AFTER, W
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
+use backend_core::ErrorKind;
 use backend_core::ops::ContentHash;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -83,6 +84,7 @@ pub async fn serve_http(
     let stop = config.cancellation_token.clone();
     let sessions = Arc::new(Sessions::new(&http));
     let gate = Arc::new(Gate {
+        connect: Arc::clone(&connect),
         hosts: Hosts::new(&http),
         origins: Origins::new(&http.origins),
         tokens: http.tokens.iter().map(KnownToken::new).collect(),
@@ -187,6 +189,7 @@ async fn accept(listener: &TcpListener) -> std::io::Result<(TcpStream, SocketAdd
 
 /// The checks that every request must pass.
 struct Gate {
+    connect: Arc<dyn Connect>,
     hosts: Hosts,
     origins: Origins,
     /// Without any, every client is let in.
@@ -260,6 +263,19 @@ impl Gate {
             ));
         }
         Ok(())
+    }
+
+    /// Checks that a client may begin an MCP session.
+    fn check_client(&self, client: &Client) -> Result<(), (StatusCode, String)> {
+        self.connect.check(client).map_err(|error| {
+            tracing::debug!(%error, client = ?client.name, "a client was refused");
+            let status = if error.kind() == ErrorKind::PermissionDenied {
+                StatusCode::FORBIDDEN
+            } else {
+                StatusCode::BAD_REQUEST
+            };
+            (status, format!("{error}\n"))
+        })
     }
 }
 
@@ -348,6 +364,9 @@ async fn handle(
         return answer.into_response();
     }
     let begins = request.method() == Method::POST && !headers.contains_key(MCP_SESSION_HEADER);
+    if begins && let Err(answer) = gate.check_client(&client) {
+        return answer.into_response();
+    }
     let beginning = begins.then(|| gate.sessions.begin(client.name.as_ref()));
     if matches!(beginning, Some(None)) {
         let text = "too many clients; try again later\n";

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use backend_core::Error;
+use backend_core::{Error, ErrorKind};
 use backend_state::StateBackend;
 use console_mcp::{Client, Connect, HttpSettings, Token};
 use console_tools::Toolset;
@@ -20,6 +20,14 @@ struct Recording(Arc<Mutex<Vec<Client>>>);
 
 #[async_trait]
 impl Connect for Recording {
+    fn check(&self, client: &Client) -> backend_core::Result<()> {
+        match client.session.as_deref() {
+            Some("of-another") => Err(Error::new(ErrorKind::PermissionDenied, "not yours")),
+            Some("") => Err(Error::invalid_input("not an id")),
+            _ => Ok(()),
+        }
+    }
+
     async fn connect(&self, client: &Client) -> backend_core::Result<Toolset> {
         self.0.lock().unwrap().push(client.clone());
         let toolset = Toolset::builder(Arc::new(StateBackend::new())).build();
@@ -87,6 +95,23 @@ async fn a_session_is_asked_for_once() {
         twice.headers.push(header);
     }
     assert_eq!(twice.send("POST", PING).await.status, 400);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_client_is_refused_before_its_session_begins() {
+    let connect = Recording::default();
+    let server = TestServer::start(connect.clone(), two_tokens()).await;
+    for (session, status, text) in [("of-another", 403, "not yours\n"), ("", 400, "not an id\n")] {
+        let mut alice = with_token(&server, "token-of-alice").with("agentbox-session", session);
+        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"}});
+        let (_, answer) = alice.begin("initialize", params).await;
+        assert_eq!(answer.status, status, "{session}");
+        assert_eq!(answer.header("mcp-session-id"), None);
+        assert_eq!(answer.text().await, text);
+    }
+    assert!(connect.0.lock().unwrap().is_empty());
     server.stop().await;
 }
 

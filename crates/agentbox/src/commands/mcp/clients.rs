@@ -60,9 +60,16 @@ impl Clients {
 
 #[async_trait]
 impl Connect for Clients {
+    fn check(&self, client: &Client) -> backend_core::Result<()> {
+        match self {
+            Self::Backends(_) => Backends::check(client),
+            Self::Sessions(_) => SessionClients::check(client),
+        }
+    }
+
     async fn connect(&self, client: &Client) -> backend_core::Result<Toolset> {
         match self {
-            Self::Backends(backends) => backends.connect(client).await,
+            Self::Backends(backends) => backends.connect().await,
             Self::Sessions(sessions) => sessions.connect(client),
         }
     }
@@ -96,13 +103,17 @@ impl Backends {
         Ok(self.app.toolset(&new).build()?)
     }
 
-    async fn connect(&self, client: &Client) -> backend_core::Result<Toolset> {
-        if client.session.is_some() {
-            return Err(Error::invalid_input(
-                "this server has no sessions; leave out the header Agentbox-Session, or start it \
-                 with --workspaces or names of tokens",
-            ));
+    fn check(client: &Client) -> backend_core::Result<()> {
+        if client.session.is_none() {
+            return Ok(());
         }
+        Err(Error::invalid_input(
+            "this server has no sessions; leave out the header Agentbox-Session, or start it with \
+             --workspaces or names of tokens",
+        ))
+    }
+
+    async fn connect(&self) -> backend_core::Result<Toolset> {
         let first = lock(&self.first).take();
         match first {
             Some(toolset) => Ok(toolset),

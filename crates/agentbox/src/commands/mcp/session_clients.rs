@@ -60,6 +60,11 @@ impl SessionClients {
         })
     }
 
+    /// Checks that a client may have the session that it asks for.
+    pub(super) fn check(client: &Client) -> Result<()> {
+        session_of(client).map(drop)
+    }
+
     pub(super) fn connect(&self, client: &Client) -> Result<Toolset> {
         let connected = Arc::new(Connected {
             id: session_of(client)?,

@@ -88,11 +88,15 @@ fn a_client_asks_for_sessions_of_its_own_only() {
     let refused = |session: &str| server.connect(BOB, Some(session)).err().unwrap();
     // The answer is the same for a session that exists and for one that does not.
     let (there, nowhere) = (refused("alice.second"), refused("alice.none"));
+    assert!(there.contains(" 403 "), "{there}");
     assert!(there.contains("can name bob"), "{there}");
     assert_eq!(there, nowhere);
     assert_eq!(refused("alice"), there);
-    let wrong = refused("../alice");
-    assert!(wrong.contains("is not the id of a session"), "{wrong}");
+    for id in ["../alice", ""] {
+        let wrong = refused(id);
+        assert!(wrong.contains(" 400 "), "{wrong}");
+        assert!(wrong.contains("is not the id of a session"), "{wrong}");
+    }
     assert!(server.connect("0123456789abcdef", None).is_err());
     server.end();
     assert_eq!(dir.read("files/alice.second/workspace/a.txt"), "second\n");
@@ -233,6 +237,7 @@ fn one_token_without_a_name_behaves_as_before() {
     client.write("a.txt", "shared\n");
     assert_eq!(dir.read("work/a.txt"), "shared\n");
     let error = server.connect(ALICE, Some("other")).err().unwrap();
+    assert!(error.contains(" 400 "), "{error}");
     assert!(error.contains("this server has no sessions"), "{error}");
     server.end();
     // With a directory of workspaces, it has any session that it asks for.
