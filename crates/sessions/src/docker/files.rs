@@ -163,8 +163,22 @@ impl Files {
         adopt().map_err(|source| failed("the workspace of a session", source))
     }
 
-    /// Moves the directory of a session out of its place. `None` if there is none.
+    /// Whether a directory has the layout of a session's. Any other one only has a name that
+    /// could be an id.
+    fn is_session(&self, id: &SessionId) -> bool {
+        if self.is_prepared(id) {
+            return true;
+        }
+        // An interrupted claim leaves the tenant alone.
+        names_in(&self.session(id)) == [TENANT]
+    }
+
+    /// Moves the directory of a session out of its place. `None` if there is none: a
+    /// directory that holds no session stays.
     pub(super) fn trash(&self, id: &SessionId) -> Result<Option<PathBuf>> {
+        if !self.is_session(id) {
+            return Ok(None);
+        }
         let trash = self.root.join(TRASH);
         let aside = trash.join(new_key());
         let moved = fs::create_dir_all(&trash).and_then(|()| fs::rename(self.session(id), &aside));
@@ -271,7 +285,7 @@ impl Files {
         }
         for name in names_in(&self.state()) {
             let path = self.state().join(&name);
-            if !is_used(&name) && old(&path) {
+            if is_container(&name) && !is_used(&name) && old(&path) {
                 note(self.delete(&path));
             }
         }
@@ -324,6 +338,11 @@ fn names_in(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let names = entries.map(|entry| entry.file_name().into_string());
     names.filter_map(std::result::Result::ok).collect()
+}
+
+/// Whether a name is the whole id of a container.
+fn is_container(name: &str) -> bool {
+    name.len() == 64 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 fn unless_missing(done: io::Result<()>) -> io::Result<()> {

@@ -196,29 +196,52 @@ impl Place {
         Ok(())
     }
 
-    /// Moves the directory to `to`, an empty directory, if no process uses it and
-    /// `is_due` says so of its record. From then on the session does not exist.
+    /// Moves the directory to `to`, an empty directory, if it is a session's, no process
+    /// uses it and `is_due` says so of its record. From then on the session does not exist.
     pub(super) fn move_away(
         &self,
         to: &Path,
         is_due: impl FnOnce(&Record) -> bool,
     ) -> Result<Removal> {
+        let found = fs::symlink_metadata(&self.path);
+        if found.is_ok_and(|found| !found.is_dir()) {
+            return Ok(Removal::Missing);
+        }
         let Some(_held) = self.hold()? else {
             return Ok(Removal::Missing);
         };
-        let record = match self.open_record()? {
-            Some(file) if is_locked(&file)? => return Ok(Removal::Used),
-            Some(file) => self.parse_record(&file)?,
-            None => {
-                let found = fs::symlink_metadata(&self.path).map_err(from_io)?;
-                self.unknown(changed(&found)?)
-            }
+        let file = self.open_record()?;
+        if let Some(file) = &file
+            && is_locked(file)?
+        {
+            return Ok(Removal::Used);
+        }
+        let Some(record) = self.removable(file.as_ref())? else {
+            return Ok(Removal::Missing);
         };
         if !is_due(&record) {
             return Ok(Removal::Kept);
         }
         fs::rename(&self.path, to).map_err(from_io)?;
         Ok(Removal::Moved)
+    }
+
+    /// Returns the record of a directory that is a session's. `None` for any other
+    /// directory, which only has a name that could be an id.
+    fn removable(&self, file: Option<&File>) -> Result<Option<Record>> {
+        if self.exists() {
+            let Some(file) = file else {
+                let found = fs::symlink_metadata(&self.path).map_err(from_io)?;
+                return Ok(Some(self.unknown(changed(&found)?)));
+            };
+            return self.parse_record(file).map(Some);
+        }
+        // Its commands may have deleted the workspace. A file with the name of a record is
+        // not enough: other programs use that name too.
+        let Some(file) = file else {
+            return Ok(None);
+        };
+        Ok(self.known_record(file)?.filter(|known| known.id == self.id))
     }
 
     /// Passes on a path of the files that leads to exactly this directory while `open`

@@ -90,7 +90,8 @@ impl Root {
         Ok(total)
     }
 
-    /// Deletes a session with its files. Returns `false` if there is none.
+    /// Deletes a session with its files. Returns `false` if there is none: a directory that
+    /// holds no session stays.
     ///
     /// # Errors
     ///
@@ -138,7 +139,7 @@ impl Root {
     pub(super) fn remove_leftovers(&self) -> Result<()> {
         let mut result = Ok(());
         for name in self.names()? {
-            if name.starts_with(REMOVED)
+            if is_removed(&name)
                 && let Err(error) = delete(&self.path.join(name))
             {
                 // It must not keep the others.
@@ -176,6 +177,17 @@ impl Root {
         }
         Ok(names)
     }
+}
+
+/// Whether a name is one that [`Root::remove_if`] gives.
+fn is_removed(name: &str) -> bool {
+    let mut parts = name
+        .strip_prefix(REMOVED)
+        .unwrap_or_default()
+        .splitn(3, '-');
+    let mut number = || parts.next().is_some_and(|part| part.parse::<u64>().is_ok());
+    let has_numbers = number() && number();
+    has_numbers && parts.next().is_some_and(|id| SessionId::new(id).is_ok())
 }
 
 fn delete(path: &Path) -> Result<()> {

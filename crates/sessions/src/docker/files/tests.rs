@@ -117,6 +117,48 @@ fn a_deleted_directory_can_be_restored_until_it_is_gone() {
 }
 
 #[test]
+fn only_directories_of_sessions_are_deleted() {
+    let (_place, files) = files();
+    let root = files.root.clone();
+    fs::create_dir(root.join("src")).unwrap();
+    fs::write(root.join("src/main.rs"), "kept").unwrap();
+    // Another root, with a session of its own.
+    fs::create_dir_all(root.join("server/alice/workspace")).unwrap();
+    fs::write(root.join("server/alice/workspace/a"), "kept").unwrap();
+    fs::create_dir(root.join("empty")).unwrap();
+    fs::write(root.join("file"), "kept").unwrap();
+    fs::create_dir(root.join("tenants")).unwrap();
+    fs::write(root.join("tenants/tenant"), "kept").unwrap();
+    fs::write(root.join("tenants/other"), "kept").unwrap();
+    for name in ["src", "server", "empty", "file", "tenants", "missing"] {
+        assert_eq!(files.trash(&id(name)).unwrap(), None, "{name}");
+    }
+    for name in ["src/main.rs", "server/alice/workspace/a", "tenants/tenant"] {
+        assert_eq!(fs::read(root.join(name)).unwrap(), b"kept", "{name}");
+    }
+    // What an interrupted claim leaves.
+    fs::create_dir(root.join("bob")).unwrap();
+    files.set_tenant(&id("bob"), "acme").unwrap();
+    assert!(files.trash(&id("bob")).unwrap().is_some());
+    assert!(!root.join("bob").exists());
+}
+
+#[test]
+fn only_records_of_containers_are_swept() {
+    let (_place, files) = files();
+    let record = files.state().join("a".repeat(64));
+    let other = files.state().join("other");
+    for directory in [&record, &other] {
+        fs::create_dir_all(directory).unwrap();
+    }
+    files
+        .sweep(SystemTime::now() + ORPHAN_AGE * 2, |_| false)
+        .unwrap();
+    assert!(!record.exists());
+    assert!(other.exists());
+}
+
+#[test]
 fn the_quota_says_how_much_is_used() {
     let (_place, mut files) = files();
     let alice = files.prepare(&id("alice")).unwrap();

@@ -31,6 +31,50 @@ async fn a_purge_leaves_nothing() {
 }
 
 #[tokio::test]
+async fn only_sessions_are_purged() {
+    let root = tempfile::tempdir().unwrap();
+    let path = |name: &str| root.path().join(name);
+    fs::create_dir(path("src")).unwrap();
+    fs::write(path("src/main.rs"), "kept").unwrap();
+    // The record of another program.
+    fs::create_dir(path("app")).unwrap();
+    fs::write(path("app/session.json"), "{}").unwrap();
+    // The directory of another server, one of whose sessions runs.
+    let server = engine(&path("files"));
+    let sandbox = create(&server, "alice").await;
+    sandbox.write_file("file", "kept").await.unwrap();
+    drop(create(&server, "bob").await);
+    fs::create_dir(path("empty")).unwrap();
+    fs::write(path("file"), "kept").unwrap();
+    symlink(path("files/bob"), path("link")).unwrap();
+
+    let builder = LocalEngine::builder(root.path()).time_to_live(DAY);
+    let parent = builder.open().unwrap();
+    assert!(parent.list().await.unwrap().is_empty());
+    for name in ["src", "app", "files", "empty", "file", "link", "missing"] {
+        assert!(!parent.purge(&id(name)).await.unwrap(), "{name}");
+    }
+    parent.maintain(SystemTime::now() + 2 * DAY).await.unwrap();
+    for name in ["src/main.rs", "files/alice/workspace/file", "file"] {
+        assert_eq!(fs::read(path(name)).unwrap(), b"kept", "{name}");
+    }
+    assert!(path("app/session.json").exists());
+    assert!(path("empty").exists());
+    assert!(path("link").exists());
+    assert_eq!(server.list().await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_session_whose_workspace_is_gone_is_purged() {
+    let root = tempfile::tempdir().unwrap();
+    let engine = engine(root.path());
+    drop(create(&engine, "alice").await);
+    fs::remove_dir(root.path().join("alice/workspace")).unwrap();
+    assert!(engine.purge(&id("alice")).await.unwrap());
+    assert!(!root.path().join("alice").exists());
+}
+
+#[tokio::test]
 async fn what_another_process_uses_is_not_purged() {
     let root = tempfile::tempdir().unwrap();
     let (one, other) = (engine(root.path()), engine(root.path()));
@@ -107,9 +151,13 @@ async fn an_interrupted_deletion_is_finished() {
     let left = root.path().join(".removed-1-0-alice/workspace");
     fs::create_dir_all(&left).unwrap();
     fs::write(left.join("file"), "x").unwrap();
+    // Names that no deletion gives.
+    for name in [".removed-mine", ".removed-1-alice", ".removed-1-0-"] {
+        fs::create_dir(root.path().join(name)).unwrap();
+    }
     assert!(engine.list().await.unwrap().is_empty());
     engine.maintain(SystemTime::now()).await.unwrap();
-    assert_eq!(fs::read_dir(root.path()).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(root.path()).unwrap().count(), 3);
 }
 
 #[tokio::test]
