@@ -243,19 +243,20 @@ pub(super) fn session_engine(
 }
 
 fn session_root<'r>(spec: &BackendSpec, root: Option<&'r Path>) -> Result<&'r Path, Failure> {
-    let Some(root) = root else {
-        return Err(Failure::usage(
-            "sessions have directories of their own; name the one that holds them with \
-             --workspaces DIR",
-        ));
-    };
+    // Also without a root: with one, it would still be wrong.
     if spec.argument.is_some() && !spec.implied {
         return Err(Failure::usage(
-            "local:DIR is one directory for all, and --workspaces has one for each session; \
-             write --backend local, or leave out --workspaces and names of tokens",
+            "local:DIR is one directory for all, and each session has its own; write --backend \
+             local --workspaces DIR, or --backend docker:IMAGE, or leave out --workspaces and \
+             names of tokens",
         ));
     }
-    Ok(root)
+    root.ok_or_else(|| {
+        Failure::usage(
+            "sessions have directories of their own; name the one that holds them with \
+             --workspaces DIR",
+        )
+    })
 }
 
 /// Refuses a path through a link: rules match one path of a file and miss the other.

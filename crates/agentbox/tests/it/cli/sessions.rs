@@ -260,10 +260,13 @@ fn what_sessions_cannot_be_is_said_at_the_start() {
     };
     for (flags, about) in [
         (&[][..], "--workspaces DIR"),
-        (&["--backend", "local:work"], "--workspaces DIR"),
+        (
+            &["--backend", "local:work"],
+            "write --backend local --workspaces DIR, or --backend docker:IMAGE",
+        ),
         (
             &["--backend", "local:work", "--workspaces", "files"],
-            "write --backend local",
+            "write --backend local --workspaces DIR",
         ),
         (&["--backend", "state:a.json"], "one document for all"),
         (
