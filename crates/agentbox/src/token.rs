@@ -86,6 +86,16 @@ pub(crate) fn from_file(file: &Path) -> Result<(Vec<Token>, bool), Failure> {
     }
 }
 
+/// Returns `true` if a file holds tokens with names. One that cannot be read, or would be
+/// refused, holds none.
+pub(crate) fn has_names(file: &Path) -> bool {
+    let mut text = String::new();
+    let read = open(file).and_then(|open| open.take(FILE_BYTES).read_to_string(&mut text));
+    let tokens = read.ok().and_then(|_| lines::parse(&text).ok());
+    let mut tokens = tokens.iter().flatten();
+    tokens.any(|token| token.name().is_some())
+}
+
 /// Opens the file. Does not wait for a writer if it is a FIFO.
 fn open(file: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();

@@ -242,7 +242,11 @@ pub(super) fn session_engine(
     Ok(LocalEngine::open(session_root(spec, root)?)?)
 }
 
-fn session_root<'r>(spec: &BackendSpec, root: Option<&'r Path>) -> Result<&'r Path, Failure> {
+/// Returns the directory that holds those of sessions, if a server can have them.
+pub(super) fn session_root<'r>(
+    spec: &BackendSpec,
+    root: Option<&'r Path>,
+) -> Result<&'r Path, Failure> {
     // Also without a root: with one, it would still be wrong.
     if spec.argument.is_some() && !spec.implied {
         return Err(Failure::usage(

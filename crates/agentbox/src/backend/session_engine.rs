@@ -57,12 +57,29 @@ pub(crate) fn engine(spec: &BackendSpec, root: Option<&Path>) -> Result<Arc<dyn 
             "sessions of state are in the memory of their server; only --backend local and docker \
              keep them elsewhere",
         )),
-        Kind::Composite | Kind::Mounts => Err(usage!(
-            "{} has no sessions; use --backend local, docker:IMAGE or state, or leave out \
-             --workspaces and names of tokens",
-            spec.kind.usage()
-        )),
+        Kind::Composite | Kind::Mounts => Err(without_sessions(spec)),
     }
+}
+
+/// Checks that a server can have sessions, without opening anything.
+pub(crate) fn check(spec: &BackendSpec, root: Option<&Path>) -> Result<(), Failure> {
+    match spec.kind {
+        Kind::State => state::session_factory(spec, root).map(|_| ()),
+        #[cfg(local)]
+        Kind::Local => local::session_root(spec, root).map(|_| ()),
+        #[cfg(not(local))]
+        Kind::Local => Err(absent::without_local("--workspaces")),
+        Kind::Docker => Ok(()),
+        Kind::Composite | Kind::Mounts => Err(without_sessions(spec)),
+    }
+}
+
+fn without_sessions(spec: &BackendSpec) -> Failure {
+    usage!(
+        "{} has no sessions; use --backend local, docker:IMAGE or state, or leave out \
+         --workspaces and names of tokens",
+        spec.kind.usage()
+    )
 }
 
 /// Creates the directory that holds the files of sessions if it is missing, and returns it

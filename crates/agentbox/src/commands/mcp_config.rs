@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use self::client::{Client, Connection, Program};
 use crate::app::App;
-use crate::backend;
+use crate::backend::{self, session_engine};
 use crate::config::config_directory;
 use crate::config::layers::ForwardedVariable;
 use crate::exit::Failure;
@@ -21,7 +21,7 @@ use crate::files::from_here;
 use crate::output;
 use crate::system;
 use crate::terminal::safe;
-use crate::token::TokenSource;
+use crate::token::{self, TokenSource};
 
 /// Variables of other programs that affect containers, and whether their value is a
 /// path on this machine.
@@ -41,13 +41,17 @@ pub(crate) struct Args {
     /// 127.0.0.1:8000, or its URL.
     #[arg(long, value_name = "ADDRESS|URL")]
     http: Option<String>,
-    /// The file with that server's token. It is not read: the snippet says where the
-    /// client finds the token.
+    /// The file with that server's tokens. The snippet holds none of them: it says where
+    /// the client finds its own.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// That server has no token.
     #[arg(long, conflicts_with = "token_file")]
     no_token: bool,
+    /// The directory in which that server's clients have their files, for the line that
+    /// starts it.
+    #[arg(long, value_name = "DIR")]
+    workspaces: Option<PathBuf>,
 }
 
 pub(crate) fn run(app: &App, args: &Args) -> Result<ExitCode, Failure> {
@@ -57,9 +61,10 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<ExitCode, Failure> {
     let mut notes = vec![args.client.location_note().to_owned()];
     let connection = match listening {
         Some(listening) => http(app, args, &listening, &mut notes)?,
-        None if args.token_file.is_some() || args.no_token => {
+        None if args.token_file.is_some() || args.no_token || args.workspaces.is_some() => {
             return Err(Failure::usage(
-                "only a server that listens has a token; give its address with --http",
+                "only a server that listens has a token or workspaces; give its address with \
+                 --http",
             ));
         }
         None => stdio(app, &mut notes)?,
@@ -288,6 +293,7 @@ fn http(
         // time.
         TokenSource::Random => config_directory().map(|directory| directory.join("token")),
     };
+    let has_names = file.as_deref().is_some_and(token::has_names);
     let url = match listening.split_once("://") {
         Some(("http" | "https", _)) => {
             if has_password(listening) {
@@ -300,7 +306,13 @@ fn http(
         Some(_) => return Err(invalid_address(listening)),
         None => {
             let address: SocketAddr = listening.parse().map_err(|_| invalid_address(listening))?;
-            let line = serve(app, address, file.as_deref(), notes)?;
+            let workspaces = args.workspaces.as_ref();
+            let workspaces = workspaces.or(app.config.mcp.workspaces.as_ref());
+            let workspaces = workspaces.map(PathBuf::as_path);
+            if has_names || workspaces.is_some() {
+                session_engine::check(&app.spec, workspaces)?;
+            }
+            let line = serve(app, address, file.as_deref(), workspaces, notes)?;
             notes.push(format!("# serve it with: {line}"));
             let reachable = SocketAddr::new(client_address(address.ip()), address.port());
             format!("http://{reachable}/mcp")
@@ -310,7 +322,8 @@ fn http(
     if token {
         // The token file of a server elsewhere is not on this machine.
         let file = file.filter(|_| args.token_file.is_some() || !listening.contains("://"));
-        notes.push(args.client.token_note(file.as_deref()));
+        let has_names = has_names && file.is_some();
+        notes.push(args.client.token_note(file.as_deref(), has_names));
     }
     Ok(Connection::Http { url, token })
 }
@@ -359,10 +372,10 @@ fn serve(
     app: &App,
     address: SocketAddr,
     token: Option<&Path>,
+    workspaces: Option<&Path>,
     notes: &mut Vec<String>,
 ) -> Result<String, Failure> {
     let mut words = vec!["agentbox".to_owned()];
-    let workspaces = app.config.mcp.workspaces.as_deref();
     // Each session has a directory of its own, and the default is one for all.
     let is_own = app.spec.implied && workspaces.is_some();
     let backend = Some("local".to_owned()).filter(|_| is_own);

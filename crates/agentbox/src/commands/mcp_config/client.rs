@@ -99,22 +99,32 @@ impl Client {
     }
 
     /// Returns the note about the token, which is never in the snippet.
-    pub(super) fn token_note(self, file: Option<&Path>) -> String {
+    pub(super) fn token_note(self, file: Option<&Path>, has_names: bool) -> String {
+        let token = if has_names {
+            "the client's own token"
+        } else {
+            "the token"
+        };
         let shown = file.map(|file| file.display().to_string());
         let from = shown
             .as_ref()
             .map_or(String::new(), |file| format!(", from {file},"));
         match self {
             Self::Cline | Self::Jetbrains | Self::Zed => format!(
-                "# replace {TOKEN_VARIABLE} with the token{from}: this client reads no variables there"
+                "# replace {TOKEN_VARIABLE} with {token}{from}: this client reads no variables there"
             ),
             Self::Continue => {
-                format!("# put the token{from} into ~/.continue/.env as {TOKEN_VARIABLE}=…")
+                format!("# put {token}{from} into ~/.continue/.env as {TOKEN_VARIABLE}=…")
             }
             Self::Vscode => match shown {
-                Some(file) => format!("# VS Code asks for the token, and keeps it: see {file}"),
-                None => "# VS Code asks for the token, and keeps it".to_owned(),
+                Some(file) => format!("# VS Code asks for {token}, and keeps it: see {file}"),
+                None => format!("# VS Code asks for {token}, and keeps it"),
             },
+            // The file would give the client the tokens of all others, too.
+            _ if has_names => format!(
+                "# the client finds its own token{from} in a variable: export \
+                 {TOKEN_VARIABLE}=THE-TOKEN-OF-ONE-NAME"
+            ),
             _ => match shown.as_deref().map(shlex::try_quote) {
                 Some(Ok(file)) => format!(
                     "# the client finds the token in a variable: export {TOKEN_VARIABLE}=\"$(cat {file})\""
