@@ -128,9 +128,14 @@ fn read(file: &Path, open: File) -> Result<Vec<Token>, Failure> {
     }
     let mode = owner.mode & 0o777;
     if mode & 0o077 != 0 {
+        // A file with names is written by hand, and is not made anew.
+        let fix = if has_names(file) {
+            "run chmod 600, and write new tokens if these may be known"
+        } else {
+            "run chmod 600, or remove it to get a new token, as this one may be known"
+        };
         return Err(usage!(
-            "other users may use the token file {shown} (mode {mode:03o}), so the token may be \
-             known; remove it to get a new one, or run chmod 600"
+            "other users may use the token file {shown} (mode {mode:03o}); {fix}"
         ));
     }
     if about.len() > FILE_BYTES {

@@ -219,17 +219,15 @@ fn digest(token: &str) -> ContentHash {
 }
 
 impl Gate {
-    /// Returns the name of the client's token, or `None` if it has no valid one.
-    fn authorize(&self, headers: &HeaderMap) -> Option<Option<Arc<str>>> {
+    /// Returns the name of the client's token, or the text for a client without a valid one.
+    /// The text repeats only what the client knows: whether it sent a token.
+    fn authorize(&self, headers: &HeaderMap) -> Result<Option<Arc<str>>, &'static str> {
         if self.tokens.is_empty() {
-            return Some(None);
+            return Ok(None);
         }
-        let value = only(headers, AUTHORIZATION)?.to_str().ok()?;
-        let (scheme, given) = value.split_once(' ')?;
-        if !scheme.eq_ignore_ascii_case("bearer") {
-            return None;
-        }
-        let given = digest(given.trim());
+        let given = bearer_token(headers)
+            .ok_or("a bearer token is needed; send the header 'Authorization: Bearer TOKEN'\n")?;
+        let given = digest(given);
         let mut found = None;
         // All are compared, so the time does not tell which one it was.
         for token in &self.tokens {
@@ -237,7 +235,8 @@ impl Gate {
                 found = Some(token);
             }
         }
-        found.map(|token| token.name.clone())
+        let name = found.map(|token| token.name.clone());
+        name.ok_or("unknown token; send one that this server was given or has printed\n")
     }
 
     /// Checks that a request belongs to the MCP session that it names, if that is known.
@@ -277,6 +276,16 @@ impl Gate {
             (status, format!("{error}\n"))
         })
     }
+}
+
+/// Returns the token that a client sent.
+fn bearer_token(headers: &HeaderMap) -> Option<&str> {
+    let value = only(headers, AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, given) = value.split_once(' ')?;
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return None;
+    }
+    Some(given.trim())
 }
 
 /// Returns a header that is there once.
@@ -349,10 +358,12 @@ async fn handle(
     next: Next,
 ) -> Response {
     let headers = request.headers();
-    let Some(name) = gate.authorize(headers) else {
-        let text = "a bearer token is needed; send the header 'Authorization: Bearer TOKEN'\n";
-        let bearer = [(WWW_AUTHENTICATE, "Bearer")];
-        return rejected((StatusCode::UNAUTHORIZED, bearer, text));
+    let name = match gate.authorize(headers) {
+        Ok(name) => name,
+        Err(text) => {
+            let bearer = [(WWW_AUTHENTICATE, "Bearer")];
+            return rejected((StatusCode::UNAUTHORIZED, bearer, text));
+        }
     };
     guard.authenticate();
     let session = match asked_session(headers) {

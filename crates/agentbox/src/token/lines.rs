@@ -73,10 +73,22 @@ fn named(lines: &[Line<'_>]) -> Result<Vec<Token>, String> {
                 MAX_NAME - 1
             ));
         }
+        if token.contains(char::is_whitespace) {
+            return Err(format!(
+                "line {number} has text after the token; write NAME TOKEN, and comments in lines \
+                 that begin with '#'"
+            ));
+        }
+        if token.len() < MIN_LEN {
+            return Err(format!(
+                "the token in line {number} is too short; write at least {MIN_LEN} letters and \
+                 digits"
+            ));
+        }
         if !is_token(token) {
             return Err(format!(
-                "line {number} has no token after the name; write at least {MIN_LEN} letters and \
-                 digits"
+                "the token in line {number} has characters that no request can carry; write at \
+                 least {MIN_LEN} letters and digits"
             ));
         }
         for before in lines.iter().take(index) {
@@ -169,14 +181,16 @@ mod tests {
             (String::new(), "holds no token"),
             (" \n\n".to_owned(), "holds no token"),
             ("# alice 0123456789abcdef\n".to_owned(), "holds no token"),
-            ("short".to_owned(), "holds no token"),
+            ("brief".to_owned(), "holds no token"),
             ("0123456789abcdeä".to_owned(), "holds no token"),
             (format!("{ONE}\n{TWO}\n"), "line 1 needs a name and a token"),
             (format!("alice {ONE}\n{TWO}\n"), "line 2 needs a name"),
             (format!("\n#\nalice {ONE}\nbob\n"), "line 4 needs a name"),
-            (format!("alice {ONE} {TWO}"), "line 1 has no token after"),
-            (format!("alice {ONE}\nbob short"), "line 2 has no token"),
-            (format!("alice {ONE}ä"), "line 1 has no token after"),
+            (format!("alice {ONE} {TWO}"), "line 1 has text after the"),
+            (format!("alice {ONE} # laptop"), "line 1 has text after the"),
+            (format!("alice {ONE}\nbob brief"), "in line 2 is too short"),
+            ("alice brief".to_owned(), "at least 16 letters"),
+            (format!("alice {ONE}ä"), "the token in line 1 has char"),
             (format!("alice.b {ONE}"), "line 1 does not begin"),
             (format!("../a {ONE}"), "line 1 does not begin"),
             (format!("-a {ONE}"), "line 1 does not begin"),
@@ -199,7 +213,7 @@ mod tests {
         ] {
             let error = parse(&text).unwrap_err();
             assert!(error.contains(about), "{text:?}: {error}");
-            for secret in [ONE, TWO, "short", "0123456789abcde"] {
+            for secret in [ONE, TWO, "brief", "0123456789abcde"] {
                 assert!(!error.contains(secret), "{error}");
             }
         }

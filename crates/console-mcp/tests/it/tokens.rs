@@ -56,6 +56,19 @@ async fn clients_are_told_apart_by_their_tokens() {
         let answer = with_token(&server, wrong).send("POST", PING).await;
         assert_eq!(answer.status, 401, "{wrong}");
     }
+    let none = HttpClient::new(server.address);
+    let other = none.clone().with("authorization", "Basic token-of-alice");
+    let unknown = with_token(&server, "token-of-alic");
+    for (client, about) in [
+        (none, "a bearer token is needed"),
+        (other, "a bearer token is needed"),
+        (unknown, "unknown token"),
+    ] {
+        let answer = client.send("POST", PING).await;
+        assert_eq!(answer.status, 401);
+        let text = answer.text().await;
+        assert!(text.starts_with(about), "{text}");
+    }
     let mut alice = with_token(&server, "token-of-alice");
     alice.initialize(json!({})).await;
     let mut bob = with_token(&server, "token-of-bob").with("agentbox-session", "second");

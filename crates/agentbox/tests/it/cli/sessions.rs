@@ -304,4 +304,9 @@ fn what_sessions_cannot_be_is_said_at_the_start() {
     let ended = serve(&["--workspaces", "files"]).code(64);
     ended.complains("lines 1 and 2 have the same name");
     assert!(!ended.err.contains("0123456789abcdef"), "{}", ended.err);
+    tokens(&dir, &format!("alice {ALICE}\n"));
+    std::fs::set_permissions(dir.path("tokens"), Permissions::from_mode(0o644)).unwrap();
+    let ended = serve(&["--workspaces", "files"]).code(64);
+    ended.complains("run chmod 600, and write new tokens");
+    assert!(!ended.err.contains("remove"), "{}", ended.err);
 }
