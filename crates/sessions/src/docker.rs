@@ -273,7 +273,8 @@ impl DockerEngineBuilder {
     ///
     /// # Errors
     ///
-    /// `Config` for an invalid option; `Unavailable` if the root cannot be created.
+    /// `Config` for an invalid option and for a root that holds the sessions of another
+    /// engine; `Unavailable` if the root cannot be created.
     pub fn build(self) -> Result<DockerEngine> {
         let (names, files) = self.check()?;
         let containers = Arc::new(Containers {
@@ -311,10 +312,12 @@ impl Engine for DockerEngine {
     }
 
     async fn claim(&self, request: &OpenRequest) -> Result<Claim> {
+        self.check_root().await?;
         self.claim_session(request).await
     }
 
     async fn attach(&self, id: &SessionId) -> Result<Option<Attached>> {
+        self.check_root().await?;
         let Some(container) = self.find(id).await? else {
             self.forget(id);
             return Ok(None);
@@ -328,6 +331,7 @@ impl Engine for DockerEngine {
     }
 
     async fn list(&self) -> Result<Vec<Record>> {
+        self.check_root().await?;
         let names = &self.0.containers.names;
         let all = docker::list(&self.0.daemon, names::SPACE, names.space()).await?;
         let mut sessions = Vec::new();
@@ -374,6 +378,7 @@ impl Engine for DockerEngine {
     }
 
     async fn record(&self, id: &SessionId) -> Result<Option<Record>> {
+        self.check_root().await?;
         if let Some(container) = self.find(id).await? {
             return self.0.states.read(&container, id).await.map(Some);
         }
@@ -390,6 +395,7 @@ impl Engine for DockerEngine {
     }
 
     async fn touch(&self, id: &SessionId, at: SystemTime) -> Result<()> {
+        self.check_root().await?;
         let touched = self.known().get(id).and_then(|known| known.touched);
         if touched.is_some_and(|touched| touched >= at) {
             return Ok(());
@@ -402,6 +408,7 @@ impl Engine for DockerEngine {
     }
 
     async fn set_env(&self, id: &SessionId, env: &BTreeMap<String, String>) -> Result<()> {
+        self.check_root().await?;
         let Some(container) = self.find(id).await? else {
             return Ok(());
         };
@@ -415,6 +422,7 @@ impl Engine for DockerEngine {
     }
 
     async fn stop(&self, id: &SessionId) -> Result<bool> {
+        self.check_root().await?;
         let Some(container) = self.find(id).await? else {
             self.forget(id);
             return Ok(false);
@@ -423,10 +431,12 @@ impl Engine for DockerEngine {
     }
 
     async fn stop_if_unused_since(&self, id: &SessionId, since: SystemTime) -> Result<bool> {
+        self.check_root().await?;
         self.end_unused(id, since).await
     }
 
     async fn purge(&self, id: &SessionId) -> Result<bool> {
+        self.check_root().await?;
         if let Some(container) = self.find(id).await? {
             self.purge_container(id, &container).await?;
             return Ok(true);
@@ -436,6 +446,7 @@ impl Engine for DockerEngine {
     }
 
     async fn usage(&self, id: &SessionId) -> Result<Option<Usage>> {
+        self.check_root().await?;
         let container = self.find(id).await?;
         let mut usage = Usage::default();
         if let Some(files) = self.0.files.clone() {
@@ -461,6 +472,7 @@ impl Engine for DockerEngine {
     }
 
     async fn maintain(&self, now: SystemTime) -> Result<()> {
+        self.check_root().await?;
         for pool in self.0.pools.values() {
             pool.refill();
         }

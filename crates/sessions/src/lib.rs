@@ -15,6 +15,8 @@ mod lifecycle;
 #[cfg(all(feature = "local", target_os = "linux"))]
 mod local;
 mod manager;
+#[cfg(any(feature = "docker", all(feature = "local", target_os = "linux")))]
+mod mark;
 #[cfg(feature = "docker")]
 mod pool;
 mod reaper;

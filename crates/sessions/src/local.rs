@@ -7,6 +7,7 @@
 //!     session.json   its record; its time of change is that of the last use
 //!     env.json       the variables of its commands, if it has any
 //!   .removed-…/      files that are being deleted
+//!   .engine          the mark of the engine
 //! ```
 //!
 //! A process that uses a session holds a shared lock on its record. Whatever looks at a

@@ -125,6 +125,7 @@ impl DockerEngineBuilder {
             return Ok((names, None));
         };
         let mut files = Files::new(root)?;
+        files.check_engine()?;
         files.quota = self.quota;
         files.keep_for = self.keep_for;
         Ok((names, Some(files)))

@@ -51,6 +51,14 @@ impl DockerEngine {
         self.claim_cold(request, &runtime, &session).await
     }
 
+    /// Refuses a root that holds the sessions of another engine.
+    pub(super) async fn check_root(&self) -> Result<()> {
+        let Some(files) = self.0.files.clone() else {
+            return Ok(());
+        };
+        blocking(move || files.check_engine()).await
+    }
+
     fn runtime_of(&self, request: &OpenRequest) -> Result<Runtime> {
         let runtime = request.runtime.as_ref().or(self.0.runtime.as_ref());
         runtime.cloned().ok_or_else(|| {
@@ -71,6 +79,7 @@ impl DockerEngine {
         let (stored, tenant) = blocking(move || {
             files.check_name(&id)?;
             files.check_quota()?;
+            files.mark_engine()?;
             Ok((files.is_stored(&id), files.tenant(&id)?))
         })
         .await?;

@@ -4,8 +4,8 @@
 //! A container that is created before its session has `{root}/.pool/{key}/workspace`. When
 //! a session claims it, that directory becomes the session's, and a link remains in its
 //! place: a container that is started again finds its mount by the path it was created
-//! with. `{root}/.state` holds the records of sessions. A directory that is deleted goes to
-//! `{root}/.trash` first, in one step.
+//! with. `{root}/.state` holds the records of sessions, and `{root}/.engine` says that they
+//! are in containers. A directory that is deleted goes to `{root}/.trash` first, in one step.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -22,6 +22,7 @@ use super::names::{is_key, new_key};
 use crate::disk::{measure, remove_tree};
 use crate::error::QuotaError;
 use crate::id::SessionId;
+use crate::mark::{self, Kind};
 
 /// The directory of containers without a session. No id begins with a point.
 const POOL: &str = ".pool";
@@ -60,6 +61,16 @@ impl Files {
             quota: None,
             keep_for: None,
         })
+    }
+
+    /// Refuses a root that holds the sessions of another engine.
+    pub(super) fn check_engine(&self) -> Result<()> {
+        mark::check(&self.root, Kind::Docker)
+    }
+
+    /// Marks the root, in which a session or a spare is about to be stored.
+    pub(super) fn mark_engine(&self) -> Result<()> {
+        mark::claim(&self.root, Kind::Docker)
     }
 
     /// The directory of the records.
@@ -110,6 +121,7 @@ impl Files {
 
     /// Makes the directory of a container without a session, and returns it.
     pub(super) fn prepare_spare(&self, key: &str) -> Result<PathBuf> {
+        self.mark_engine()?;
         let workspace = self.spare(key).join(WORKSPACE);
         let made = create_workspace(&workspace);
         made.map_err(|source| failed("the workspace of a spare sandbox", source))?;
@@ -167,7 +179,7 @@ impl Files {
     /// could be an id.
     fn is_session(&self, id: &SessionId) -> bool {
         if self.is_prepared(id) {
-            return true;
+            return !mark::is_root(&self.session(id));
         }
         // An interrupted claim leaves the tenant alone.
         names_in(&self.session(id)) == [TENANT]
@@ -221,7 +233,7 @@ impl Files {
     /// When the directory of a session was last changed, at its first level. `None` if
     /// nothing is stored.
     pub(super) fn changed(&self, id: &SessionId) -> Option<SystemTime> {
-        if !self.is_stored(id) {
+        if !self.is_stored(id) || mark::is_root(&self.session(id)) {
             return None;
         }
         let found = fs::symlink_metadata(self.session(id).join(WORKSPACE)).ok()?;
@@ -254,6 +266,8 @@ impl Files {
         };
         let used = measure(&self.root).bytes;
         let used = used.saturating_sub(measure(&self.state()).bytes);
+        let mark = fs::symlink_metadata(self.root.join(mark::FILE));
+        let used = used.saturating_sub(mark.map_or(0, |found| found.len()));
         if used < limit {
             return Ok(());
         }

@@ -68,10 +68,12 @@ impl LocalEngineBuilder {
     ///
     /// # Errors
     ///
-    /// `NotADirectory` and `PermissionDenied` for the directory; `Unsupported` and
-    /// `Config` for commands that cannot run as they are set.
+    /// `NotADirectory` and `PermissionDenied` for the directory, and `Config` if it holds
+    /// the sessions of another engine; `Unsupported` and `Config` for commands that cannot
+    /// run as they are set.
     pub fn open(self) -> Result<LocalEngine> {
         let root = Root::create(&self.root)?;
+        root.check_engine()?;
         // Fails now if no session could run a command.
         let trial = LocalBackend::builder(&self.root).enable_execute(true);
         drop(trial.commands(self.commands.clone()).open()?);
@@ -112,6 +114,19 @@ impl LocalEngine {
     pub fn stored(&self) -> StoredSessions {
         StoredSessions::new(self.inner.root.clone())
     }
+
+    /// Does something with the root, which must not be that of another engine.
+    async fn with_root<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Root) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let root = self.inner.root.clone();
+        blocking(move || {
+            root.check_engine()?;
+            work(&root)
+        })
+        .await
+    }
 }
 
 impl Inner {
@@ -138,6 +153,7 @@ impl Inner {
     }
 
     fn claim(&self, request: &OpenRequest) -> Result<Option<Arc<LocalSandbox>>> {
+        self.root.mark_engine()?;
         let place = self.root.place(&request.id);
         match place.claim(request, SystemTime::now())? {
             Some(in_use) => self.open_sandbox(place, in_use).map(Some),
@@ -146,6 +162,7 @@ impl Inner {
     }
 
     fn attach(&self, id: &SessionId) -> Result<Option<Attached>> {
+        self.root.check_engine()?;
         let place = self.root.place(id);
         let Some(record) = place.record()? else {
             return Ok(None);
@@ -210,27 +227,28 @@ impl Engine for LocalEngine {
     }
 
     async fn list(&self) -> Result<Vec<Record>> {
-        let root = self.inner.root.clone();
-        blocking(move || root.records()).await
+        self.with_root(Root::records).await
     }
 
     async fn record(&self, id: &SessionId) -> Result<Option<Record>> {
-        let place = self.inner.root.place(id);
-        blocking(move || place.record()).await
+        let id = id.clone();
+        self.with_root(move |root| root.place(&id).record()).await
     }
 
     async fn touch(&self, id: &SessionId, at: SystemTime) -> Result<()> {
-        let place = self.inner.root.place(id);
-        blocking(move || place.touch(at)).await
+        let id = id.clone();
+        self.with_root(move |root| root.place(&id).touch(at)).await
     }
 
     async fn set_env(&self, id: &SessionId, env: &BTreeMap<String, String>) -> Result<()> {
-        let (place, env) = (self.inner.root.place(id), env.clone());
-        blocking(move || place.set_env(&env)).await
+        let (id, env) = (id.clone(), env.clone());
+        self.with_root(move |root| root.place(&id).set_env(&env))
+            .await
     }
 
     async fn stop(&self, id: &SessionId) -> Result<bool> {
         let Some(sandbox) = self.inner.known(id) else {
+            self.with_root(|_| Ok(())).await?;
             return Ok(false);
         };
         let was_in_use = sandbox.is_in_use();
@@ -242,8 +260,8 @@ impl Engine for LocalEngine {
         if let Some(sandbox) = self.inner.known(id) {
             sandbox.stop(StopMode::Purge).await?;
         }
-        let (root, id) = (self.inner.root.clone(), id.clone());
-        let removed = blocking(move || root.remove(&id)).await?;
+        let id = id.clone();
+        let removed = self.with_root(move |root| root.remove(&id)).await?;
         if let Some(total) = &self.inner.total {
             total.forget();
         }
@@ -251,8 +269,9 @@ impl Engine for LocalEngine {
     }
 
     async fn usage(&self, id: &SessionId) -> Result<Option<Usage>> {
-        let (root, id) = (self.inner.root.clone(), id.clone());
-        let measured = blocking(move || Error::none_if_missing(root.stored_bytes(&id))).await?;
+        let id = id.clone();
+        let measure = move |root: &Root| Error::none_if_missing(root.stored_bytes(&id));
+        let measured = self.with_root(measure).await?;
         Ok(measured.map(|bytes| Usage {
             stored_bytes: Some(bytes),
             ..Usage::default()
@@ -260,8 +279,8 @@ impl Engine for LocalEngine {
     }
 
     async fn maintain(&self, now: SystemTime) -> Result<()> {
-        let (root, time_to_live) = (self.inner.root.clone(), self.inner.time_to_live);
-        blocking(move || {
+        let time_to_live = self.inner.time_to_live;
+        self.with_root(move |root| {
             let removed = root.remove_leftovers();
             let Some(time_to_live) = time_to_live else {
                 return removed;

@@ -13,6 +13,7 @@ use rustix::fs::OFlags;
 
 use super::blocking::from_io;
 use crate::id::SessionId;
+use crate::mark;
 use crate::record::{Record, RecordState};
 use crate::request::OpenRequest;
 
@@ -169,6 +170,9 @@ impl Place {
             return Ok(None);
         }
         let Some(file) = self.open_record()? else {
+            if mark::is_root(&self.path) {
+                return Ok(None);
+            }
             // Files that another program stored here.
             let files = fs::symlink_metadata(self.path.join(WORKSPACE)).map_err(from_io)?;
             return Ok(Some(self.unknown(changed(&files)?)));
@@ -231,6 +235,9 @@ impl Place {
     fn removable(&self, file: Option<&File>) -> Result<Option<Record>> {
         if self.exists() {
             let Some(file) = file else {
+                if mark::is_root(&self.path) {
+                    return Ok(None);
+                }
                 let found = fs::symlink_metadata(&self.path).map_err(from_io)?;
                 return Ok(Some(self.unknown(changed(&found)?)));
             };

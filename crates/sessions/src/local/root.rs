@@ -14,6 +14,7 @@ use super::measure::measure;
 use super::place::{Place, Removal, create_directory};
 use crate::disk::{self, remove_tree};
 use crate::id::SessionId;
+use crate::mark::{self, Kind};
 use crate::record::{Record, RecordState};
 use crate::time::elapsed;
 
@@ -47,6 +48,16 @@ impl Root {
             return Err(Error::not_a_directory().about("the directory of sessions"));
         }
         Ok(Self { path: path.into() })
+    }
+
+    /// Refuses a root that holds the sessions of another engine.
+    pub(super) fn check_engine(&self) -> Result<()> {
+        mark::check(&self.path, Kind::Local)
+    }
+
+    /// Marks the root, in which a session is about to be stored.
+    pub(super) fn mark_engine(&self) -> Result<()> {
+        mark::claim(&self.path, Kind::Local)
     }
 
     pub(super) fn place(&self, id: &SessionId) -> Place {
@@ -95,8 +106,9 @@ impl Root {
     ///
     /// # Errors
     ///
-    /// `Conflict` if a process uses the session.
+    /// `Conflict` if a process uses the session; `Config` for the root of another engine.
     pub(super) fn remove(&self, id: &SessionId) -> Result<bool> {
+        self.check_engine()?;
         match self.remove_if(id, |_| true)? {
             Removal::Used => {
                 let message = "another process uses the session; release it there first";
@@ -115,6 +127,7 @@ impl Root {
         time_to_live: Duration,
         now: SystemTime,
     ) -> Result<Vec<SessionId>> {
+        self.check_engine()?;
         let is_due = |record: &Record| elapsed(record.last_activity, now) > time_to_live;
         let mut removed = Vec::new();
         for record in self.records()? {
@@ -137,6 +150,7 @@ impl Root {
 
     /// Deletes what processes that were killed did not finish deleting.
     pub(super) fn remove_leftovers(&self) -> Result<()> {
+        self.check_engine()?;
         let mut result = Ok(());
         for name in self.names()? {
             if is_removed(&name)

@@ -92,6 +92,7 @@ impl StoredSessions {
     ///
     /// # Errors
     ///
+    /// `Config` if the directory holds the sessions of another engine;
     /// `PermissionDenied`, `Unavailable`. It can be repeated.
     pub async fn remove_expired(
         &self,

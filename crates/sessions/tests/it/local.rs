@@ -6,6 +6,7 @@ mod manager;
 mod processes;
 mod quota;
 mod reader;
+mod roots;
 mod storage;
 
 use std::path::Path;
