@@ -93,7 +93,7 @@ fn existing(directory: &Path) -> Result<PathBuf, Failure> {
 async fn act(app: &App, root: Option<&Path>, action: Action) -> Result<(), Failure> {
     let engine = || session_engine::engine(&app.spec, root);
     match action {
-        Action::List { json } => list(&*engine()?, json).await,
+        Action::List { json } => list(&*engine()?, root, json).await,
         Action::Show { id, json } => show(&*engine()?, &id, json).await,
         Action::Release { id } => release(&*engine()?, &id).await,
         Action::Purge { id, yes: false } => Err(usage!(
@@ -105,13 +105,13 @@ async fn act(app: &App, root: Option<&Path>, action: Action) -> Result<(), Failu
     }
 }
 
-async fn list(engine: &dyn Engine, json: bool) -> Result<(), Failure> {
+async fn list(engine: &dyn Engine, root: Option<&Path>, json: bool) -> Result<(), Failure> {
     let records = engine.list().await?;
     if json {
         return output::print_json(&records);
     }
     if records.is_empty() {
-        return output::print("There are no sessions.\n");
+        return output::print(no_sessions(root));
     }
     let now = SystemTime::now();
     let width = records.iter().map(|record| record.id.as_str().len()).max();
@@ -125,6 +125,18 @@ async fn list(engine: &dyn Engine, json: bool) -> Result<(), Failure> {
         let _ = writeln!(text, "{id:width$}  {state:7}  {owner}  used {used} ago");
     }
     output::print_foreign(&text)
+}
+
+/// Returns the text for an empty list. Containers of servers with a directory are not among
+/// those of servers without one.
+fn no_sessions(root: Option<&Path>) -> &'static str {
+    match root {
+        Some(_) => "There are no sessions.\n",
+        None => {
+            "There are no sessions. Those of a server with --workspaces DIR are found with \
+             --workspaces DIR.\n"
+        }
+    }
 }
 
 /// A session and what it uses, as JSON.
@@ -219,6 +231,16 @@ fn age(then: SystemTime, now: SystemTime) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_empty_list_says_where_other_sessions_may_be() {
+        assert_eq!(
+            no_sessions(Some(Path::new("files"))),
+            "There are no sessions.\n"
+        );
+        let text = no_sessions(None);
+        assert!(text.contains("--workspaces DIR"), "{text}");
+    }
 
     #[test]
     fn ages_have_one_unit() {

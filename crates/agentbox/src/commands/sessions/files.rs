@@ -4,7 +4,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use backend_core::ops::{Entry, FileKind, ReadOptions, StatOptions};
-use backend_core::{Backend as _, VPath};
+use backend_core::{Backend as _, ErrorKind, VPath};
 use futures::StreamExt as _;
 use serde_json::{Value, json};
 use sessions::{
@@ -57,7 +57,13 @@ pub(super) async fn run(root: Option<&Path>, args: Args) -> Result<(), Failure> 
         .join(path)
         .map_err(backend_core::Error::from)?;
     let found = files.stat(&path, StatOptions::default()).await;
-    let found = found.map_err(|error| Failure::from(error).code(exit::FIXABLE))?;
+    let found = found.map_err(|error| {
+        if error.kind() == ErrorKind::NotFound {
+            // Its source says the same again.
+            return Failure::new(exit::FIXABLE, error.to_string());
+        }
+        Failure::from(error).code(exit::FIXABLE)
+    })?;
     if found.is_dir() {
         let options = TreeOptions::default().path(path);
         let options = options.depth(args.depth).entries(args.entries);

@@ -177,6 +177,9 @@ fn stored_files_are_shown_without_a_server() {
         assert_ne!(ended.code, 0, "{path}");
         assert!(!ended.out.contains("secret"), "{path}: {}", ended.out);
     }
+    let missing = files(&["none"]).code(1).err.to_lowercase();
+    let told = missing.matches("no such file").count();
+    assert_eq!(told, 1, "{missing}");
     let entry = files(&["a.txt", "--json"]).code(0).json();
     assert_eq!(
         (&entry["kind"], &entry["size"]),
