@@ -74,6 +74,12 @@ pub(crate) fn is_root(directory: &Path) -> bool {
     fs::symlink_metadata(directory.join(FILE)).is_ok() || directory.join(CONTAINERS).is_dir()
 }
 
+/// Returns the error for an id whose directory holds something else than a session.
+pub(crate) fn occupied(id: &SessionId) -> Error {
+    let message = "there is a directory with this name that is no session; choose another id";
+    Error::new(ErrorKind::Conflict, message).about(id)
+}
+
 /// Returns the engine whose sessions a root holds. `None` if it holds none.
 fn engine_of(root: &Path) -> Result<Option<Kind>> {
     if let Some(kind) = written(root)? {

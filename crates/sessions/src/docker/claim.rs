@@ -78,6 +78,7 @@ impl DockerEngine {
         let id = record.id.clone();
         let (stored, tenant) = blocking(move || {
             files.check_name(&id)?;
+            files.check_free(&id)?;
             files.check_quota()?;
             files.mark_engine()?;
             Ok((files.is_stored(&id), files.tenant(&id)?))

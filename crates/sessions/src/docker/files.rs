@@ -111,6 +111,14 @@ impl Files {
         Err(Error::new(ErrorKind::Conflict, message).about(id))
     }
 
+    /// Refuses a directory of another program: it would be purged with the session.
+    pub(super) fn check_free(&self, id: &SessionId) -> Result<()> {
+        if self.is_session(id) || names_in(&self.session(id)).is_empty() {
+            return Ok(());
+        }
+        Err(mark::occupied(id))
+    }
+
     /// Makes sure that a session has a directory, and returns it.
     pub(super) fn prepare(&self, id: &SessionId) -> Result<PathBuf> {
         let workspace = self.session(id).join(WORKSPACE);

@@ -96,6 +96,7 @@ impl Place {
             }
         };
         let mut record = Record::new(request, now);
+        let mut is_known = false;
         if let Some(file) = self.open_record()? {
             if is_locked(&file)? {
                 return Ok(None);
@@ -103,13 +104,36 @@ impl Place {
             if let Some(before) = self.known_record(&file)? {
                 before.check_serves(request)?;
                 record.tenant = record.tenant.or(before.tenant);
+                is_known = true;
             }
+        }
+        if !is_known {
+            self.check_free()?;
         }
         create_directory(&self.path.join(WORKSPACE)).map_err(from_io)?;
         self.write_env(&request.env)?;
         let used = self.write_record(&record);
         drop(held);
         used.map(Some)
+    }
+
+    /// Refuses a directory of another program: it would be purged with the session.
+    fn check_free(&self) -> Result<()> {
+        let is_free = if self.exists() {
+            !mark::is_root(&self.path)
+        } else {
+            let mut entries = fs::read_dir(&self.path).map_err(from_io)?.flatten();
+            // Left by a process that was killed.
+            entries.all(|entry| {
+                [ENV, NEW_ENV, NEW_RECORD]
+                    .iter()
+                    .any(|own| entry.file_name() == *own)
+            })
+        };
+        if is_free {
+            return Ok(());
+        }
+        Err(mark::occupied(&self.id))
     }
 
     /// Joins the processes that use the session, or wakes it. `None` if there is no such

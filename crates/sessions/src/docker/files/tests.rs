@@ -133,6 +133,14 @@ fn only_directories_of_sessions_are_deleted() {
     for name in ["src", "server", "empty", "file", "tenants", "missing"] {
         assert_eq!(files.trash(&id(name)).unwrap(), None, "{name}");
     }
+    // Nor do they become sessions, whose purge would delete them.
+    for name in ["src", "server", "tenants"] {
+        let error = files.check_free(&id(name)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict, "{name}");
+    }
+    for name in ["empty", "missing"] {
+        files.check_free(&id(name)).unwrap();
+    }
     for name in ["src/main.rs", "server/alice/workspace/a", "tenants/tenant"] {
         assert_eq!(fs::read(root.join(name)).unwrap(), b"kept", "{name}");
     }

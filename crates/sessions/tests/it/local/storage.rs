@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use backend_core::{BackendExt as _, ErrorKind};
 use sessions::{Engine as _, LocalEngine, RecordState};
 
-use super::{attach, create, engine, id};
+use super::{attach, create, engine, id, request};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -64,6 +64,11 @@ async fn only_sessions_are_purged() {
     assert!(parent.list().await.unwrap().is_empty());
     for name in ["src", "app", "files", "empty", "file", "link", "missing"] {
         assert!(!parent.purge(&id(name)).await.unwrap(), "{name}");
+    }
+    // Nor do they become sessions, whose purge would delete them.
+    for name in ["src", "app", "files"] {
+        let error = parent.claim(&request(name)).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict, "{name}");
     }
     parent.maintain(SystemTime::now() + 2 * DAY).await.unwrap();
     for name in ["src/main.rs", "files/alice/workspace/file", "file"] {
@@ -212,10 +217,10 @@ async fn links_in_place_of_a_session_are_refused() {
     fs::create_dir(outside.path().join("workspace")).unwrap();
     let engine = engine(root.path());
     symlink(outside.path(), root.path().join("alice")).unwrap();
-    assert!(engine.claim(&super::request("alice")).await.is_err());
+    assert!(engine.claim(&request("alice")).await.is_err());
     assert!(engine.stored().files(&id("alice")).await.is_err());
     fs::create_dir(root.path().join("bob")).unwrap();
     symlink(outside.path(), root.path().join("bob/workspace")).unwrap();
-    assert!(engine.claim(&super::request("bob")).await.is_err());
+    assert!(engine.claim(&request("bob")).await.is_err());
     assert!(engine.stored().files(&id("bob")).await.is_err());
 }
