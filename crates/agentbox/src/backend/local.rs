@@ -193,23 +193,7 @@ pub(super) fn serving_engine(
     root: Option<&Path>,
 ) -> Result<LocalEngine, Failure> {
     let root = session_root(spec, root)?;
-    let mut settings: Settings = spec.settings()?;
-    let other = [
-        (
-            !settings.allowed_directories.is_empty(),
-            "allowed_directories; leave them out",
-        ),
-        (
-            !settings.has_commands(),
-            "commands = false; set include_execute = false in [options]",
-        ),
-        (settings.read_only, "read_only; give --permissions readonly"),
-    ];
-    if let Some((_, what)) = other.into_iter().find(|(is_set, _)| *is_set) {
-        return Err(usage!(
-            "[local] has a setting that sessions do not have: {what}"
-        ));
-    }
+    let mut settings = session_settings(spec)?;
     let is_default = settings.confinement.is_none();
     let confinement = settings
         .confinement
@@ -242,11 +226,35 @@ pub(super) fn session_engine(
     Ok(LocalEngine::open(session_root(spec, root)?)?)
 }
 
-/// Returns the directory that holds those of sessions, if a server can have them.
-pub(super) fn session_root<'r>(
-    spec: &BackendSpec,
-    root: Option<&'r Path>,
-) -> Result<&'r Path, Failure> {
+/// Returns the settings, if sessions can have all of them.
+fn session_settings(spec: &BackendSpec) -> Result<Settings, Failure> {
+    let settings: Settings = spec.settings()?;
+    let other = [
+        (
+            !settings.allowed_directories.is_empty(),
+            "allowed_directories; leave them out",
+        ),
+        (
+            !settings.has_commands(),
+            "commands = false; set include_execute = false in [options]",
+        ),
+        (settings.read_only, "read_only; give --permissions readonly"),
+    ];
+    if let Some((_, what)) = other.into_iter().find(|(is_set, _)| *is_set) {
+        return Err(usage!(
+            "[local] has a setting that sessions do not have: {what}"
+        ));
+    }
+    Ok(settings)
+}
+
+/// Checks that a server can have sessions, without opening their directory.
+pub(super) fn check_sessions(spec: &BackendSpec, root: Option<&Path>) -> Result<(), Failure> {
+    session_root(spec, root)?;
+    session_settings(spec).map(drop)
+}
+
+fn session_root<'r>(spec: &BackendSpec, root: Option<&'r Path>) -> Result<&'r Path, Failure> {
     // Also without a root: with one, it would still be wrong.
     if spec.argument.is_some() && !spec.implied {
         return Err(Failure::usage(

@@ -66,10 +66,10 @@ pub(crate) fn check(spec: &BackendSpec, root: Option<&Path>) -> Result<(), Failu
     match spec.kind {
         Kind::State => state::session_factory(spec, root).map(|_| ()),
         #[cfg(local)]
-        Kind::Local => local::session_root(spec, root).map(|_| ()),
+        Kind::Local => local::check_sessions(spec, root),
         #[cfg(not(local))]
         Kind::Local => Err(absent::without_local("--workspaces")),
-        Kind::Docker => Ok(()),
+        Kind::Docker => super::check(spec).map(|_| ()),
         Kind::Composite | Kind::Mounts => Err(without_sessions(spec)),
     }
 }

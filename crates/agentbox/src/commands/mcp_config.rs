@@ -166,6 +166,7 @@ fn stdio(app: &App, notes: &mut Vec<String>) -> Result<Connection, Failure> {
     })?;
     // A snippet whose directory is missing would not work.
     app.spec.directory()?;
+    backend::check(&app.spec)?;
     Ok(Connection::Stdio(Program {
         path,
         arguments: arguments(app, app.spec.text())?,
@@ -173,10 +174,8 @@ fn stdio(app: &App, notes: &mut Vec<String>) -> Result<Connection, Failure> {
     }))
 }
 
-/// Returns the arguments that start the same server from any directory. Fails if it
-/// could not start.
+/// Returns the arguments that start the same server from any directory.
 fn arguments(app: &App, backend: String) -> Result<Vec<String>, Failure> {
-    backend::check(&app.spec)?;
     let mut arguments = vec!["mcp".to_owned(), "--backend".to_owned(), backend];
     if let Some(rules) = app.rules.as_ref().and_then(|rules| rules.name()) {
         arguments.extend(["--permissions".to_owned(), rules]);
@@ -309,8 +308,11 @@ fn http(
             let workspaces = args.workspaces.as_ref();
             let workspaces = workspaces.or(app.config.mcp.workspaces.as_ref());
             let workspaces = workspaces.map(PathBuf::as_path);
+            // A line that does not work is not printed.
             if has_names || workspaces.is_some() {
                 session_engine::check(&app.spec, workspaces)?;
+            } else {
+                backend::check(&app.spec)?;
             }
             let line = serve(app, address, file.as_deref(), workspaces, notes)?;
             notes.push(format!("# serve it with: {line}"));

@@ -28,6 +28,9 @@ fn where_tokens_have_names_a_client_gets_its_own_and_the_server_starts() {
     let said = config(&dir, "cursor", &[&flags[..], &with].concat()).err;
     let export = format!("export {TOKEN}=THE-TOKEN-OF-ONE-NAME");
     assert!(said.contains(&export), "{said}");
+    let local = ["--backend", "local"];
+    let same = config(&dir, "cursor", &[&flags[..], &with, &local].concat());
+    assert_eq!(same.code(0).err, said);
     let state = config(&dir, "zed", &[&flags[..], &["--backend", "state"]].concat());
     assert!(state.code(0).err.contains("--backend state --http"));
     // A line that does not work is not printed.
