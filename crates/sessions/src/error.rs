@@ -132,9 +132,10 @@ pub(crate) fn died(id: &SessionId) -> Error {
     Error::unavailable(message).about(id)
 }
 
-/// Returns the error for a session whose files were purged while it slept.
+/// Returns the error for a session that was purged elsewhere.
 pub(crate) fn purged(id: &SessionId) -> Error {
-    Error::unavailable("its files were purged; open the session to begin anew").about(id)
+    Error::unavailable("the session was deleted with its files; open it again to begin anew")
+        .about(id)
 }
 
 /// Returns the error for a session that exists with another runtime.

@@ -196,7 +196,8 @@ impl Shared {
         self.events.send(&slot.id, EventKind::Failed(text));
     }
 
-    /// Looks after a call failed as unavailable whether the sandbox died. Runs detached.
+    /// Looks after a call failed as unavailable whether the sandbox died. Fails if the
+    /// session was purged. Runs detached.
     pub(crate) async fn examine(self: Arc<Self>, slot: Arc<Slot>) -> Result<()> {
         let _gate = slot.gate.lock().await;
         if slot.phase() != Phase::Running || slot.is_paused() {
@@ -207,6 +208,11 @@ impl Shared {
             && matches!(sandbox.is_alive().await, Ok(false))
         {
             self.bury(&slot);
+            if slot.phase() == Phase::Asleep
+                && matches!(self.engine.record(&slot.id).await, Ok(None))
+            {
+                return Err(purged(&slot.id));
+            }
         }
         Ok(())
     }

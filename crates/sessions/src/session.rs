@@ -83,8 +83,13 @@ impl Session {
         let is_unavailable = |error: &backend_core::Error| error.kind() == ErrorKind::Unavailable;
         if result.as_ref().is_err_and(is_unavailable) {
             let examine = Arc::clone(&self.shared).examine(Arc::clone(&self.slot));
-            // The caller's own error says more.
-            let _ = self.shared.detached(examine).await;
+            let examined = self.shared.detached(examine).await;
+            // Otherwise the caller's own error says more.
+            if let Err(error) = examined
+                && is_unavailable(&error)
+            {
+                return Err(error);
+            }
         }
         result
     }
