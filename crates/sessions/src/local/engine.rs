@@ -118,12 +118,12 @@ impl LocalEngine {
     /// Does something with the root, which must not be that of another engine.
     async fn with_root<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Root) -> Result<T> + Send + 'static,
+        work: impl FnOnce(Root) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let root = self.inner.root.clone();
         blocking(move || {
             root.check_engine()?;
-            work(&root)
+            work(root)
         })
         .await
     }
@@ -227,7 +227,7 @@ impl Engine for LocalEngine {
     }
 
     async fn list(&self) -> Result<Vec<Record>> {
-        self.with_root(Root::records).await
+        self.with_root(|root| root.records()).await
     }
 
     async fn record(&self, id: &SessionId) -> Result<Option<Record>> {
@@ -270,7 +270,7 @@ impl Engine for LocalEngine {
 
     async fn usage(&self, id: &SessionId) -> Result<Option<Usage>> {
         let id = id.clone();
-        let measure = move |root: &Root| Error::none_if_missing(root.stored_bytes(&id));
+        let measure = move |root: Root| Error::none_if_missing(root.stored_bytes(&id));
         let measured = self.with_root(measure).await?;
         Ok(measured.map(|bytes| Usage {
             stored_bytes: Some(bytes),
