@@ -113,7 +113,7 @@ impl Files {
 
     /// Refuses a directory of another program: it would be purged with the session.
     pub(super) fn check_free(&self, id: &SessionId) -> Result<()> {
-        if self.is_session(id) || names_in(&self.session(id)).is_empty() {
+        if self.is_session(id) || holds_only(&self.session(id), &[]) {
             return Ok(());
         }
         Err(mark::occupied(id))
@@ -190,7 +190,7 @@ impl Files {
             return !mark::is_root(&self.session(id));
         }
         // An interrupted claim leaves the tenant alone.
-        names_in(&self.session(id)) == [TENANT]
+        self.session(id).join(TENANT).is_file() && holds_only(&self.session(id), &[TENANT])
     }
 
     /// Moves the directory of a session out of its place. `None` if there is none: a
@@ -360,6 +360,17 @@ fn names_in(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let names = entries.map(|entry| entry.file_name().into_string());
     names.filter_map(std::result::Result::ok).collect()
+}
+
+/// Whether a directory has no other entries than these, or is missing. One that cannot be
+/// read may have some.
+fn holds_only(directory: &Path, names: &[&str]) -> bool {
+    match fs::read_dir(directory) {
+        Ok(mut entries) => entries.all(|entry| {
+            entry.is_ok_and(|entry| names.iter().any(|name| entry.file_name() == *name))
+        }),
+        Err(error) => error.kind() == IoKind::NotFound,
+    }
 }
 
 /// Whether a name is the whole id of a container.

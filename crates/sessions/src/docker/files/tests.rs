@@ -1,5 +1,7 @@
 //! Tests of the directories of sessions.
 
+use std::os::unix::ffi::OsStrExt as _;
+
 use super::*;
 
 fn files() -> (tempfile::TempDir, Files) {
@@ -130,11 +132,16 @@ fn only_directories_of_sessions_are_deleted() {
     fs::create_dir(root.join("tenants")).unwrap();
     fs::write(root.join("tenants/tenant"), "kept").unwrap();
     fs::write(root.join("tenants/other"), "kept").unwrap();
-    for name in ["src", "server", "empty", "file", "tenants", "missing"] {
+    // A name that is no text is an entry too.
+    fs::create_dir(root.join("strange")).unwrap();
+    fs::write(root.join("strange").join(OsStr::from_bytes(b"\xff")), "").unwrap();
+    for name in [
+        "src", "server", "empty", "file", "tenants", "strange", "missing",
+    ] {
         assert_eq!(files.trash(&id(name)).unwrap(), None, "{name}");
     }
     // Nor do they become sessions, whose purge would delete them.
-    for name in ["src", "server", "tenants"] {
+    for name in ["src", "server", "tenants", "strange"] {
         let error = files.check_free(&id(name)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict, "{name}");
     }
@@ -144,7 +151,7 @@ fn only_directories_of_sessions_are_deleted() {
     for name in ["src/main.rs", "server/alice/workspace/a", "tenants/tenant"] {
         assert_eq!(fs::read(root.join(name)).unwrap(), b"kept", "{name}");
     }
-    // What an interrupted claim leaves.
+    // An interrupted claim leaves only the tenant.
     fs::create_dir(root.join("bob")).unwrap();
     files.set_tenant(&id("bob"), "acme").unwrap();
     assert!(files.trash(&id("bob")).unwrap().is_some());

@@ -55,7 +55,7 @@ async fn sessions_in_containers_are_left_alone() {
         refused(engine.maintain(now + 2 * DAY).await, hint);
         let stored = engine.stored();
         refused(stored.remove_expired(DAY, now + 2 * DAY).await, hint);
-        // Files can be read, whatever their engine is.
+        // The files of either engine can be read.
         assert_eq!(stored.list().await.unwrap().len(), 1);
         let files = stored.files(&alice).await.unwrap();
         assert_eq!(files.read_to_string("file").await.unwrap(), "kept");
