@@ -167,12 +167,12 @@ impl DockerEngine {
         }
     }
 
-    async fn trash(&self, id: &SessionId) -> Result<Option<PathBuf>> {
+    async fn trash(&self, id: &SessionId, has_container: bool) -> Result<Option<PathBuf>> {
         let Some(files) = self.0.files.clone() else {
             return Ok(None);
         };
         let id = id.clone();
-        blocking(move || files.trash(&id)).await
+        blocking(move || files.trash(&id, has_container)).await
     }
 
     /// Stops a container, or removes it if its session has no files that last. Returns
@@ -210,7 +210,7 @@ impl DockerEngine {
         if let Err(error) = self.heal(id, container).await {
             tracing::debug!("a claim was not completed: {}", error.chain());
         }
-        let trashed = self.trash(id).await?;
+        let trashed = self.trash(id, true).await?;
         self.end_container(id, container, StopMode::Purge).await?;
         self.forget(id);
         let key = container.labels.get(names::SPARE);
@@ -231,7 +231,7 @@ impl DockerEngine {
 
     /// Deletes the files of a session without a container.
     async fn purge_files(&self, id: &SessionId) -> Result<bool> {
-        let Some(trashed) = self.trash(id).await? else {
+        let Some(trashed) = self.trash(id, false).await? else {
             return Ok(false);
         };
         if self.find(id).await?.is_some()
@@ -419,6 +419,11 @@ impl Engine for DockerEngine {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
             written => written,
         }
+    }
+
+    async fn set_tenant(&self, id: &SessionId, tenant: &str) -> Result<bool> {
+        self.check_root().await?;
+        self.change_tenant(id, tenant).await
     }
 
     async fn stop(&self, id: &SessionId) -> Result<bool> {

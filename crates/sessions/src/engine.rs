@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use async_trait::async_trait;
-use backend_core::{Result, Sandbox};
+use backend_core::{Error, Result, Sandbox};
 
 use crate::id::SessionId;
 use crate::record::{Record, Usage};
@@ -78,7 +78,10 @@ impl fmt::Debug for Attached {
 /// async fn record(&self, id: &SessionId) -> Result<Option<Record>>;
 /// async fn touch(&self, id: &SessionId, at: SystemTime) -> Result<()>;
 /// async fn set_env(&self, id: &SessionId, env: &BTreeMap<String, String>) -> Result<()>;
+/// async fn set_tenant(&self, id: &SessionId, tenant: &str) -> Result<bool>;
 /// async fn stop(&self, id: &SessionId) -> Result<bool>;
+/// async fn request_release(&self, id: &SessionId) -> Result<bool>;
+/// async fn release_requests(&self) -> Result<Vec<SessionId>>;
 /// async fn stop_if_unused_since(&self, id: &SessionId, since: SystemTime) -> Result<bool>;
 /// async fn purge(&self, id: &SessionId) -> Result<bool>;
 /// async fn usage(&self, id: &SessionId) -> Result<Option<Usage>>;
@@ -151,6 +154,18 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
         Ok(())
     }
 
+    /// Gives a session that does not run to another tenant. Returns `false` if there is no
+    /// such session.
+    ///
+    /// # Errors
+    ///
+    /// `Conflict` if it runs; `Unsupported` by default; `Unavailable`.
+    async fn set_tenant(&self, id: &SessionId, tenant: &str) -> Result<bool> {
+        let _ = tenant;
+        let message = "the tenants of these sessions cannot be changed; open another session";
+        Err(Error::unsupported(message).about(id))
+    }
+
     /// Ends the sandbox of a session and keeps its files, where the engine
     /// [keeps files](Self::keeps_files). Returns `false` if nothing ran.
     ///
@@ -158,6 +173,29 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
     ///
     /// `Unavailable`. It can be repeated.
     async fn stop(&self, id: &SessionId) -> Result<bool>;
+
+    /// Asks the other processes that use a session to end it, where [`stop`](Self::stop)
+    /// ends only what this process has. Returns `false` if there is none to ask, as by
+    /// default.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable`. It can be repeated.
+    async fn request_release(&self, id: &SessionId) -> Result<bool> {
+        let _ = id;
+        Ok(false)
+    }
+
+    /// Returns the sessions of this process that [others ask](Self::request_release) to
+    /// end, each request once. The manager calls it whenever it writes the times of use, and
+    /// releases them. There are none by default.
+    ///
+    /// # Errors
+    ///
+    /// Any. The manager asks again.
+    async fn release_requests(&self) -> Result<Vec<SessionId>> {
+        Ok(Vec::new())
+    }
 
     /// Does the same unless the session was used after `since`, by any process.
     ///

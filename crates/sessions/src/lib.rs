@@ -11,6 +11,8 @@ mod error;
 mod events;
 mod factory;
 mod id;
+#[cfg(any(feature = "docker", all(feature = "local", target_os = "linux")))]
+mod layout;
 mod lifecycle;
 #[cfg(all(feature = "local", target_os = "linux"))]
 mod local;

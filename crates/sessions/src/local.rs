@@ -6,6 +6,7 @@
 //!     workspace/     the session's files
 //!     session.json   its record; its time of change is that of the last use
 //!     env.json       the variables of its commands, if it has any
+//!     release        a request to end it, of a process that does not use it
 //!   .removed-…/      files that are being deleted
 //!   .engine          the mark of the engine
 //! ```
@@ -17,6 +18,7 @@ mod archive;
 mod blocking;
 mod builder;
 mod engine;
+mod host;
 mod measure;
 mod meter;
 mod place;

@@ -5,22 +5,18 @@
 //! where it would take files away from sessions that are in use.
 
 use std::fs;
-use std::io::{self, ErrorKind as IoKind};
+use std::io::{self, ErrorKind as IoKind, Read as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use backend_core::{Error, ErrorKind, Result};
 
 use crate::id::SessionId;
+use crate::layout::{RECORD, RECORD_BYTES, STATE, WORKSPACE, holds_only_own};
+use crate::record::Record;
 
 /// The file with the name of the engine. No id begins with a dot.
 pub(crate) const FILE: &str = ".engine";
-
-/// The directory that every root of containers has, even one without a mark.
-const CONTAINERS: &str = ".state";
-
-/// The file that every session in a local directory has beside its workspace.
-const LOCAL_RECORD: &str = "session.json";
 
 /// Distinguishes the files that this process writes.
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
@@ -69,24 +65,13 @@ pub(crate) fn claim(root: &Path, own: Kind) -> Result<()> {
     check(root, own)
 }
 
-/// Whether a directory is itself a root of sessions.
-pub(crate) fn is_root(directory: &Path) -> bool {
-    fs::symlink_metadata(directory.join(FILE)).is_ok() || directory.join(CONTAINERS).is_dir()
-}
-
-/// Returns the error for an id whose directory holds something else than a session.
-pub(crate) fn occupied(id: &SessionId) -> Error {
-    let message = "there is a directory with this name that is no session; choose another id";
-    Error::new(ErrorKind::Conflict, message).about(id)
-}
-
 /// Returns the engine whose sessions a root holds. `None` if it holds none.
 fn engine_of(root: &Path) -> Result<Option<Kind>> {
     if let Some(kind) = written(root)? {
         return Ok(Some(kind));
     }
     // A root that was used before there were marks.
-    if root.join(CONTAINERS).is_dir() {
+    if root.join(STATE).is_dir() {
         return Ok(Some(Kind::Docker));
     }
     Ok(has_local_session(root).then_some(Kind::Local))
@@ -111,11 +96,22 @@ fn written(root: &Path) -> Result<Option<Kind>> {
 fn has_local_session(root: &Path) -> bool {
     let entries = fs::read_dir(root).into_iter().flatten().flatten();
     let mut names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    names.any(|name| {
-        let record = root.join(&name).join(LOCAL_RECORD);
-        let workspace = root.join(&name).join("workspace");
-        SessionId::new(&name).is_ok() && record.is_file() && workspace.is_dir()
-    })
+    names.any(|name| SessionId::new(&name).is_ok() && is_local_session(&root.join(name)))
+}
+
+/// Whether a directory is that of a local session. Other programs use the name of its record
+/// too.
+fn is_local_session(directory: &Path) -> bool {
+    let record = directory.join(RECORD);
+    let has_layout = record.is_file() && directory.join(WORKSPACE).is_dir();
+    has_layout && (holds_only_own(directory) || is_record(&record))
+}
+
+fn is_record(path: &Path) -> bool {
+    let mut text = Vec::new();
+    let opened = fs::File::open(path);
+    let read = opened.and_then(|file| file.take(RECORD_BYTES).read_to_end(&mut text));
+    read.is_ok() && serde_json::from_slice::<Record>(&text).is_ok()
 }
 
 /// Writes a mark as a whole, unless there is one.

@@ -210,6 +210,21 @@ impl Shared {
         slots.for_each_concurrent(AT_ONCE, write).await;
     }
 
+    /// Ends the sessions that other processes ask this one to end.
+    async fn end_requested(self: &Arc<Self>) {
+        let requested = self.engine.release_requests().await;
+        let requested = requested.unwrap_or_else(|error| {
+            tracing::warn!(error = %error.chain(), "cannot look for sessions that are to be ended");
+            Vec::new()
+        });
+        for id in requested {
+            let ending = Arc::clone(self).end_by_id(id, Ending::Release);
+            // A task of its own: one that takes long must not keep the times of use of
+            // others from being written. A failure is an event.
+            drop(self.handle.spawn(ending));
+        }
+    }
+
     /// Ends a session at shutdown, unless another process used it later.
     async fn end_at_shutdown(self: Arc<Self>, slot: Arc<Slot>) -> Result<bool> {
         let gate = slot.gate.lock().await;
@@ -314,7 +329,8 @@ pub(crate) async fn reap_forever(shared: Weak<Shared>, interval: Duration) {
     }
 }
 
-/// Writes times of use back at intervals, until the manager is gone or shut down.
+/// Writes times of use back at intervals, and ends what other processes ask to end, until
+/// the manager is gone or shut down.
 pub(crate) async fn write_back_forever(shared: Weak<Shared>, interval: Duration) {
     loop {
         tokio::time::sleep(interval).await;
@@ -322,5 +338,6 @@ pub(crate) async fn write_back_forever(shared: Weak<Shared>, interval: Duration)
             return;
         };
         shared.write_back().await;
+        shared.end_requested().await;
     }
 }

@@ -8,12 +8,13 @@ use backend_core::{Error, ErrorKind, Result};
 use backend_docker::{DockerSandbox, containers as docker};
 use sandbox_runtime::Runtime;
 
-use super::DockerEngine;
 use super::containers::{Spare, blocking, remove};
 use super::state::Kept;
+use super::{DockerEngine, is_running};
 use crate::engine::Claim;
 use crate::error::other_tenant;
 use crate::id::SessionId;
+use crate::layout::in_use;
 use crate::record::Record;
 use crate::request::{OpenRequest, fingerprint};
 
@@ -75,21 +76,48 @@ impl DockerEngine {
         let Some(files) = self.0.files.clone() else {
             return Ok(false);
         };
-        let id = record.id.clone();
+        let (id, asked) = (record.id.clone(), record.tenant.clone());
         let (stored, tenant) = blocking(move || {
             files.check_name(&id)?;
             files.check_free(&id)?;
             files.check_quota()?;
+            let tenant = files.tenant(&id)?;
+            if asked.is_some() && tenant.is_some() && asked != tenant {
+                return Err(other_tenant(&id));
+            }
+            // Last: a claim that is refused leaves nothing.
             files.mark_engine()?;
-            Ok((files.is_stored(&id), files.tenant(&id)?))
+            Ok((files.is_stored(&id), asked.or(tenant)))
         })
         .await?;
-        let asked = record.tenant.take();
-        if asked.is_some() && tenant.is_some() && asked != tenant {
-            return Err(other_tenant(&record.id));
-        }
-        record.tenant = asked.or(tenant);
+        record.tenant = tenant;
         Ok(stored)
+    }
+
+    /// Writes another tenant for a session that does not run: into the record of its
+    /// container, and beside its files. Returns `false` if it has neither.
+    pub(super) async fn change_tenant(&self, id: &SessionId, tenant: &str) -> Result<bool> {
+        let container = self.find(id).await?;
+        if let Some(container) = &container {
+            if is_running(container) {
+                return Err(in_use(id));
+            }
+            let mut session = self.0.states.read_all(container, id).await?;
+            session.record.tenant = Some(tenant.into());
+            self.0.states.write(&container.id, &session).await?;
+        }
+        let (has_container, id) = (container.is_some(), id.clone());
+        let (Some(files), tenant) = (self.0.files.clone(), tenant.to_owned()) else {
+            return Ok(has_container);
+        };
+        blocking(move || {
+            let has_files = files.is_session(&id) || (has_container && files.is_prepared(&id));
+            if has_files {
+                files.set_tenant(&id, &tenant)?;
+            }
+            Ok(has_files || has_container)
+        })
+        .await
     }
 
     /// Writes whose the files of a session are that has its container.

@@ -18,23 +18,17 @@ use std::time::{Duration, SystemTime};
 use backend_core::{Error, ErrorKind, Result};
 use bytes::Bytes;
 
-use super::names::{is_key, new_key};
+use super::names::new_key;
 use crate::disk::{measure, remove_tree};
 use crate::error::QuotaError;
 use crate::id::SessionId;
+use crate::layout::{self, STATE, TENANT, WORKSPACE, is_key};
 use crate::mark::{self, Kind};
 
 /// The directory of containers without a session. No id begins with a point.
 const POOL: &str = ".pool";
-/// The directory of the records, one directory for each container.
-const STATE: &str = ".state";
 /// The directory of what is being deleted.
 const TRASH: &str = ".trash";
-/// The file with the tenant of a session, beside what is mounted: its files may outlive its
-/// container.
-const TENANT: &str = "tenant";
-/// The mounted part of a session's directory.
-const WORKSPACE: &str = "workspace";
 /// The age at which a directory without a container is no longer about to get one.
 const ORPHAN_AGE: Duration = Duration::from_secs(3600);
 
@@ -113,10 +107,10 @@ impl Files {
 
     /// Refuses a directory of another program: it would be purged with the session.
     pub(super) fn check_free(&self, id: &SessionId) -> Result<()> {
-        if self.is_session(id) || holds_only(&self.session(id), &[]) {
+        if self.is_session(id) || layout::holds_only_own(&self.session(id)) {
             return Ok(());
         }
-        Err(mark::occupied(id))
+        Err(layout::occupied(id))
     }
 
     /// Makes sure that a session has a directory, and returns it.
@@ -183,20 +177,16 @@ impl Files {
         adopt().map_err(|source| failed("the workspace of a session", source))
     }
 
-    /// Whether a directory has the layout of a session's. Any other one only has a name that
-    /// could be an id.
-    fn is_session(&self, id: &SessionId) -> bool {
-        if self.is_prepared(id) {
-            return !mark::is_root(&self.session(id));
-        }
-        // An interrupted claim leaves the tenant alone.
-        self.session(id).join(TENANT).is_file() && holds_only(&self.session(id), &[TENANT])
+    /// Whether a session without a container has a directory. Any other one only has a name
+    /// that could be an id.
+    pub(super) fn is_session(&self, id: &SessionId) -> bool {
+        layout::is_session(&self.session(id))
     }
 
     /// Moves the directory of a session out of its place. `None` if there is none: a
-    /// directory that holds no session stays.
-    pub(super) fn trash(&self, id: &SessionId) -> Result<Option<PathBuf>> {
-        if !self.is_session(id) {
+    /// directory that holds no session stays, unless a container has its files.
+    pub(super) fn trash(&self, id: &SessionId, has_container: bool) -> Result<Option<PathBuf>> {
+        if !self.is_session(id) && !(has_container && self.is_prepared(id)) {
             return Ok(None);
         }
         let trash = self.root.join(TRASH);
@@ -241,7 +231,7 @@ impl Files {
     /// When the directory of a session was last changed, at its first level. `None` if
     /// nothing is stored.
     pub(super) fn changed(&self, id: &SessionId) -> Option<SystemTime> {
-        if !self.is_stored(id) || mark::is_root(&self.session(id)) {
+        if !self.is_stored(id) || !self.is_session(id) {
             return None;
         }
         let found = fs::symlink_metadata(self.session(id).join(WORKSPACE)).ok()?;
@@ -360,17 +350,6 @@ fn names_in(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let names = entries.map(|entry| entry.file_name().into_string());
     names.filter_map(std::result::Result::ok).collect()
-}
-
-/// Whether a directory has no other entries than these, or is missing. One that cannot be
-/// read may have some.
-fn holds_only(directory: &Path, names: &[&str]) -> bool {
-    match fs::read_dir(directory) {
-        Ok(mut entries) => entries.all(|entry| {
-            entry.is_ok_and(|entry| names.iter().any(|name| entry.file_name() == *name))
-        }),
-        Err(error) => error.kind() == IoKind::NotFound,
-    }
 }
 
 /// Whether a name is the whole id of a container.

@@ -139,6 +139,15 @@ impl Inner {
         self.open().get(id)?.upgrade()
     }
 
+    /// Returns the sandboxes that this process has.
+    fn open_sandboxes(&self) -> Vec<(SessionId, Arc<LocalSandbox>)> {
+        let open = self.open();
+        let held = open
+            .iter()
+            .filter_map(|(id, sandbox)| Some((id.clone(), sandbox.upgrade()?)));
+        held.collect()
+    }
+
     fn open_sandbox(&self, place: Place, in_use: InUse) -> Result<Arc<LocalSandbox>> {
         let id = place.id.clone();
         let opened = LocalSandbox::open(place, in_use, self.commands.clone(), self.session_quota);
@@ -153,9 +162,9 @@ impl Inner {
     }
 
     fn claim(&self, request: &OpenRequest) -> Result<Option<Arc<LocalSandbox>>> {
-        self.root.mark_engine()?;
+        self.root.check_engine()?;
         let place = self.root.place(&request.id);
-        match place.claim(request, SystemTime::now())? {
+        match place.claim(request, SystemTime::now(), || self.root.mark_engine())? {
             Some(in_use) => self.open_sandbox(place, in_use).map(Some),
             None => Ok(None),
         }
@@ -244,6 +253,30 @@ impl Engine for LocalEngine {
         let (id, env) = (id.clone(), env.clone());
         self.with_root(move |root| root.place(&id).set_env(&env))
             .await
+    }
+
+    async fn set_tenant(&self, id: &SessionId, tenant: &str) -> Result<bool> {
+        let (id, tenant) = (id.clone(), tenant.to_owned());
+        self.with_root(move |root| root.place(&id).set_tenant(&tenant))
+            .await
+    }
+
+    async fn request_release(&self, id: &SessionId) -> Result<bool> {
+        let id = id.clone();
+        self.with_root(move |root| root.place(&id).request_release())
+            .await
+    }
+
+    async fn release_requests(&self) -> Result<Vec<SessionId>> {
+        let mut open = self.inner.open_sandboxes();
+        if open.is_empty() {
+            return Ok(Vec::new());
+        }
+        blocking(move || {
+            open.retain(|(_, sandbox)| sandbox.take_release_request());
+            Ok(open.into_iter().map(|(id, _)| id).collect())
+        })
+        .await
     }
 
     async fn stop(&self, id: &SessionId) -> Result<bool> {

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read as _, Write as _};
-use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::io::{self, Read as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -12,34 +11,19 @@ use backend_core::{Error, ErrorKind, Result};
 use rustix::fs::OFlags;
 
 use super::blocking::from_io;
+use super::host::{
+    changed, create_directory, is_at, open_directory, remove_file, through, write_private,
+};
 use crate::id::SessionId;
-use crate::mark;
+use crate::layout::{
+    ENV, NEW_ENV, NEW_RECORD, RECORD, RECORD_BYTES, RELEASE, WORKSPACE, holds_only_own, in_use,
+    is_session, occupied,
+};
 use crate::record::{Record, RecordState};
 use crate::request::OpenRequest;
 
-/// The directory of the files.
-const WORKSPACE: &str = "workspace";
-
-/// The file with the record.
-const RECORD: &str = "session.json";
-
-/// The name of a record until it is complete.
-const NEW_RECORD: &str = "session.json.new";
-
-/// The file with the variables of commands, if there are any.
-const ENV: &str = "env.json";
-
-/// The name of that file until it is complete.
-const NEW_ENV: &str = "env.json.new";
-
-/// The largest record that is read. Ours are far smaller.
-const RECORD_BYTES: u64 = 64 * 1024;
-
 /// The largest file of variables that is read.
 const ENV_BYTES: u64 = 4 * 1024 * 1024;
-
-/// The mode of directories: only the owner may enter.
-const PRIVATE: u32 = 0o700;
 
 /// The directory of one session. It need not exist.
 #[derive(Debug, Clone)]
@@ -53,6 +37,18 @@ pub(super) struct Place {
 #[derive(Debug)]
 pub(super) struct InUse {
     record: File,
+    /// When this process began to use it, or was last asked to end it.
+    since: SystemTime,
+}
+
+impl InUse {
+    /// Takes a request of this time to end the session. Returns `false` if it is older than
+    /// the use, or was taken before.
+    pub(super) fn take_request(&mut self, at: SystemTime) -> bool {
+        let is_new = at > self.since;
+        self.since = self.since.max(at);
+        is_new
+    }
 }
 
 impl Drop for InUse {
@@ -86,8 +82,14 @@ impl Place {
     }
 
     /// Makes the session this process's: creates what is missing and begins a new record.
-    /// `None` if a process uses it already.
-    pub(super) fn claim(&self, request: &OpenRequest, now: SystemTime) -> Result<Option<InUse>> {
+    /// `None` if a process uses it already. `mark` is called once nothing refuses the claim,
+    /// before anything is stored.
+    pub(super) fn claim(
+        &self,
+        request: &OpenRequest,
+        now: SystemTime,
+        mark: impl FnOnce() -> Result<()>,
+    ) -> Result<Option<InUse>> {
         let held = loop {
             create_directory(&self.path).map_err(from_io)?;
             // It may be removed before it is held.
@@ -107,33 +109,18 @@ impl Place {
                 is_known = true;
             }
         }
-        if !is_known {
-            self.check_free()?;
+        // A directory of another program would be purged with the session.
+        if !is_known && !holds_only_own(&self.path) {
+            return Err(occupied(&self.id));
         }
+        mark()?;
         create_directory(&self.path.join(WORKSPACE)).map_err(from_io)?;
+        // The record first: what has none is no session, and must hold no variables.
+        let used = self.write_record(&record)?;
         self.write_env(&request.env)?;
-        let used = self.write_record(&record);
+        remove_file(&self.path.join(RELEASE)).map_err(from_io)?;
         drop(held);
-        used.map(Some)
-    }
-
-    /// Refuses a directory of another program: it would be purged with the session.
-    fn check_free(&self) -> Result<()> {
-        let is_free = if self.exists() {
-            !mark::is_root(&self.path)
-        } else {
-            let mut entries = fs::read_dir(&self.path).map_err(from_io)?.flatten();
-            // Left by a process that was killed.
-            entries.all(|entry| {
-                [ENV, NEW_ENV, NEW_RECORD]
-                    .iter()
-                    .any(|own| entry.file_name() == *own)
-            })
-        };
-        if is_free {
-            return Ok(());
-        }
-        Err(mark::occupied(&self.id))
+        Ok(Some(used))
     }
 
     /// Joins the processes that use the session, or wakes it. `None` if there is no such
@@ -167,10 +154,46 @@ impl Place {
         }
     }
 
-    /// Whether the session was opened by an engine of this kind.
-    pub(super) fn has_record(&self) -> bool {
-        let record = fs::symlink_metadata(self.path.join(RECORD));
-        record.is_ok_and(|found| found.is_file())
+    /// Gives a session that no process uses to another tenant. `false` if there is no such
+    /// session.
+    pub(super) fn set_tenant(&self, tenant: &str) -> Result<bool> {
+        let Some(_held) = self.hold()? else {
+            return Ok(false);
+        };
+        let Some(file) = self.open_record()? else {
+            return Ok(false);
+        };
+        if is_locked(&file)? {
+            return Err(in_use(&self.id));
+        }
+        let Some(mut record) = self.session_record(&file)? else {
+            return Ok(false);
+        };
+        record.tenant = Some(tenant.into());
+        self.write_record(&record).map(|_| true)
+    }
+
+    /// Asks the processes that use the session to end it. `false` if none does.
+    pub(super) fn request_release(&self) -> Result<bool> {
+        let Some(_held) = self.hold()? else {
+            return Ok(false);
+        };
+        let Some(record) = self.open_record()? else {
+            return Ok(false);
+        };
+        if !is_locked(&record)? {
+            return Ok(false);
+        }
+        let file = write_private(&self.path.join(RELEASE), b"").map_err(from_io)?;
+        // The kernel's own time of a change can be earlier than a use before it.
+        let dated = file.set_modified(SystemTime::now());
+        dated.map_err(from_io).map(|()| true)
+    }
+
+    /// Returns when a process last asked to end the session.
+    pub(super) fn release_requested(&self) -> Option<SystemTime> {
+        let found = fs::symlink_metadata(self.path.join(RELEASE)).ok()?;
+        found.modified().ok()
     }
 
     /// Returns what tells the directory of the files from any other while it is open.
@@ -185,7 +208,8 @@ impl Place {
         files.is_ok_and(|found| found.is_dir())
     }
 
-    /// Returns the record and whether a process uses the session.
+    /// Returns the record and whether a process uses the session. `None` for a directory
+    /// without one, which is not a session of this engine.
     pub(super) fn record(&self) -> Result<Option<Record>> {
         let Some(_held) = self.hold()? else {
             return Ok(None);
@@ -194,19 +218,26 @@ impl Place {
             return Ok(None);
         }
         let Some(file) = self.open_record()? else {
-            if mark::is_root(&self.path) {
-                return Ok(None);
-            }
-            // Files that another program stored here.
-            let files = fs::symlink_metadata(self.path.join(WORKSPACE)).map_err(from_io)?;
-            return Ok(Some(self.unknown(changed(&files)?)));
+            return Ok(None);
         };
         let state = if is_locked(&file)? {
             RecordState::Running
         } else {
             RecordState::Stored
         };
-        Ok(Some(self.parse_record(&file)?.with_state(state)))
+        let record = self.own_record(&file, state)?;
+        Ok(record.map(|record| record.with_state(state)))
+    }
+
+    /// Returns the same, or the time of the last change of files that another engine or a
+    /// person has put here.
+    pub(super) fn stored(&self) -> Result<Option<Record>> {
+        let record = self.record()?;
+        if record.is_some() || !self.exists() || !is_session(&self.path) {
+            return Ok(record);
+        }
+        let files = fs::symlink_metadata(self.path.join(WORKSPACE)).map_err(from_io)?;
+        Ok(Some(self.unknown(changed(&files)?)))
     }
 
     /// Writes the time of the last use, never earlier than what is there.
@@ -238,13 +269,13 @@ impl Place {
         let Some(_held) = self.hold()? else {
             return Ok(Removal::Missing);
         };
-        let file = self.open_record()?;
-        if let Some(file) = &file
-            && is_locked(file)?
-        {
+        let Some(file) = self.open_record()? else {
+            return Ok(Removal::Missing);
+        };
+        if is_locked(&file)? {
             return Ok(Removal::Used);
         }
-        let Some(record) = self.removable(file.as_ref())? else {
+        let Some(record) = self.session_record(&file)? else {
             return Ok(Removal::Missing);
         };
         if !is_due(&record) {
@@ -254,24 +285,14 @@ impl Place {
         Ok(Removal::Moved)
     }
 
-    /// Returns the record of a directory that is a session's. `None` for any other
-    /// directory, which only has a name that could be an id.
-    fn removable(&self, file: Option<&File>) -> Result<Option<Record>> {
+    /// Returns the record of a session that no process uses. `None` for any other directory,
+    /// which only has a name that could be an id.
+    fn session_record(&self, file: &File) -> Result<Option<Record>> {
         if self.exists() {
-            let Some(file) = file else {
-                if mark::is_root(&self.path) {
-                    return Ok(None);
-                }
-                let found = fs::symlink_metadata(&self.path).map_err(from_io)?;
-                return Ok(Some(self.unknown(changed(&found)?)));
-            };
-            return self.parse_record(file).map(Some);
+            return self.own_record(file, RecordState::Stored);
         }
         // Its commands may have deleted the workspace. A file with the name of a record is
         // not enough: other programs use that name too.
-        let Some(file) = file else {
-            return Ok(None);
-        };
         Ok(self.known_record(file)?.filter(|known| known.id == self.id))
     }
 
@@ -335,16 +356,20 @@ impl Place {
     }
 
     /// Reads a record. One that cannot be read counts as empty, because the files beside it
-    /// must stay reachable.
-    fn parse_record(&self, file: &File) -> Result<Record> {
+    /// must stay reachable; if there is more beside it and no process uses it, it is another
+    /// program's, which uses that name too, and there is none.
+    fn own_record(&self, file: &File, state: RecordState) -> Result<Option<Record>> {
         let last_activity = changed(&file.metadata().map_err(from_io)?)?;
         let mut record = match self.known_record(file)? {
             Some(record) => record,
-            None => self.unknown(last_activity),
+            None if state == RecordState::Running || holds_only_own(&self.path) => {
+                self.unknown(last_activity)
+            }
+            None => return Ok(None),
         };
         record.id = self.id.clone();
         record.last_activity = last_activity;
-        Ok(record)
+        Ok(Some(record))
     }
 
     /// Reads what a record says, if it is one. Commands without confinement may write
@@ -394,54 +419,6 @@ impl Place {
     }
 }
 
-/// Writes a file that only its owner may read, and replaces what a killed process left.
-fn write_private(path: &Path, content: &[u8]) -> io::Result<File> {
-    remove_file(path)?;
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create_new(true).mode(0o600);
-    let mut file = options.open(path)?;
-    file.write_all(content)?;
-    Ok(file)
-}
-
-/// Removes a file; a missing one is a success.
-fn remove_file(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        done => done,
-    }
-}
-
-/// Returns a path that leads to an open file, whatever its name is now.
-fn through(file: &File) -> PathBuf {
-    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
-}
-
-/// Creates a directory that only its owner may enter; an existing one is a success.
-pub(super) fn create_directory(path: &Path) -> io::Result<()> {
-    match fs::DirBuilder::new().mode(PRIVATE).create(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        done => done,
-    }
-}
-
-/// Opens a directory that is not a link.
-fn open_directory(path: &Path) -> io::Result<File> {
-    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW;
-    let mut options = OpenOptions::new();
-    options.read(true).custom_flags(flags.bits() as i32);
-    options.open(path)
-}
-
-fn is_at(directory: &File, path: &Path) -> io::Result<bool> {
-    let held = directory.metadata()?;
-    match fs::symlink_metadata(path) {
-        Ok(found) => Ok((found.dev(), found.ino()) == (held.dev(), held.ino())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
 /// Whether a process uses the session with this record. The directory must be held, so that
 /// two that ask at once do not see each other.
 fn is_locked(record: &File) -> Result<bool> {
@@ -459,7 +436,10 @@ fn is_locked(record: &File) -> Result<bool> {
 /// exclusive lock that this would wait for.
 fn share(record: File) -> Result<InUse> {
     match record.try_lock_shared() {
-        Ok(()) => Ok(InUse { record }),
+        Ok(()) => Ok(InUse {
+            record,
+            since: SystemTime::now(),
+        }),
         Err(TryLockError::WouldBlock) => Err(Error::unavailable(
             "the session's record is locked; try again",
         )),
@@ -467,25 +447,5 @@ fn share(record: File) -> Result<InUse> {
     }
 }
 
-fn changed(found: &fs::Metadata) -> Result<SystemTime> {
-    found.modified().map_err(from_io)
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_copy_of_the_lock_in_a_program_that_starts_keeps_no_session() {
-        let root = tempfile::tempdir().unwrap();
-        let id = SessionId::new("alice").unwrap();
-        let place = Place::new(root.path(), &id);
-        let request = OpenRequest::new(id);
-        let claim = || place.claim(&request, SystemTime::now()).unwrap();
-        let used = claim().unwrap();
-        let _copy = used.record.try_clone().unwrap();
-        assert!(claim().is_none());
-        drop(used);
-        assert!(claim().is_some());
-    }
-}
+mod tests;

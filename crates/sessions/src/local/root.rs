@@ -7,13 +7,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use backend_core::{Error, ErrorKind, Result};
+use backend_core::{Error, Result};
 
 use super::blocking::from_io;
+use super::host::create_directory;
 use super::measure::measure;
-use super::place::{Place, Removal, create_directory};
+use super::place::{Place, Removal};
 use crate::disk::{self, remove_tree};
 use crate::id::SessionId;
+use crate::layout::in_use;
 use crate::mark::{self, Kind};
 use crate::record::{Record, RecordState};
 use crate::time::elapsed;
@@ -64,14 +66,23 @@ impl Root {
         Place::new(&self.path, id)
     }
 
-    /// Returns the records of all sessions that have files, in order of ids.
+    /// Returns the records of this engine's sessions, in order of ids.
     pub(super) fn records(&self) -> Result<Vec<Record>> {
+        self.read_all(Place::record)
+    }
+
+    /// Returns those of all sessions that have files, of any engine.
+    pub(super) fn stored(&self) -> Result<Vec<Record>> {
+        self.read_all(Place::stored)
+    }
+
+    fn read_all(&self, read: fn(&Place) -> Result<Option<Record>>) -> Result<Vec<Record>> {
         let mut records = Vec::new();
         for name in self.names()? {
             let Ok(id) = SessionId::new(&name) else {
                 continue;
             };
-            match self.place(&id).record() {
+            match read(&self.place(&id)) {
                 Ok(record) => records.extend(record),
                 // One broken session must not hide the others.
                 Err(error) => {
@@ -92,7 +103,7 @@ impl Root {
     /// measured are left out: one session must not keep all others from being opened.
     pub(super) fn total_bytes(&self) -> Result<u64> {
         let mut total = 0_u64;
-        for record in self.records()? {
+        for record in self.stored()? {
             let place = self.place(&record.id);
             let bytes = place.with_files(|files| Ok(disk::measure(files).bytes));
             // A session may be removed meanwhile.
@@ -110,18 +121,13 @@ impl Root {
     pub(super) fn remove(&self, id: &SessionId) -> Result<bool> {
         self.check_engine()?;
         match self.remove_if(id, |_| true)? {
-            Removal::Used => {
-                let message = "another process uses the session; release it there first";
-                Err(Error::new(ErrorKind::Conflict, message).about(id))
-            }
+            Removal::Used => Err(in_use(id)),
             removal => Ok(removal == Removal::Moved),
         }
     }
 
     /// Deletes the sessions that no process uses and that were last used more than
     /// `time_to_live` before `now`. Returns their ids.
-    ///
-    /// Directories without a record stay: they are another program's, which may use them.
     pub(super) fn remove_expired(
         &self,
         time_to_live: Duration,
@@ -131,8 +137,7 @@ impl Root {
         let is_due = |record: &Record| elapsed(record.last_activity, now) > time_to_live;
         let mut removed = Vec::new();
         for record in self.records()? {
-            let is_own = || self.place(&record.id).has_record();
-            if record.state != RecordState::Stored || !is_due(&record) || !is_own() {
+            if record.state != RecordState::Stored || !is_due(&record) {
                 continue;
             }
             // Looked at again when it is held.

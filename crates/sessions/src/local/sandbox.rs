@@ -60,6 +60,15 @@ impl LocalSandbox {
         self.in_use().is_some()
     }
 
+    /// Takes a request of another process to end the session, if there is a new one since
+    /// this process uses it.
+    pub(super) fn take_release_request(&self) -> bool {
+        let asked = self.place.release_requested();
+        let mut in_use = self.in_use();
+        let asked = in_use.as_mut().zip(asked);
+        asked.is_some_and(|(used, at)| used.take_request(at))
+    }
+
     /// Whether the session's files are still those that this sandbox has open.
     pub(super) fn is_current(&self) -> bool {
         self.identity == self.place.identity()

@@ -47,7 +47,7 @@ impl StoredSessions {
     /// `PermissionDenied`, `Unavailable`.
     pub async fn list(&self) -> Result<Vec<Record>> {
         let root = self.root.clone();
-        blocking(move || root.records()).await
+        blocking(move || root.stored()).await
     }
 
     /// Opens the files of one session for reading.

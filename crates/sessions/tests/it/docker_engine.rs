@@ -146,6 +146,18 @@ async fn files_that_outlive_the_container_stay_their_tenants() {
     assert_eq!(error.kind(), ErrorKind::Conflict);
     let again = second.open(request("acme")).await.unwrap();
     assert_eq!(again.read_to_string("notes.md").await.unwrap(), "milk\n");
+    // Unless they are given to another, while the container does not run and without it.
+    let third = engine(&space, root.path()).build().unwrap();
+    let error = third.set_tenant(&id("alice"), "rival").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    second.release("alice").await.unwrap();
+    assert!(third.set_tenant(&id("alice"), "rival").await.unwrap());
+    docker(&["rm", &format!("agentbox-s-{space}-alice")]);
+    let error = second.open(request("acme")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert!(third.set_tenant(&id("alice"), "acme").await.unwrap());
+    second.open(request("acme")).await.unwrap();
+    assert!(!third.set_tenant(&id("nobody"), "acme").await.unwrap());
     second.purge("alice").await.unwrap();
 }
 

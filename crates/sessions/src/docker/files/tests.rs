@@ -100,7 +100,7 @@ fn an_empty_directory_is_no_session_and_makes_way() {
     files.adopt(&key, &id("alice")).unwrap();
     assert_eq!(files.stored().unwrap().len(), 1);
     assert_eq!(files.tenant(&id("alice")).unwrap(), None);
-    assert_eq!(files.trash(&id("bob")).unwrap(), None);
+    assert_eq!(files.trash(&id("bob"), false).unwrap(), None);
 }
 
 #[test]
@@ -108,11 +108,11 @@ fn a_deleted_directory_can_be_restored_until_it_is_gone() {
     let (_place, files) = files();
     let alice = files.prepare(&id("alice")).unwrap();
     fs::write(alice.join("a"), "1").unwrap();
-    let trashed = files.trash(&id("alice")).unwrap().unwrap();
+    let trashed = files.trash(&id("alice"), false).unwrap().unwrap();
     assert!(!files.is_stored(&id("alice")));
     files.restore(&trashed, &id("alice")).unwrap();
     assert!(files.is_stored(&id("alice")));
-    let trashed = files.trash(&id("alice")).unwrap().unwrap();
+    let trashed = files.trash(&id("alice"), false).unwrap().unwrap();
     files.delete(&trashed).unwrap();
     files.delete(&trashed).unwrap();
     assert!(!trashed.exists());
@@ -127,6 +127,10 @@ fn only_directories_of_sessions_are_deleted() {
     // Another root, with a session of its own.
     fs::create_dir_all(root.join("server/alice/workspace")).unwrap();
     fs::write(root.join("server/alice/workspace/a"), "kept").unwrap();
+    // Another program has such a directory too.
+    fs::create_dir_all(root.join("project/workspace")).unwrap();
+    fs::write(root.join("project/workspace/a"), "kept").unwrap();
+    fs::write(root.join("project/notes"), "kept").unwrap();
     fs::create_dir(root.join("empty")).unwrap();
     fs::write(root.join("file"), "kept").unwrap();
     fs::create_dir(root.join("tenants")).unwrap();
@@ -136,26 +140,34 @@ fn only_directories_of_sessions_are_deleted() {
     fs::create_dir(root.join("strange")).unwrap();
     fs::write(root.join("strange").join(OsStr::from_bytes(b"\xff")), "").unwrap();
     for name in [
-        "src", "server", "empty", "file", "tenants", "strange", "missing",
+        "src", "server", "project", "empty", "file", "tenants", "strange", "missing",
     ] {
-        assert_eq!(files.trash(&id(name)).unwrap(), None, "{name}");
+        assert_eq!(files.trash(&id(name), false).unwrap(), None, "{name}");
     }
     // Nor do they become sessions, whose purge would delete them.
-    for name in ["src", "server", "tenants", "strange"] {
+    assert!(files.stored().unwrap().is_empty());
+    for name in ["src", "server", "project", "tenants", "strange"] {
         let error = files.check_free(&id(name)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict, "{name}");
     }
     for name in ["empty", "missing"] {
         files.check_free(&id(name)).unwrap();
     }
-    for name in ["src/main.rs", "server/alice/workspace/a", "tenants/tenant"] {
+    for name in [
+        "src/main.rs",
+        "server/alice/workspace/a",
+        "project/workspace/a",
+        "tenants/tenant",
+    ] {
         assert_eq!(fs::read(root.join(name)).unwrap(), b"kept", "{name}");
     }
     // An interrupted claim leaves only the tenant.
     fs::create_dir(root.join("bob")).unwrap();
     files.set_tenant(&id("bob"), "acme").unwrap();
-    assert!(files.trash(&id("bob")).unwrap().is_some());
+    assert!(files.trash(&id("bob"), false).unwrap().is_some());
     assert!(!root.join("bob").exists());
+    // While it has a container, a session's files are its own, whatever lies beside them.
+    assert!(files.trash(&id("project"), true).unwrap().is_some());
 }
 
 #[test]

@@ -124,6 +124,36 @@ async fn stored_files_are_their_tenants() {
 }
 
 #[tokio::test]
+async fn a_session_that_does_not_run_can_be_given_to_another_tenant() {
+    let root = tempfile::tempdir().unwrap();
+    let engine = engine(root.path());
+    let alice = id("alice");
+    assert!(!engine.set_tenant(&alice, "acme").await.unwrap());
+    let sandbox = create(&engine, "alice").await;
+    sandbox.write_file("kept", "yes").await.unwrap();
+    let error = engine.set_tenant(&alice, "acme").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    drop(sandbox);
+    let used = SystemTime::now() - Duration::from_secs(60);
+    let record = root.path().join("alice/session.json");
+    let record = std::fs::File::options().write(true).open(record).unwrap();
+    record.set_modified(used).unwrap();
+    for tenant in ["umbrella", "acme"] {
+        assert!(engine.set_tenant(&alice, tenant).await.unwrap());
+    }
+    let record = engine.record(&alice).await.unwrap().unwrap();
+    assert_eq!(record.tenant.as_deref(), Some("acme"));
+    assert_eq!(record.last_activity, used, "this is no use");
+    let error = engine.claim(&request("alice").tenant("umbrella")).await;
+    assert_eq!(error.unwrap_err().kind(), ErrorKind::Conflict);
+    let claim = engine.claim(&request("alice").tenant("acme")).await;
+    let Claim::Created(sandbox) = claim.unwrap() else {
+        panic!("it is not free");
+    };
+    assert_eq!(sandbox.read_to_string("kept").await.unwrap(), "yes");
+}
+
+#[tokio::test]
 async fn a_runtime_is_refused() {
     let root = tempfile::tempdir().unwrap();
     let engine = engine(root.path());

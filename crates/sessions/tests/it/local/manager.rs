@@ -7,10 +7,10 @@ use std::time::Duration;
 use backend_core::ops::{Command, ShellState};
 use backend_core::{BackendExt as _, ErrorKind, Sandbox as _};
 use sessions::{
-    CapacityError, Engine, RecordState, Session, SessionManager, SessionManagerBuilder,
+    CapacityError, Engine, EventKind, RecordState, Session, SessionManager, SessionManagerBuilder,
 };
 
-use super::{engine, request};
+use super::{engine, id, request};
 
 const SOON: Duration = Duration::from_secs(60);
 
@@ -136,6 +136,42 @@ async fn variables_reach_commands_of_every_process_and_end_with_the_sandbox() {
     assert!(!shown.contains("secret"), "{shown}");
     let wrong = one.open(request("alice").env("A=B", "")).await;
     assert_eq!(wrong.unwrap_err().kind(), ErrorKind::InvalidInput);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_process_can_ask_to_end_a_session() {
+    let root = tempfile::tempdir().unwrap();
+    let interval = Duration::from_millis(5);
+    let manager = manager(root.path()).write_back_interval(interval);
+    let manager = manager.build().unwrap();
+    let other = engine(root.path());
+    assert!(!other.request_release(&id("alice")).await.unwrap());
+    let alice = manager.get_or_create("alice").await.unwrap();
+    let bob = manager.get_or_create("bob").await.unwrap();
+    alice.write_file("file", "kept").await.unwrap();
+    let shell = alice.shell_start(Command::new("sleep 600"));
+    shell.await.unwrap();
+    let mut events = manager.events();
+    assert!(other.request_release(&id("alice")).await.unwrap());
+    let ended = async {
+        loop {
+            let event = events.recv().await.unwrap();
+            if event.kind == EventKind::Released {
+                return event.id;
+            }
+        }
+    };
+    let ended = tokio::time::timeout(SOON, ended).await.unwrap();
+    assert_eq!(ended, id("alice"));
+    assert!(alice.has_ended() && !bob.has_ended());
+    let record = other.record(&id("alice")).await.unwrap().unwrap();
+    assert_eq!(record.state, RecordState::Stored);
+    // The request is not for the next life.
+    let again = manager.get_or_create("alice").await.unwrap();
+    assert_eq!(again.read_to_string("file").await.unwrap(), "kept");
+    assert!(!root.path().join("alice/release").exists());
+    let requested = other.release_requests().await.unwrap();
+    assert!(requested.is_empty(), "it has no session open");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -47,6 +47,12 @@ async fn only_sessions_are_purged() {
     // The record of another program.
     fs::create_dir(path("app")).unwrap();
     fs::write(path("app/session.json"), "{}").unwrap();
+    // Both with the directory that a session has.
+    for name in ["app", "project"] {
+        fs::create_dir_all(path(name).join("workspace")).unwrap();
+        fs::write(path(name).join("workspace/file"), "kept").unwrap();
+        fs::write(path(name).join("other"), "kept").unwrap();
+    }
     // The directory of another server, one of whose sessions runs.
     let server = engine(&path("files"));
     let sandbox = create(&server, "alice").await;
@@ -62,16 +68,27 @@ async fn only_sessions_are_purged() {
     let builder = LocalEngine::builder(root.path()).time_to_live(DAY);
     let parent = builder.open().unwrap();
     assert!(parent.list().await.unwrap().is_empty());
-    for name in ["src", "app", "files", "empty", "file", "link", "missing"] {
+    assert!(parent.stored().list().await.unwrap().is_empty());
+    for name in [
+        "src", "app", "project", "files", "empty", "file", "link", "missing",
+    ] {
         assert!(!parent.purge(&id(name)).await.unwrap(), "{name}");
     }
     // Nor do they become sessions, whose purge would delete them.
-    for name in ["src", "app", "files"] {
+    for name in ["src", "app", "project", "files"] {
         let error = parent.claim(&request(name)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict, "{name}");
     }
+    // A claim that is refused does not mark the root.
+    assert!(!path(".engine").exists());
     parent.maintain(SystemTime::now() + 2 * DAY).await.unwrap();
-    for name in ["src/main.rs", "files/alice/workspace/file", "file"] {
+    for name in [
+        "src/main.rs",
+        "app/workspace/file",
+        "project/workspace/file",
+        "files/alice/workspace/file",
+        "file",
+    ] {
         assert_eq!(fs::read(path(name)).unwrap(), b"kept", "{name}");
     }
     assert!(path("app/session.json").exists());
@@ -177,7 +194,7 @@ async fn an_interrupted_deletion_is_finished() {
 }
 
 #[tokio::test]
-async fn directories_of_other_programs_are_adopted_and_never_expire() {
+async fn files_that_were_put_there_are_adopted_and_never_expire() {
     let root = tempfile::tempdir().unwrap();
     let files = root.path().join("alice/workspace");
     fs::create_dir_all(&files).unwrap();
@@ -190,11 +207,15 @@ async fn directories_of_other_programs_are_adopted_and_never_expire() {
     let builder = LocalEngine::builder(root.path()).time_to_live(DAY);
     let engine = builder.open().unwrap();
     engine.maintain(SystemTime::now() + 10 * DAY).await.unwrap();
-    let records = engine.list().await.unwrap();
+    // It becomes a session when it is opened.
+    assert!(engine.list().await.unwrap().is_empty());
+    assert!(!engine.purge(&id("alice")).await.unwrap());
+    let records = engine.stored().list().await.unwrap();
     assert_eq!(records.len(), 1);
     assert_eq!(records[0].state, RecordState::Stored);
     let sandbox = create(&engine, "alice").await;
     assert_eq!(sandbox.read_to_string("notes").await.unwrap(), "old");
+    assert_eq!(engine.list().await.unwrap().len(), 1);
 }
 
 #[tokio::test]
