@@ -81,6 +81,10 @@ pub(crate) struct Mcp {
     pub(crate) mark_failures: bool,
     /// The directory in which each session has its files.
     pub(crate) workspaces: Option<PathBuf>,
+    /// Seconds without use after which a client is forgotten and a session ends.
+    pub(crate) idle_timeout: Option<u64>,
+    /// Number of clients that may be connected, and of sessions that may run, at once.
+    pub(crate) max_sessions: Option<usize>,
 }
 
 impl Config {

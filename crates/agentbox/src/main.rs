@@ -22,6 +22,7 @@ mod files;
 mod log;
 mod options;
 mod output;
+mod owner;
 #[cfg(feature = "docker")]
 mod progress;
 mod rules;

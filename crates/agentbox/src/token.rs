@@ -159,7 +159,7 @@ fn create(file: &Path) -> Result<Option<String>, Failure> {
         // Only the directory that `mcp-config` uses is created: any other may be a
         // typo.
         if config_directory().as_deref() != Some(directory) {
-            return Err(usage!(
+            return Err(environment!(
                 "there is no directory {} for the token file; create it, or name another",
                 directory.display()
             ));

@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use console_mcp::{Connect, HttpSettings, ServeError, Settings, Token, serve_http, serve_stdio};
 
@@ -18,6 +19,9 @@ use crate::exit::{Failure, environment, usage};
 use crate::output;
 use crate::signals::Interrupts;
 use crate::token::{self, TokenSource};
+
+/// The longest time without use that can be set, in seconds: a year.
+const MAX_IDLE: u64 = 365 * 24 * 60 * 60;
 
 /// Options of `mcp`.
 #[derive(Debug, clap::Args)]
@@ -194,6 +198,7 @@ fn http(app: &mut App, args: Args) -> Result<Option<HttpServer>, Failure> {
             (HttpSettings::new(address, token), about)
         }
     };
+    set_limits(&mut settings, &config)?;
     settings.origins = if args.origins.is_empty() {
         config.origins
     } else {
@@ -204,6 +209,27 @@ fn http(app: &mut App, args: Args) -> Result<Option<HttpServer>, Failure> {
         about,
         workspaces,
     }))
+}
+
+/// Takes over how many clients and sessions there may be, and when they end as idle.
+fn set_limits(settings: &mut HttpSettings, config: &Mcp) -> Result<(), Failure> {
+    if let Some(seconds) = config.idle_timeout {
+        if !(1..=MAX_IDLE).contains(&seconds) {
+            return Err(usage!(
+                "mcp.idle_timeout cannot be {seconds}; give 1 to {MAX_IDLE} seconds"
+            ));
+        }
+        settings.idle = Duration::from_secs(seconds);
+    }
+    if let Some(number) = config.max_sessions {
+        if number == 0 {
+            return Err(Failure::usage(
+                "with mcp.max_sessions = 0 no client could connect; give at least 1",
+            ));
+        }
+        settings.sessions = number;
+    }
+    Ok(())
 }
 
 /// Returns the tokens of a file and a message about them.

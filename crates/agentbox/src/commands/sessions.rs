@@ -16,7 +16,17 @@ use crate::app::App;
 use crate::backend::session_engine;
 use crate::exit::{self, Failure, environment, usage};
 use crate::output;
+use crate::owner::{self, UNNAMED};
 use crate::signals::Interrupts;
+
+/// Time allowed for another program to end a session that it uses.
+const RELEASE_TIME: Duration = Duration::from_secs(30);
+
+/// Interval at which it is looked whether it has.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Maximum width of a column. A longer text moves what follows it.
+const COLUMN: usize = 64;
 
 /// Options of `sessions`.
 #[derive(Debug, clap::Args)]
@@ -45,7 +55,8 @@ enum Action {
         #[arg(long)]
         json: bool,
     },
-    /// Ends a session. Its files are kept in the directory of workspaces.
+    /// Ends a session, also one that a server uses. Its files are kept in the directory of
+    /// workspaces.
     Release {
         /// The session.
         #[arg(value_parser = session_id)]
@@ -60,6 +71,15 @@ enum Action {
         #[arg(long)]
         yes: bool,
     },
+    /// Gives a session that does not run to the clients of another token.
+    Chown {
+        /// The session.
+        #[arg(value_parser = session_id)]
+        id: SessionId,
+        /// The name of their token; mcp for those whose token has no name.
+        #[arg(value_parser = owner_name)]
+        owner: String,
+    },
     /// Shows the stored files of a session as a tree, or one of them, without starting it.
     #[cfg(local)]
     Files(files::Args),
@@ -67,6 +87,13 @@ enum Action {
 
 fn session_id(text: &str) -> Result<SessionId, String> {
     SessionId::new(text).map_err(|error| error.to_string())
+}
+
+fn owner_name(text: &str) -> Result<String, String> {
+    if owner::is_name(text) {
+        return Ok(text.to_owned());
+    }
+    Err("not the name of a token; write it as in the token file".to_owned())
 }
 
 pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
@@ -100,6 +127,7 @@ async fn act(app: &App, root: Option<&Path>, action: Action) -> Result<(), Failu
             "the files of {id} would be deleted; give --yes for that"
         )),
         Action::Purge { id, yes: true } => purge(&*engine()?, &id).await,
+        Action::Chown { id, owner } => chown(&*engine()?, &id, &owner).await,
         #[cfg(local)]
         Action::Files(args) => files::run(root, args).await,
     }
@@ -113,18 +141,28 @@ async fn list(engine: &dyn Engine, root: Option<&Path>, json: bool) -> Result<()
     if records.is_empty() {
         return output::print(no_sessions(root));
     }
-    let now = SystemTime::now();
-    let width = records.iter().map(|record| record.id.as_str().len()).max();
-    let width = width.unwrap_or_default();
-    let mut text = String::new();
-    for record in &records {
-        let (id, state) = (record.id.as_str(), state(record));
-        let used = age(record.last_activity, now);
+    output::print_foreign(&table(&records, SystemTime::now()))
+}
+
+/// Formats sessions in columns with a heading.
+fn table(records: &[Record], now: SystemTime) -> String {
+    let heading = ["SESSION", "STATE", "OWNER", "USED"].map(str::to_owned);
+    let row = |record: &Record| {
         // Commands as root could have written it: it must not look like another line.
         let owner = record.tenant.as_deref().unwrap_or("-").escape_debug();
-        let _ = writeln!(text, "{id:width$}  {state:7}  {owner}  used {used} ago");
-    }
-    output::print_foreign(&text)
+        let used = format!("{} ago", age(record.last_activity, now));
+        let (id, state) = (record.id.to_string(), state(record).to_owned());
+        [id, state, owner.to_string(), used]
+    };
+    let rows: Vec<_> = std::iter::once(heading)
+        .chain(records.iter().map(row))
+        .collect();
+    let [id, state, owner, _] = std::array::from_fn(|column| {
+        let widths = rows.iter().map(|row| row[column].chars().count());
+        widths.max().unwrap_or_default().min(COLUMN)
+    });
+    let line = |[a, b, c, d]: &[String; 4]| format!("{a:id$}  {b:state$}  {c:owner$}  {d}\n");
+    rows.iter().map(line).collect()
 }
 
 /// Returns the text for an empty list. Containers of servers with a directory are not among
@@ -187,15 +225,49 @@ async fn show(engine: &dyn Engine, id: &SessionId, json: bool) -> Result<(), Fai
 
 async fn release(engine: &dyn Engine, id: &SessionId) -> Result<(), Failure> {
     let record = engine.record(id).await?.ok_or_else(|| missing(id))?;
-    if engine.stop(id).await? {
-        return output::print(&format!("{id} has ended."));
+    if !engine.stop(id).await? {
+        if !engine.request_release(id).await? {
+            return output::print(&format!("{id} does not run."));
+        }
+        let ended = wait_ended(engine, &record);
+        let ended = tokio::time::timeout(RELEASE_TIME, ended).await;
+        ended.unwrap_or_else(|_| {
+            Err(environment!(
+                "{id} is used by another program, which has not ended it within {} seconds; end \
+                 that program",
+                RELEASE_TIME.as_secs()
+            ))
+        })?;
     }
-    if record.state == RecordState::Running {
-        return Err(environment!(
-            "{id} is used by another program, which runs its commands; end that program"
+    output::print(&format!("{id} has ended."))
+}
+
+/// Waits until a session that another program uses has ended, or was opened again.
+async fn wait_ended(engine: &dyn Engine, before: &Record) -> Result<(), Failure> {
+    let is_same =
+        |record: &Record| record.state == RecordState::Running && record.created == before.created;
+    while engine
+        .record(&before.id)
+        .await?
+        .as_ref()
+        .is_some_and(is_same)
+    {
+        tokio::time::sleep(LOOK_INTERVAL).await;
+    }
+    Ok(())
+}
+
+async fn chown(engine: &dyn Engine, id: &SessionId, owner: &str) -> Result<(), Failure> {
+    if owner != UNNAMED && !owner::may_have(owner, id) {
+        return Err(usage!(
+            "clients named {owner} have the session {owner} and those that begin with '{owner}.', \
+             so they could not use {id}; name another"
         ));
     }
-    output::print(&format!("{id} does not run."))
+    if !engine.set_tenant(id, owner).await? {
+        return Err(missing(id));
+    }
+    output::print(&format!("{id} belongs to {owner}."))
 }
 
 async fn purge(engine: &dyn Engine, id: &SessionId) -> Result<(), Failure> {
@@ -230,6 +302,8 @@ fn age(then: SystemTime, now: SystemTime) -> String {
 
 #[cfg(test)]
 mod tests {
+    use sessions::OpenRequest;
+
     use super::*;
 
     #[test]
@@ -240,6 +314,27 @@ mod tests {
         );
         let text = no_sessions(None);
         assert!(text.contains("--workspaces DIR"), "{text}");
+    }
+
+    #[test]
+    fn a_list_has_a_heading_and_columns() {
+        let now = SystemTime::now();
+        let record = |id: &str, owner: Option<&str>| {
+            let mut request = OpenRequest::new(SessionId::new(id).unwrap());
+            request.tenant = owner.map(Into::into);
+            Record::new(&request, now)
+        };
+        let records = [
+            record("alice.website", Some("alice")),
+            record("bob", Some("b\nö")).with_state(RecordState::Stored),
+            record("mcp", None),
+        ];
+        let expected = "\
+            SESSION        STATE    OWNER  USED\n\
+            alice.website  running  alice  0 s ago\n\
+            bob            stored   b\\nö   0 s ago\n\
+            mcp            running  -      0 s ago\n";
+        assert_eq!(table(&records, now), expected);
     }
 
     #[test]

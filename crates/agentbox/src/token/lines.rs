@@ -2,11 +2,10 @@
 
 use console_mcp::Token;
 
+use crate::owner::{MAX_NAME, is_name};
+
 /// Minimum length of a token.
 const MIN_LEN: usize = 16;
-
-/// Maximum length of a name. A session's id begins with it and has room for more.
-const MAX_NAME: usize = 32;
 
 /// Reads the tokens. An error says what is wrong in which line, and never holds a word of
 /// the text: any of them may be a token.
@@ -124,18 +123,6 @@ fn no_token() -> String {
 
 fn is_token(text: &str) -> bool {
     text.len() >= MIN_LEN && text.bytes().all(|byte| byte.is_ascii_graphic())
-}
-
-/// Whether a text can be a client's name. It has no point: after one, an id of a session
-/// can have more.
-fn is_name(text: &str) -> bool {
-    let rest = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-    text.len() <= MAX_NAME
-        && text.bytes().all(rest)
-        && text
-            .bytes()
-            .next()
-            .is_some_and(|byte| byte.is_ascii_alphanumeric())
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::support::client::{TestBackend, failed, gone, soon, text};
 use crate::support::http;
 use crate::support::http::{HttpClient, TestServer};
 
-fn here() -> HttpSettings {
+pub(crate) fn here() -> HttpSettings {
     HttpSettings::without_token(([127, 0, 0, 1], 0).into())
 }
 
@@ -293,7 +293,7 @@ async fn a_cancelled_command_is_gone() {
 
 /// Starts a command that never ends. Returns its process id, the id of the call and the
 /// response stream.
-async fn for_ever(client: &mut HttpClient) -> (String, u64, http::Response) {
+pub(crate) async fn for_ever(client: &mut HttpClient) -> (String, u64, http::Response) {
     let call = json!({"name": "execute", "arguments": {"command": "echo $$; exec sleep 1000"},
         "_meta": {"progressToken": 7}});
     let (id, mut stream) = client.begin("tools/call", call).await;
@@ -313,47 +313,6 @@ async fn what_nobody_listens_to_ends() {
     let (pid, _, stream) = for_ever(&mut client).await;
     drop(stream);
     gone(&pid).await;
-    server.stop().await;
-}
-
-#[tokio::test]
-async fn sessions_that_are_ended_or_idle_leave_nothing_running() {
-    let directory = tempfile::tempdir().unwrap();
-    let mut settings = here();
-    settings.idle = Duration::from_secs(3);
-    let mut quiet = Settings::default();
-    quiet.name = "quiet".to_owned();
-    let server = TestServer::new(TestBackend::local(directory.path()), quiet, settings).await;
-    let mut client = server.client(json!({})).await;
-    let (pid, _, _stream) = for_ever(&mut client).await;
-    assert!(client.send("DELETE", "").await.status < 300);
-    gone(&pid).await;
-    let mut client = server.client(json!({})).await;
-    let background = json!({"command": "echo $$ > pid.new; mv pid.new pid; exec sleep 1000"});
-    client.call("run_in_background", background).await;
-    let wait = "until test -e pid; do sleep 0.01; done; cat pid";
-    let pid = client.call("execute", json!({"command": wait})).await;
-    gone(text(&pid).trim()).await;
-    server.stop().await;
-}
-
-#[tokio::test]
-async fn a_client_that_listens_is_not_idle() {
-    let directory = tempfile::tempdir().unwrap();
-    let mut settings = here();
-    settings.idle = Duration::from_secs(3);
-    let server = TestServer::start(TestBackend::local(directory.path()), settings).await;
-    let mut client = server.client(json!({})).await;
-    // Silent for much longer than the idle timeout.
-    let call = json!({"name": "execute", "arguments": {"command": "sleep 6.6; echo done"}});
-    let (_, stream) = client.begin("tools/call", call).await;
-    assert_eq!(text(&stream.answer().await["result"]), "done\n");
-    let mut client = server.client(json!({})).await;
-    let listening = client.send("GET", "").await;
-    assert_eq!(listening.status, 200);
-    client
-        .call("execute", json!({"command": "sleep 0.3"}))
-        .await;
     server.stop().await;
 }
 

@@ -9,6 +9,7 @@
 mod approvals;
 mod bad_input;
 mod http;
+mod idle;
 mod long_calls;
 mod protocol;
 mod roots;

@@ -14,11 +14,10 @@ use sessions::{OpenRequest, REAPER_INTERVAL, SessionId, SessionManager, SessionR
 use crate::app::App;
 use crate::backend::session_engine;
 use crate::exit::Failure;
+use crate::owner::{UNNAMED, may_have};
 
-/// The owner of sessions of clients without a name.
-const UNNAMED: &str = "mcp";
-
-/// Interval at which the sessions of connected clients count as used.
+/// Interval at which the sessions of connected clients count as used, unless they would end
+/// as idle meanwhile.
 const USE_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Time allowed for all sessions to end with the program.
@@ -31,6 +30,7 @@ pub(super) struct SessionClients {
     manager: SessionManager,
     resolver: Arc<SessionResolver>,
     connected: Mutex<Vec<Weak<Connected>>>,
+    use_interval: Duration,
 }
 
 impl SessionClients {
@@ -51,12 +51,13 @@ impl SessionClients {
             .max_sessions(limits.sessions)
             .max_sessions_per_tenant(limits.sessions_per_name())
             .build()?;
-        manager.start_reaper(REAPER_INTERVAL);
+        manager.start_reaper(REAPER_INTERVAL.min(limits.idle));
         Ok(Self {
             app,
             resolver: Arc::new(SessionResolver::with(manager.clone(), request)),
             manager,
             connected: Mutex::default(),
+            use_interval: USE_INTERVAL.min(limits.idle / 2),
         })
     }
 
@@ -78,7 +79,7 @@ impl SessionClients {
     /// Loops forever, keeping the sessions of connected clients: while they listen, they
     /// are not idle.
     pub(super) async fn sweep(&self) {
-        let mut ticks = tokio::time::interval(USE_INTERVAL);
+        let mut ticks = tokio::time::interval(self.use_interval);
         loop {
             ticks.tick().await;
             lock(&self.connected).retain(|connected| {
@@ -109,8 +110,7 @@ fn session_of(client: &Client) -> Result<SessionId> {
     let Some(name) = client.name.as_deref() else {
         return Ok(id);
     };
-    let rest = id.as_str().strip_prefix(name);
-    if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.')) {
+    if may_have(name, &id) {
         return Ok(id);
     }
     Err(Error::new(

@@ -33,7 +33,8 @@ fn what_cannot_be_served_is_said_before_anybody_connects() {
         "--token-file",
         "no/where/token",
     ];
-    dir.run(lost).code(64).complains("no directory no/where");
+    // As for every directory that is not there.
+    dir.run(lost).code(3).complains("no directory no/where");
     assert!(!dir.path("no").exists());
     let open = &["mcp", "--http", "0.0.0.0:0", "--no-token"];
     dir.run(open).code(64).complains("need a token");

@@ -120,14 +120,23 @@ fn sessions_are_listed_shown_and_ended() {
     // What a server uses is not taken from it.
     sessions(&dir, &["purge", "alice", "--yes"])
         .code(3)
-        .complains("another process uses");
-    sessions(&dir, &["release", "alice"])
+        .complains("release it first");
+    sessions(&dir, &["chown", "alice", "alice"])
         .code(3)
-        .complains("used by another program");
+        .complains("release it first");
+    // It ends a session if it is asked to, and opens it again for its client.
+    let released = sessions(&dir, &["release", "alice"]).code(0).out;
+    assert_eq!(released, "alice has ended.\n");
+    let used = sessions(&dir, &["list", "--json"]).code(0).json();
+    assert_eq!(used[0]["state"], "stored");
+    assert_eq!(used[1]["state"], "running");
+    assert!(alice.read("big.txt").contains("0123456789"));
     server.end();
 
     let list = sessions(&dir, &["list"]).code(0).out;
-    assert!(list.contains("alice  stored   alice  used "), "{list}");
+    assert!(list.starts_with("SESSION  STATE   OWNER  USED\n"), "{list}");
+    assert!(list.contains("\nalice    stored  alice  "), "{list}");
+    assert!(list.contains("\nbob      stored  bob    "), "{list}");
     let shown = sessions(&dir, &["show", "alice"]).code(0).out;
     assert!(shown.contains("files     23 bytes\n"), "{shown}");
     let shown = sessions(&dir, &["show", "alice", "--json"]).code(0).json();
@@ -251,6 +260,67 @@ fn one_token_without_a_name_behaves_as_before() {
     server.end();
     assert_eq!(dir.read("files/mcp/workspace/a.txt"), "one\n");
     assert_eq!(dir.read("files/other/workspace/a.txt"), "two\n");
+}
+
+#[test]
+fn sessions_of_one_token_are_given_to_names() {
+    let dir = dir();
+    tokens(&dir, &format!("{ALICE}\n"));
+    let server = serve_files(&dir);
+    let asked = server.connect(ALICE, Some("bob")).unwrap();
+    asked.write("a.txt", "for bob\n");
+    let own = server.connect(ALICE, None).unwrap();
+    own.write("a.txt", "shared\n");
+    server.end();
+
+    tokens(&dir, &format!("mcp {ALICE}\nbob {BOB}\n"));
+    let server = serve_files(&dir);
+    // The owner of what a token without a name has made is mcp.
+    let own = server.connect(ALICE, None).unwrap();
+    assert!(own.read("a.txt").contains("shared"));
+    let bob = server.connect(BOB, None).unwrap();
+    let refused = bob.read("a.txt");
+    assert!(!refused.contains("for bob"), "{refused}");
+    server.end();
+    sessions(&dir, &["chown", "bob", "alice"])
+        .code(64)
+        .complains("could not use bob");
+    sessions(&dir, &["chown", "carol", "carol"])
+        .code(1)
+        .complains("no session carol");
+    sessions(&dir, &["chown", "bob", "not a name"]).code(64);
+    let given = sessions(&dir, &["chown", "bob", "bob"]).code(0).out;
+    assert_eq!(given, "bob belongs to bob.\n");
+    let server = serve_files(&dir);
+    let bob = server.connect(BOB, None).unwrap();
+    assert!(bob.read("a.txt").contains("for bob"));
+    server.end();
+}
+
+#[test]
+fn the_config_file_limits_clients_and_sessions() {
+    let dir = dir();
+    let flags = ["--config", "config.toml", "--workspaces", "files"];
+    dir.file(
+        "config.toml",
+        "[mcp]\nmax_sessions = 1\nidle_timeout = 3600\n",
+    );
+    let server = serve(&dir, &flags);
+    let alice = server.connect(ALICE, None).unwrap();
+    let full = server.connect(BOB, None).err().unwrap();
+    assert!(full.contains(" 503 "), "{full}");
+    drop(alice);
+    server.end();
+    for (key, value) in [
+        ("max_sessions", "0"),
+        ("idle_timeout", "0"),
+        ("idle_timeout", "99999999999"),
+    ] {
+        dir.file("config.toml", &format!("[mcp]\n{key} = {value}\n"));
+        let start = ["mcp", "--http", "127.0.0.1:0", "--token-file", "tokens"];
+        let ended = dir.run(&[&start[..], &flags].concat()).code(64);
+        ended.complains(key);
+    }
 }
 
 #[test]
