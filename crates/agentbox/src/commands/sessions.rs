@@ -55,8 +55,7 @@ enum Action {
         #[arg(long)]
         json: bool,
     },
-    /// Ends a session, also one that a server uses. Its files are kept in the directory of
-    /// workspaces.
+    /// Ends a session, also one in use. Its files are kept in the directory of workspaces.
     Release {
         /// The session.
         #[arg(value_parser = session_id)]
