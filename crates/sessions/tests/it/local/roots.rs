@@ -49,6 +49,8 @@ async fn sessions_in_containers_are_left_alone() {
         refused(engine.record(&alice).await, hint);
         refused(engine.touch(&alice, now).await, hint);
         refused(engine.set_env(&alice, &BTreeMap::new()).await, hint);
+        refused(engine.set_tenant(&alice, "acme").await, hint);
+        refused(engine.request_release(&alice).await, hint);
         refused(engine.stop(&alice).await, hint);
         refused(engine.purge(&alice).await, hint);
         refused(engine.usage(&alice).await, hint);
@@ -105,6 +107,7 @@ async fn sessions_in_directories_are_left_alone() {
         refused(docker.record(&alice).await, hint);
         refused(docker.touch(&alice, now).await, hint);
         refused(docker.set_env(&alice, &BTreeMap::new()).await, hint);
+        refused(docker.set_tenant(&alice, "acme").await, hint);
         refused(docker.stop(&alice).await, hint);
         refused(docker.stop_if_unused_since(&alice, now).await, hint);
         refused(docker.purge(&alice).await, hint);
