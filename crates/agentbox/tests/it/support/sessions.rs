@@ -74,8 +74,8 @@ impl SessionServer {
         (head, Value::String(text))
     }
 
-    /// Connects a client. `session` is the one that it asks for. Returns the status line and
-    /// the text of the response if it is refused.
+    /// Connects a client. `session` is the one that it asks for. Returns the error, or the
+    /// status line and the text of the response, if it is refused.
     pub(crate) fn connect(
         &self,
         token: &str,
@@ -90,7 +90,9 @@ impl SessionServer {
             "clientInfo": {"name": "test", "version": "0"},
         }});
         let (head, answer) = self.send(&headers, &hello);
-        assert!(answer["error"].is_null(), "{answer}");
+        if let Some(error) = answer.get("error") {
+            return Err(error.to_string());
+        }
         let header = |line: &String| {
             let (name, value) = line.split_once(": ")?;
             name.eq_ignore_ascii_case("mcp-session-id")
