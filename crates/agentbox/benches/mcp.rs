@@ -1,9 +1,7 @@
 //! Compares `agentbox mcp` with the official file system server, both over stdio.
 //!
-//! `cargo xtask bench mcp` installs the peer, runs this, and reads the lines of JSON
-//! that it prints: one for each row. Calls alternate between the servers. Both get the
-//! same requests on separate files, and answer in plain text. Ours checks every call
-//! against a policy.
+//! Calls alternate between the servers. Both get the same requests on separate files, and
+//! answer in plain text. Ours checks every call against a policy.
 //!
 //! | row | ours | the peer's |
 //! |---|---|---|
@@ -16,9 +14,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a benchmark that cannot run should stop, and it prints what it found"
+    reason = "a benchmark that cannot run should stop"
 )]
 
 mod support {
@@ -28,7 +24,7 @@ mod support {
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use backend_testkit::measure::{self, Effort, Sample};
+use backend_testkit::measure::{self, Bench, Sample};
 use serde_json::{Value, json};
 
 use crate::support::server::Server;
@@ -43,33 +39,17 @@ const FILES: usize = 20;
 const CALLS: usize = 5;
 
 fn main() {
-    let mut rows = Vec::new();
-    let mut scratch = PathBuf::new();
-    let mut peer = None;
-    let mut effort = Effort::default();
-    let mut words = std::env::args().skip(1);
-    while let Some(word) = words.next() {
-        let mut value = || words.next().unwrap_or_default();
-        match word.as_str() {
-            "--rows" => rows = value().split(',').map(str::to_owned).collect(),
-            "--scratch" => scratch = value().into(),
-            "--node" => peer = Some(PathBuf::from(value())),
-            "--quick" => effort = Effort::QUICK,
-            _ => {}
-        }
-    }
-    if rows.is_empty() {
-        println!("nothing to measure; run `cargo xtask bench mcp`");
-        return;
-    }
+    let bench = Bench::from_args();
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let busy = runtime.block_on(measure::busy());
-    println!("{}", json!({ "id": "busy", "busy": busy }));
+    let rows = runtime.block_on(bench.rows());
+    let Some(scratch) = bench.path("scratch") else {
+        return;
+    };
     let ours = Side::ours(&scratch.join("ours"));
+    let peer = bench.path("node");
     let theirs = peer.map(|script| Side::theirs(&script, &scratch.join("theirs")));
     for id in &rows {
-        eprintln!("measuring {id}");
-        println!("{}", measure_row(id, effort, &ours, theirs.as_ref()));
+        measure_row(&bench, id, &ours, theirs.as_ref());
     }
 }
 
@@ -154,30 +134,21 @@ impl Side {
     }
 }
 
-/// Returns one row's line of the output.
-fn measure_row(id: &str, effort: Effort, ours: &Side, theirs: Option<&Side>) -> Value {
+fn measure_row(bench: &Bench, id: &str, ours: &Side, theirs: Option<&Side>) {
     match id {
-        "mcp_start" => match theirs {
-            Some(theirs) => {
-                measure::by_turns(effort, |_| ours.turn_start(), |_| theirs.turn_start())
-                    .to_json(id)
-            }
-            None => json!({ "id": id, "ours": measure::alone(effort, |_| ours.turn_start()) }),
-        },
-        "mcp_memory" => json!({
-            "id": id,
-            "ours": memory(ours),
-            "peer": theirs.map(memory),
-        }),
+        "mcp_start" => {
+            let their_call = theirs.map(|theirs| move |_: usize| theirs.turn_start());
+            bench.row(id, |_| ours.turn_start(), their_call);
+        }
+        "mcp_memory" => measure::memory(id, memory(ours), theirs.map(memory), 1),
         _ => {
             let mut our_server = ours.start();
             let our_call = |round| turn(ours, &mut our_server, id, round);
-            let Some(theirs) = theirs else {
-                return json!({ "id": id, "ours": measure::alone(effort, our_call) });
-            };
-            let mut their_server = theirs.start();
-            let their_call = |round| turn(theirs, &mut their_server, id, round);
-            measure::by_turns(effort, our_call, their_call).to_json(id)
+            let their_call = theirs.map(|theirs| {
+                let mut server = theirs.start();
+                move |round: usize| turn(theirs, &mut server, id, round)
+            });
+            bench.row(id, our_call, their_call);
         }
     }
 }
@@ -214,7 +185,7 @@ fn checked(id: &str, answer: &Value) -> usize {
 }
 
 /// Returns the peak memory of a server during a hundred calls of each kind.
-fn memory(side: &Side) -> Value {
+fn memory(side: &Side) -> u64 {
     // An edit of another row may have left the file changed.
     std::fs::write(side.directory.join("edit.txt"), text()).unwrap();
     let mut server = side.start();
@@ -223,8 +194,7 @@ fn memory(side: &Side) -> Value {
             turn(side, &mut server, id, round);
         }
     }
-    let bytes = server.peak_bytes();
-    json!({ "best": bytes, "median": bytes, "p90": bytes, "size": 1 })
+    server.peak_bytes()
 }
 
 /// Creates the files that the rows work on.

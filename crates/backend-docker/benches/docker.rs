@@ -1,14 +1,20 @@
 //! Compares a container with our agent to other ways into a container.
 //!
-//! `cargo xtask bench docker` builds the agent, prepares the peers, runs this
-//! against the daemon that `DOCKER_HOST` names, and reads the lines of JSON that
-//! it prints: one for each row. Calls of both sides alternate. The rows are described
-//! in `xtask/bench/peer_docker.py`.
+//! - `read` and `write` are of 1 KiB, in the working directory. On the side of the
+//!   Docker API they are `cat FILE` and `cat > FILE`, each by one exec: create, start, the
+//!   output to its end, inspect.
+//! - `docker_execute_cli` is `docker exec CONTAINER sh -c true`, from the start of the
+//!   program to its end.
+//! - `docker_grep_local`: the tree holds sources of crates from cargo's registry, at
+//!   least 10,000 of them Rust, mounted read-only in the container; all hits.
+//! - `docker_start_exec` begins with nothing and ends when the first command has ended;
+//!   the removal that follows is not timed. Both sides have the same limits.
+//!
+//! The daemon is the one that `DOCKER_HOST` names. Each side has a container of its own
+//! of the same image.
 #![allow(
     clippy::unwrap_used,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a benchmark that cannot run should stop, and it prints what it found"
+    reason = "a benchmark that cannot run should stop"
 )]
 
 mod support {
@@ -16,70 +22,31 @@ mod support {
     pub(crate) mod peers;
 }
 
-use std::path::PathBuf;
 use std::time::Instant;
 
 use backend_core::{Backend as _, VPath};
 use backend_local::LocalBackend;
-use backend_testkit::measure::{self, Effort, PeerProcess, Sample};
-use serde_json::{Value, json};
+use backend_testkit::measure::{Bench, PeerProcess, Sample};
+use serde_json::json;
 use tokio::runtime::Runtime;
 
 use crate::support::ours::{self, Ours};
-use crate::support::peers::{Exec, cli, python};
-
-/// The arguments passed by `cargo xtask bench`.
-#[derive(Debug, Default)]
-struct Args {
-    rows: Vec<String>,
-    image: String,
-    agent: PathBuf,
-    tree: PathBuf,
-    python: Option<PathBuf>,
-    script: PathBuf,
-    /// Whether there are any peers.
-    peers: bool,
-    effort: Effort,
-}
-
-impl Args {
-    fn read(mut words: impl Iterator<Item = String>) -> Self {
-        let mut args = Self::default();
-        while let Some(word) = words.next() {
-            let mut value = || words.next().unwrap_or_default();
-            match word.as_str() {
-                "--rows" => args.rows = value().split(',').map(str::to_owned).collect(),
-                "--image" => args.image = value(),
-                "--agent" => args.agent = value().into(),
-                "--tree" => args.tree = value().into(),
-                "--python" => args.python = Some(value().into()),
-                "--script" => args.script = value().into(),
-                "--tokio" => args.peers = true,
-                "--quick" => args.effort = Effort::QUICK,
-                _ => {}
-            }
-        }
-        args
-    }
-}
+use crate::support::peers::{Exec, cli};
 
 fn main() {
     // The local backend is a peer here, and its commands are not measured.
-    let args = Args::read(std::env::args().skip(1));
-    if args.rows.is_empty() {
-        println!("nothing to measure; run `cargo xtask bench docker`");
+    let bench = Bench::from_args();
+    let runtime = Runtime::new().unwrap();
+    let rows = runtime.block_on(bench.rows());
+    if rows.is_empty() {
         return;
     }
-    let runtime = Runtime::new().unwrap();
-    let busy = runtime.block_on(measure::busy());
-    println!("{}", json!({ "id": "busy", "busy": busy }));
-    let ours = Ours::start(&args.image, &args.agent, &args.tree, &runtime);
-    let mut peers = Peers::start(&args, &runtime);
-    for id in &args.rows {
-        eprintln!("measuring {id}");
-        println!("{}", row(id, &args, &ours, &mut peers));
+    let ours = Ours::start(&bench, &runtime);
+    let mut peers = Peers::start(&bench, &runtime);
+    for id in &rows {
+        bench.row(id, |_| ours.turn(id), peers.caller(id));
     }
-    peers.end(&runtime);
+    peers.end();
     ours.end();
 }
 
@@ -92,32 +59,28 @@ struct Peers<'r> {
 }
 
 impl<'r> Peers<'r> {
-    fn start(args: &Args, runtime: &'r Runtime) -> Self {
-        let program = args.python.as_ref();
-        let has_tree = !args.tree.as_os_str().is_empty();
+    fn start(bench: &Bench, runtime: &'r Runtime) -> Self {
+        let image = bench.get("peers").and_then(|_| bench.get("image"));
+        let tree = image.and_then(|_| bench.path("tree"));
         Self {
-            exec: args
-                .peers
-                .then(|| runtime.block_on(Exec::start(&args.image))),
-            python: program.map(|program| python(program, &args.script, &args.image)),
-            local: (args.peers && has_tree)
-                .then(|| LocalBackend::builder(&args.tree).open().unwrap()),
+            exec: image.map(|image| runtime.block_on(Exec::start(image))),
+            python: bench.python("docker"),
+            local: tree.map(|tree| LocalBackend::builder(tree).open().unwrap()),
             runtime,
         }
     }
 
-    fn end(self, runtime: &Runtime) {
+    fn end(self) {
         drop(self.python);
         if let Some(exec) = self.exec {
-            runtime.block_on(exec.end());
+            self.runtime.block_on(exec.end());
         }
     }
 
-    /// Returns a closure that does a row's work with the peer, or why there is none.
-    fn caller<'a>(&'a mut self, id: &str) -> Result<Box<dyn FnMut(usize) -> Sample + 'a>, String> {
+    /// Returns a closure that does a row's work with the peer, if there is one.
+    fn caller<'a>(&'a mut self, id: &str) -> Option<Box<dyn FnMut(usize) -> Sample + 'a>> {
         let runtime = self.runtime;
-        let missing = || "the peer is not available".to_owned();
-        let exec = self.exec.as_ref().ok_or_else(missing);
+        let exec = self.exec.as_ref();
         let timed = |work: Box<dyn Fn() -> usize + 'a>| -> Box<dyn FnMut(usize) -> Sample + 'a> {
             Box::new(move |_| {
                 let start = Instant::now();
@@ -125,7 +88,7 @@ impl<'r> Peers<'r> {
                 Sample::since(start).with_size(size)
             })
         };
-        Ok(match id {
+        Some(match id {
             "docker_read_exec" => {
                 let exec = exec?;
                 let fill = ["sh", "-c", "cat > /workspace/read.txt"];
@@ -152,25 +115,19 @@ impl<'r> Peers<'r> {
                 Box::new(move |_| cli(&container))
             }
             "docker_grep_local" => {
-                let local = self.local.as_ref().ok_or_else(missing)?;
+                let local = self.local.as_ref()?;
                 timed(Box::new(move || {
                     let found = runtime.block_on(local.grep(ours::grep(VPath::root())));
                     found.unwrap().matches
                 }))
             }
             "docker_read_py" | "docker_write_py" => {
-                let python = self.python.as_mut().ok_or_else(missing)?;
+                let python = self.python.as_mut()?;
                 let operation = if id.contains("read") { "read" } else { "write" };
                 let request = json!({ "op": operation, "calls": 1 });
                 Box::new(move |_| python.call(&request))
             }
-            _ => return Err("there is no such peer".to_owned()),
+            _ => return None,
         })
     }
-}
-
-/// Returns one row's line of the output.
-fn row(id: &str, args: &Args, ours: &Ours<'_>, peers: &mut Peers<'_>) -> Value {
-    let our_call = |_| ours.turn(id);
-    measure::row(id, args.effort, our_call, peers.caller(id))
 }

@@ -1,6 +1,15 @@
-//! Benchmarks of the in-memory backend, for the figures in `docs/benchmarks.md`.
+//! Files in memory, beside the same work in pydantic-ai-backend.
 //!
-//! `cargo xtask bench` runs these beside the same work in pydantic-ai-backend.
+//! - The 20k store has 100 directories `/d0000` .. `/d0099` with 200 files each,
+//!   `f000.py`, `f001.txt`, `f002.py` and so on, so that half of them are Python.
+//!   Each file has 20 lines, and each line contains `value`.
+//! - The 1M store has 5,000 such directories; each file has one line.
+//! - `state_write` overwrites `/d0050/f100.py` with 16 lines of 64 bytes.
+//! - The listings are of `/d0050`, the searches start at `/`.
+//! - A snapshot of the peer is a shallow copy of the map of files: it has none of its own.
+//! - The 100 MB file is `big.txt` with 2,000,000 lines of 50 bytes, newline included; 50
+//!   lines are read from the line with index 1,000,000. In memory the peer keeps a list of
+//!   lines, so that it only cuts it; on disk it is its `LocalBackend` that reads.
 #![allow(
     clippy::unwrap_used,
     reason = "a benchmark that cannot run should stop"

@@ -3,14 +3,21 @@
 
 #![expect(
     clippy::unwrap_used,
-    reason = "a benchmark that cannot run should stop"
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a benchmark that cannot run should stop, and it prints what it found"
 )]
 
+use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+
+/// If other processes use more than this share of the CPU, the times are unreliable.
+const MAX_BUSY: f64 = 0.1;
 
 /// One call: its duration, and the number of results.
 #[derive(Debug, Clone, Copy)]
@@ -36,10 +43,105 @@ impl Sample {
     }
 }
 
+/// A benchmark that `cargo xtask bench` has started, which reads the lines that it prints.
+#[derive(Debug)]
+pub struct Bench(BTreeMap<String, String>);
+
+impl Bench {
+    /// Reads the arguments of this process: names, each with a value or without.
+    pub fn from_args() -> Self {
+        let mut args = BTreeMap::new();
+        let mut name = String::new();
+        for word in std::env::args().skip(1) {
+            let mut value = String::new();
+            match word.strip_prefix("--") {
+                Some(next) => next.clone_into(&mut name),
+                None => value = word,
+            }
+            args.insert(name.clone(), value);
+        }
+        Self(args)
+    }
+
+    /// Returns the value of an argument.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// Returns the path that an argument names.
+    pub fn path(&self, name: &str) -> Option<PathBuf> {
+        self.get(name).map(PathBuf::from)
+    }
+
+    /// Returns the rows to measure, and prints how busy the machine is. Without rows there
+    /// is nothing to do: `cargo test` starts benchmarks too.
+    pub async fn rows(&self) -> Vec<String> {
+        let Some(rows) = self.get("rows") else {
+            println!("nothing to measure; run `cargo xtask bench`");
+            return Vec::new();
+        };
+        let busy = busy().await;
+        if busy > MAX_BUSY {
+            eprintln!("warning: the processors are busy with other work; measure again when not");
+        }
+        let percent = busy * 100.0;
+        println!("Other work: {percent:.0} % of the processors before the start");
+        rows.split(',').map(str::to_owned).collect()
+    }
+
+    /// Starts the Python peer's side of a suite, with the image of its containers if there
+    /// are any.
+    pub fn python(&self, suite: &str) -> Option<PeerProcess> {
+        let mut command = Command::new(self.get("python")?);
+        command.args([self.get("script")?, suite]);
+        command.args(self.get("image"));
+        Some(PeerProcess::start(&mut command))
+    }
+
+    /// Measures and prints a row: in turns with the peer, or alone. Calls get the number of
+    /// their round.
+    pub fn row(
+        &self,
+        id: &str,
+        mut our_call: impl FnMut(usize) -> Sample,
+        mut their_call: Option<impl FnMut(usize) -> Sample>,
+    ) {
+        eprintln!("measuring {id}");
+        let mut turn = |round| (our_call(round), their_call.as_mut().map(|call| call(round)));
+        // It fills the caches and is not counted.
+        turn(0);
+        let is_quick = self.get("quick").is_some();
+        let effort = if is_quick {
+            Effort::QUICK
+        } else {
+            Effort::WHOLE
+        };
+        let start = Instant::now();
+        let mut turns = Vec::new();
+        while effort.goes_on(turns.len(), start.elapsed()) {
+            turns.push(turn(turns.len() + 1));
+        }
+        let (ours, theirs): (Vec<_>, Vec<_>) = turns.into_iter().unzip();
+        let theirs: Option<Vec<_>> = theirs.into_iter().collect();
+        let rounds = theirs.as_ref().map(Vec::len);
+        let (ours, peer) = (side(&ours), theirs.as_deref().map(side));
+        println!(
+            "{}",
+            json!({ "id": id, "rounds": rounds, "ours": ours, "peer": peer })
+        );
+    }
+}
+
+/// Prints a row about memory.
+pub fn memory(id: &str, our_bytes: u64, their_bytes: Option<u64>, size: u64) {
+    let figure = |bytes: u64| json!({ "median": bytes, "size": size });
+    let (ours, peer) = (figure(our_bytes), their_bytes.map(figure));
+    println!("{}", json!({ "id": id, "ours": ours, "peer": peer }));
+}
+
 /// The time spent on a row: rounds are added until both minima are reached, or
 /// until the time is up and there are a few.
-#[derive(Debug, Clone, Copy)]
-pub struct Effort {
+struct Effort {
     min_rounds: usize,
     min_time: Duration,
     max_rounds: usize,
@@ -48,104 +150,29 @@ pub struct Effort {
 
 impl Effort {
     /// A second or so, for a first look.
-    pub const QUICK: Self = Self {
+    const QUICK: Self = Self {
         min_rounds: 5,
         min_time: Duration::from_secs(1),
         max_rounds: 200,
         max_time: Duration::from_secs(10),
     };
-}
 
-impl Default for Effort {
-    fn default() -> Self {
-        Self {
-            min_rounds: 9,
-            min_time: Duration::from_secs(8),
-            max_rounds: 2_000,
-            max_time: Duration::from_secs(60),
-        }
+    const WHOLE: Self = Self {
+        min_rounds: 9,
+        min_time: Duration::from_secs(8),
+        max_rounds: 2_000,
+        max_time: Duration::from_secs(60),
+    };
+
+    fn goes_on(&self, rounds: usize, time: Duration) -> bool {
+        let is_enough = rounds >= self.min_rounds && time >= self.min_time;
+        let is_late = rounds >= FEW_ROUNDS && time >= self.max_time;
+        rounds < self.max_rounds && !is_enough && !is_late
     }
 }
-
-/// Rounds that are not counted: they fill the caches.
-const WARM_UPS: usize = 1;
 
 /// Rounds that are counted even if each takes long.
 const FEW_ROUNDS: usize = 3;
-
-/// The times of both sides.
-#[derive(Debug, Default)]
-pub struct Turns {
-    ours: Vec<Sample>,
-    theirs: Vec<Sample>,
-}
-
-/// Alternates our calls and the peer's. Calls get the number of their round.
-pub fn by_turns(
-    effort: Effort,
-    mut our_call: impl FnMut(usize) -> Sample,
-    mut their_call: impl FnMut(usize) -> Sample,
-) -> Turns {
-    let mut turns = Turns::default();
-    rounds(effort, |round| {
-        let (ours, theirs) = (our_call(round), their_call(round));
-        if round >= WARM_UPS {
-            turns.ours.push(ours);
-            turns.theirs.push(theirs);
-        }
-    });
-    turns
-}
-
-/// Measures our side without a peer.
-pub fn alone(effort: Effort, mut our_call: impl FnMut(usize) -> Sample) -> Value {
-    let mut samples = Vec::new();
-    rounds(effort, |round| {
-        let sample = our_call(round);
-        if round >= WARM_UPS {
-            samples.push(sample);
-        }
-    });
-    side(&samples)
-}
-
-/// Measures the row `id`: in turns with the peer, or alone and with the reason why there
-/// is no peer.
-pub fn row(
-    id: &str,
-    effort: Effort,
-    our_call: impl FnMut(usize) -> Sample,
-    their_call: Result<impl FnMut(usize) -> Sample, impl Into<Value>>,
-) -> Value {
-    match their_call {
-        Ok(their_call) => by_turns(effort, our_call, their_call).to_json(id),
-        Err(error) => {
-            let error: Value = error.into();
-            json!({ "id": id, "ours": alone(effort, our_call), "error": error })
-        }
-    }
-}
-
-fn rounds(effort: Effort, mut round: impl FnMut(usize)) {
-    (0..WARM_UPS).for_each(&mut round);
-    let start = Instant::now();
-    for n in 0..effort.max_rounds {
-        let time = start.elapsed();
-        let is_enough = n >= effort.min_rounds && time >= effort.min_time;
-        if is_enough || n >= FEW_ROUNDS && time >= effort.max_time {
-            break;
-        }
-        round(WARM_UPS + n);
-    }
-}
-
-impl Turns {
-    /// Returns the row `id` of both sides.
-    pub fn to_json(&self, id: &str) -> Value {
-        let rounds = self.ours.len();
-        json!({ "id": id, "rounds": rounds, "ours": side(&self.ours), "peer": side(&self.theirs) })
-    }
-}
 
 /// Returns best, median and 90th percentile in nanoseconds, and the result
 /// count of the last call.
@@ -169,8 +196,7 @@ pub struct PeerProcess {
 }
 
 impl PeerProcess {
-    /// Starts the program.
-    pub fn start(command: &mut Command) -> Self {
+    fn start(command: &mut Command) -> Self {
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         Self {
@@ -203,7 +229,7 @@ impl Drop for PeerProcess {
 
 /// Returns the share of CPU time that other processes used during one idle
 /// second.
-pub async fn busy() -> f64 {
+async fn busy() -> f64 {
     let (before_idle, before) = processor_time();
     tokio::time::sleep(Duration::from_secs(1)).await;
     let (idle, all) = processor_time();

@@ -8,6 +8,7 @@ use crate::options::{self, OptionEffect, is_bundle};
 use crate::sed;
 use crate::tables::{self, base_name};
 use crate::word::Word;
+use crate::words::words;
 
 /// The roles of a program's arguments. All indexes count from the first argument.
 #[derive(Default)]
@@ -127,24 +128,8 @@ fn texts(base: &str, words: &[Word]) -> BTreeSet<usize> {
 
 /// Whether the argument is the value of an option of `xxd`, whose long ones have one dash.
 fn is_xxd_value(at: usize, args: &[Word]) -> bool {
-    const VALUED: &[&str] = &[
-        "-c",
-        "-cols",
-        "-g",
-        "-group",
-        "-groupsize",
-        "-l",
-        "-len",
-        "-n",
-        "-name",
-        "-o",
-        "-off",
-        "-offset",
-        "-s",
-        "-seek",
-        "-skip",
-        "-R",
-    ];
+    const VALUED: &[&str] =
+        words!("-c -cols -g -group -groupsize -l -len -n -name -o -off -offset -s -seek -skip -R");
     let before = at.checked_sub(1).and_then(|at| args.get(at));
     before.is_some_and(|option| option.is_any(VALUED))
 }

@@ -33,6 +33,8 @@ mod shell;
 mod tables;
 #[cfg(feature = "shell")]
 mod walk;
+#[cfg(feature = "shell")]
+mod words;
 
 pub use budget::{MAX_STEPS, StepBudget};
 pub use context::CommandContext;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::options::Row;
+use crate::words::words;
 
 mod danger;
 mod git;
@@ -89,24 +90,8 @@ pub(crate) fn git_long() -> &'static [&'static str] {
 }
 
 /// Programs that run a string as a shell program, given with `-c`.
-pub(crate) const SHELLS: &[&str] = &[
-    "sh",
-    "bash",
-    "dash",
-    "ash",
-    "ksh",
-    "ksh93",
-    "mksh",
-    "pdksh",
-    "zsh",
-    "rbash",
-    "yash",
-    "posh",
-    "busybox-sh",
-    "hush",
-    "oksh",
-    "loksh",
-];
+pub(crate) const SHELLS: &[&str] =
+    words!("sh bash dash ash ksh ksh93 mksh pdksh zsh rbash yash posh busybox-sh hush oksh loksh");
 
 /// The [`SHELLS`] that read a program as this crate does.
 pub(crate) const READ_SHELLS: &[&str] = &["sh", "bash", "dash", "ash", "rbash", "busybox-sh"];
@@ -115,76 +100,38 @@ pub(crate) const READ_SHELLS: &[&str] = &["sh", "bash", "dash", "ash", "rbash", 
 pub(crate) const SHELL_SHORT: &str = "abcefhiklmnoprstuvxBCDEHIOPTV";
 
 /// Long options of bash that do not matter.
-pub(crate) const SHELL_LONG: &[&str] = &[
-    "debug",
-    "debugger",
-    "dump-po-strings",
-    "dump-strings",
-    "help",
-    "login",
-    "noediting",
-    "noprofile",
-    "norc",
-    "posix",
-    "pretty-print",
-    "restricted",
-    "verbose",
-    "version",
-];
+pub(crate) const SHELL_LONG: &[&str] = words!(
+    "debug debugger dump-po-strings dump-strings help login noediting noprofile norc posix
+     pretty-print restricted verbose version"
+);
 
 /// Options of `shopt` that do not change the meaning of names and globs.
-pub(crate) const SHOPT: &[&str] = &[
-    "checkhash",
-    "checkwinsize",
-    "failglob",
-    "histappend",
-    "inherit_errexit",
-    "lastpipe",
-    "nullglob",
-    "pipefail",
-    "errexit",
-    "nounset",
-    "xtrace",
-    "xpg_echo",
-];
+pub(crate) const SHOPT: &[&str] = words!(
+    "checkhash checkwinsize failglob histappend inherit_errexit lastpipe nullglob pipefail errexit
+     nounset xtrace xpg_echo"
+);
 
 /// Programs in other tables that also run the words they are given.
-pub(crate) const ALSO_RUN: &[&str] = &[
-    "npm", "npx", "yarn", "pnpm", "pnpx", "bun", "bunx", "poetry", "uv", "uvx", "pipx", "rustup",
-    "parallel", "tmux", "screen", "firejail", "bwrap", "proot", "gdb", "lldb", "nix", "fd",
-    "fdfind", "cargo", "expect",
-];
+pub(crate) const ALSO_RUN: &[&str] = words!(
+    "npm npx yarn pnpm pnpx bun bunx poetry uv uvx pipx rustup parallel tmux screen firejail bwrap
+     proot gdb lldb nix fd fdfind cargo expect"
+);
 
 /// Words with which a program runs something, in any case.
 pub(crate) const HOOKS: &WordTable = &[
     (
         &["apt", "apt-get", "apt-cache", "aptitude"],
-        &[
-            "invoke",
-            "dir::bin",
-            "pre-install-pkgs",
-            "proxy-auto-detect",
-            "--config-file",
-            "-c=",
-            "dir=",
-            "dir::etc=",
-            "dir::etc::main",
-            "dir::etc::parts",
-            "gpgvcommand",
-            "rootdir",
-        ],
+        words!(
+            "invoke dir::bin pre-install-pkgs proxy-auto-detect --config-file -c= dir= dir::etc=
+             dir::etc::main dir::etc::parts gpgvcommand rootdir"
+        ),
     ),
     (
         &["ssh", "scp", "sftp", "mosh"],
-        &[
-            "proxycommand",
-            "localcommand",
-            "knownhostscommand",
-            "include",
-            "pkcs11provider",
-            "securitykeyprovider",
-            "xauthlocation",
-        ],
+        words!(
+            "proxycommand localcommand knownhostscommand include pkcs11provider securitykeyprovider
+             xauthlocation"
+        ),
     ),
     (&["less"], &["+!", "--lesskey"]),
     (&["more", "man", "view"], &["+!"]),
@@ -195,169 +142,35 @@ pub(crate) const HOOKS: &WordTable = &[
 ];
 
 /// Names that likely start a command among the arguments of a program in no table.
-pub(crate) const LAUNCHED: &[&str] = &[
-    "rm", "rmdir", "unlink", "shred", "srm", "dd", "wipefs", "mkfs", "mke2fs", "tee", "truncate",
-    "chmod", "chown", "chgrp", "chattr", "mv", "cp", "ln", "rsync", "kill", "sudo", "doas", "su",
-    "env", "nice", "nohup", "timeout", "setsid", "xargs", "find", "python", "perl", "ruby", "node",
-    "php", "lua", "awk", "gawk", "mawk", "curl", "wget", "nc", "ncat", "socat", "ssh", "git",
-    "tar", "sed", "cat", "busybox", "eval",
-];
+pub(crate) const LAUNCHED: &[&str] = words!(
+    "rm rmdir unlink shred srm dd wipefs mkfs mke2fs tee truncate chmod chown chgrp chattr mv cp ln
+     rsync kill sudo doas su env nice nohup timeout setsid xargs find python perl ruby node php lua
+     awk gawk mawk curl wget nc ncat socat ssh git tar sed cat busybox eval"
+);
 
 /// Interpreters and other programs that run code which is not shell.
-pub(crate) const OPAQUE: &[&str] = &[
-    "python",
-    "python2",
-    "python3",
-    "pypy",
-    "pypy3",
-    "ipython",
-    "perl",
-    "ruby",
-    "irb",
-    "node",
-    "nodejs",
-    "deno",
-    "bun",
-    "tsx",
-    "ts-node",
-    "php",
-    "lua",
-    "luajit",
-    "awk",
-    "gawk",
-    "mawk",
-    "nawk",
-    "osascript",
-    "pwsh",
-    "powershell",
-    "rscript",
-    "r",
-    "julia",
-    "ghci",
-    "runghc",
-    "scala",
-    "groovy",
-    "jshell",
-    "sqlite3",
-    "psql",
-    "mysql",
-    "mariadb",
-    "mongosh",
-    "redis-cli",
-    "gdb",
-    "lldb",
-    "vim",
-    "vi",
-    "nvim",
-    "view",
-    "ex",
-    "ed",
-    "emacs",
-    "emacsclient",
-    "expect",
-    "tclsh",
-    "wish",
-    "guile",
-    "racket",
-    "sbcl",
-    "clisp",
-    "m4",
-    "dc",
-    "fish",
-    "csh",
-    "tcsh",
-    "nu",
-    "elvish",
-    "xonsh",
-    "rc",
-    "es",
-    "ssh",
-    "mosh",
-    "telnet",
-    "ftp",
-    "sftp",
-    "lftp",
-    "screen",
-    "tmux",
-    "parallel",
-    "socat",
-    "ncat",
-    "nc",
-    "netcat",
-    "gcore",
-    "qemu",
-    "proot",
-    "bwrap",
-    "firejail",
-    "run-parts",
-    "sudoedit",
-    "agetty",
-    "getty",
-    "telnetd",
-    "inetd",
-    "crond",
-    "runsv",
-    "runsvdir",
-    "tcpsvd",
-    "udpsvd",
-    "inotifyd",
-    "sensible-editor",
-    "sensible-pager",
-    "sensible-browser",
-    "debconf",
-    "invoke-rc.d",
-    "machinectl",
-    "systemd-nspawn",
-    "uv",
-    "poetry",
-    "pipx",
-    "uvx",
-    "npx",
-    "bunx",
-    "pnpx",
-];
+pub(crate) const OPAQUE: &[&str] = words!(
+    "python python2 python3 pypy pypy3 ipython perl ruby irb node nodejs deno bun tsx ts-node php
+     lua luajit awk gawk mawk nawk osascript pwsh powershell rscript r julia ghci runghc scala
+     groovy jshell sqlite3 psql mysql mariadb mongosh redis-cli gdb lldb vim vi nvim view ex ed
+     emacs emacsclient expect tclsh wish guile racket sbcl clisp m4 dc fish csh tcsh nu elvish
+     xonsh rc es ssh mosh telnet ftp sftp lftp screen tmux parallel socat ncat nc netcat gcore qemu
+     proot bwrap firejail run-parts sudoedit agetty getty telnetd inetd crond runsv runsvdir tcpsvd
+     udpsvd inotifyd sensible-editor sensible-pager sensible-browser debconf invoke-rc.d machinectl
+     systemd-nspawn uv poetry pipx uvx npx bunx pnpx"
+);
 
 /// The [`OPAQUE`] programs that run code from their input.
-pub(crate) const READ_INPUT: &[&str] = &[
-    "python",
-    "pypy",
-    "perl",
-    "ruby",
-    "node",
-    "nodejs",
-    "php",
-    "lua",
-    "deno",
-    "bun",
-    "fish",
-    "csh",
-    "tcsh",
-    "pwsh",
-    "tclsh",
-    "osascript",
-    "rscript",
-    "r",
-    "julia",
-    "guile",
-    "racket",
-    "sbcl",
-    "clisp",
-    "expect",
-    "parallel",
-    "jshell",
-    "groovy",
-    "elvish",
-    "nu",
-    "xonsh",
-];
+pub(crate) const READ_INPUT: &[&str] = words!(
+    "python pypy perl ruby node nodejs php lua deno bun fish csh tcsh pwsh tclsh osascript rscript
+     r julia guile racket sbcl clisp expect parallel jshell groovy elvish nu xonsh"
+);
 
 /// Programs with sub-commands that run code.
 pub(crate) const OPAQUE_SUBCOMMANDS: &WordTable = &[
     (
         &["docker"],
-        &[
-            "exec", "run", "compose", "build", "buildx", "create", "start",
-        ],
+        words!("exec run compose build buildx create start"),
     ),
     (
         &["podman"],
@@ -402,49 +215,26 @@ pub(crate) const RUNS: &WordTable = &[
 ];
 
 /// Programs that download content which the line does not show.
-pub(crate) const DOWNLOADERS: &[&str] = &[
-    "curl", "wget", "wget2", "fetch", "aria2c", "http", "https", "httpie", "xh", "lynx", "links",
-    "w3m", "curlie", "axel", "nc", "ncat", "netcat", "socat", "ftp", "tftp", "scp", "gsutil",
-    "aws",
-];
+pub(crate) const DOWNLOADERS: &[&str] = words!(
+    "curl wget wget2 fetch aria2c http https httpie xh lynx links w3m curlie axel nc ncat netcat
+     socat ftp tftp scp gsutil aws"
+);
 
 /// Programs that decode text to content which the line does not show.
-pub(crate) const DECODERS: &[&str] = &[
-    "base64", "base32", "basenc", "gbase64", "xxd", "uudecode", "openssl", "gpg", "rev", "tr",
-    "gunzip", "zcat", "bzcat", "xzcat", "unxz", "zstdcat", "gzip", "bzip2", "xz", "zstd",
-    "hexdump",
-];
+pub(crate) const DECODERS: &[&str] = words!(
+    "base64 base32 basenc gbase64 xxd uudecode openssl gpg rev tr gunzip zcat bzcat xzcat unxz
+     zstdcat gzip bzip2 xz zstd hexdump"
+);
 
 /// Built-ins that set the variables they are given.
-pub(crate) const SETTERS: &[&str] = &[
-    "export",
-    "declare",
-    "typeset",
-    "local",
-    "readonly",
-    "read",
-    "mapfile",
-    "readarray",
-    "unset",
-    "getopts",
-    "printf",
-    "let",
-    "setenv",
-];
+pub(crate) const SETTERS: &[&str] = words!(
+    "export declare typeset local readonly read mapfile readarray unset getopts printf let setenv"
+);
 
 /// Built-ins that load code or change the meaning of a name.
-pub(crate) const REBINDERS: &[&str] = &[
-    "alias", "enable", "hash", "bind", "complete", "compgen", "fc", "shopt", "compopt", "zmodload",
-    "autoload",
-];
+pub(crate) const REBINDERS: &[&str] =
+    words!("alias enable hash bind complete compgen fc shopt compopt zmodload autoload");
 
 /// Programs that run something later.
-pub(crate) const SCHEDULERS: &[&str] = &[
-    "at",
-    "batch",
-    "crontab",
-    "launchctl",
-    "schtasks",
-    "anacron",
-    "incrontab",
-];
+pub(crate) const SCHEDULERS: &[&str] =
+    words!("at batch crontab launchctl schtasks anacron incrontab");

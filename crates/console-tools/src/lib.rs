@@ -1,5 +1,9 @@
 #![doc = include_str!("../README.md")]
 
+#[cfg(test)]
+#[macro_use]
+mod test_run;
+
 mod args;
 mod arguments;
 mod capability;

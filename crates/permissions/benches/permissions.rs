@@ -1,5 +1,14 @@
-//! Benchmarks of decisions and of the overhead of a guard. `cargo xtask bench` compares
-//! them with pydantic-ai-backend.
+//! Decisions and the overhead of a guard, beside pydantic-ai-backend.
+//!
+//! - Rule number i, counted from 0, denies by i modulo 5: `/data/d{i}/**`,
+//!   `**/name{i}`, `**/*.ext{i}`, `/srv/lit{i}/file.txt`, `**/*word{i}*`. The path
+//!   `/home/user/project/src/module/file_name.rs` matches none of them, so that
+//!   every rule counts, and reading it is allowed by default.
+//! - The command line is `cargo test --all 2>&1 | tail -50 > /tmp/out.txt` under the
+//!   permissive preset. The peer matches its patterns against the whole line and
+//!   looks for denied paths among its words; ours is parsed.
+//! - What a guard adds to a read has no peer: the difference between a guarded
+//!   backend and the same one without a guard.
 #![allow(
     clippy::unwrap_used,
     reason = "a benchmark that cannot run should stop"

@@ -1,26 +1,28 @@
 //! Compares sessions in containers with those of another manager.
 //!
-//! `cargo xtask bench docker_sessions` builds the agent, prepares the peer, runs this
-//! against the daemon that `DOCKER_HOST` names, and reads the lines of JSON that it prints: one
-//! for each row. Calls of both sides alternate. The rows are described in
-//! `xtask/bench/peer_docker_sessions.py`.
+//! - `docker_sessions_cold_py` opens a session that did not exist, and ends when its first
+//!   command, `true`, has ended. The end of the session is not timed.
+//! - `docker_sessions_pooled_py` is the same for us with containers that are ready. The
+//!   peer has none and does what it does in `docker_sessions_cold_py`.
+//! - `docker_sessions_wake` opens a session whose container was stopped.
+//! - `docker_sessions_memory` is what the daemon says that a session uses which has run one
+//!   command and does nothing: the median of five.
+//!
+//! The daemon is the one that `DOCKER_HOST` names. Both sides use the same image.
 #![allow(
     clippy::unwrap_used,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a benchmark that cannot run should stop, and it prints what it found"
+    reason = "a benchmark that cannot run should stop"
 )]
 
 use std::path::PathBuf;
-use std::process::Command as Process;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use backend_core::Sandbox as _;
 use backend_core::ops::Command;
 use backend_docker::{AgentBinary, Daemon, DockerSandbox, Runtime as Image};
-use backend_testkit::measure::{self, Effort, PeerProcess, Sample};
-use serde_json::{Value, json};
+use backend_testkit::measure::{self, Bench, PeerProcess, Sample};
+use serde_json::json;
 use sessions::{DockerEngine, Session, SessionManager};
 use tokio::runtime::Runtime;
 
@@ -30,72 +32,31 @@ const POOL: usize = 2;
 /// Sessions whose memory is measured.
 const IDLE: usize = 5;
 
-/// The arguments passed by `cargo xtask bench`.
-#[derive(Debug, Default)]
-struct Args {
-    rows: Vec<String>,
-    image: String,
-    agent: PathBuf,
-    python: Option<PathBuf>,
-    script: PathBuf,
-    effort: Effort,
-}
-
-impl Args {
-    fn read(mut words: impl Iterator<Item = String>) -> Self {
-        let mut args = Self::default();
-        while let Some(word) = words.next() {
-            let mut value = || words.next().unwrap_or_default();
-            match word.as_str() {
-                "--rows" => args.rows = value().split(',').map(str::to_owned).collect(),
-                "--image" => args.image = value(),
-                "--agent" => args.agent = value().into(),
-                "--python" => args.python = Some(value().into()),
-                "--script" => args.script = value().into(),
-                "--quick" => args.effort = Effort::QUICK,
-                _ => {}
-            }
-        }
-        args
-    }
-}
-
 fn main() {
-    let args = Args::read(std::env::args().skip(1));
-    if args.rows.is_empty() {
-        println!("nothing to measure; run `cargo xtask bench docker_sessions`");
+    let bench = Bench::from_args();
+    let runtime = Runtime::new().unwrap();
+    let rows = runtime.block_on(bench.rows());
+    if rows.is_empty() {
         return;
     }
-    let runtime = Runtime::new().unwrap();
-    let busy = runtime.block_on(measure::busy());
-    println!("{}", json!({ "id": "busy", "busy": busy }));
     let root = tempfile::tempdir().unwrap();
-    let mut ours = Ours::start(&args, root.path().to_owned(), &runtime);
-    let start = |program: &PathBuf| {
-        PeerProcess::start(Process::new(program).arg(&args.script).arg(&args.image))
-    };
-    let mut python = args.python.as_ref().map(start);
-    for id in &args.rows {
-        eprintln!("measuring {id}");
-        println!("{}", row(id, &args, &mut ours, python.as_mut()));
+    let mut ours = Ours::start(&bench, root.path().to_owned(), &runtime);
+    let mut python = bench.python("docker_sessions");
+    for id in &rows {
+        measure_row(&bench, id, &mut ours, python.as_mut());
     }
     drop(python);
     ours.end();
 }
 
-/// Returns one row's line of the output.
-fn row(id: &str, args: &Args, ours: &mut Ours<'_>, python: Option<&mut PeerProcess>) -> Value {
+fn measure_row(bench: &Bench, id: &str, ours: &mut Ours<'_>, python: Option<&mut PeerProcess>) {
     if id == "docker_sessions_memory" {
-        return json!({ "id": id, "idle_bytes": 0, "peak_bytes": ours.memory() });
+        return measure::memory(id, ours.memory(), None, 1);
     }
-    let their_call = match python {
-        Some(python) if id.ends_with("_py") => {
-            Ok(move |_: usize| python.call(&json!({ "op": "open", "calls": 1 })))
-        }
-        Some(_) => Err("there is no such peer"),
-        None => Err("the peer is not available"),
-    };
-    measure::row(id, args.effort, |_| ours.call(id), their_call)
+    let python = python.filter(|_| id.ends_with("_py"));
+    let request = json!({ "op": "open", "calls": 1 });
+    let their_call = python.map(|python| move |_: usize| python.call(&request));
+    bench.row(id, |_| ours.call(id), their_call);
 }
 
 /// Our side: a manager without a pool and one with.
@@ -108,9 +69,9 @@ struct Ours<'r> {
 }
 
 impl<'r> Ours<'r> {
-    fn start(args: &Args, root: PathBuf, runtime: &'r Runtime) -> Self {
-        let image = Image::from_image("bench", args.image.clone());
-        let agent = AgentBinary::new(&args.agent).unwrap();
+    fn start(bench: &Bench, root: PathBuf, runtime: &'r Runtime) -> Self {
+        let image = Image::from_image("bench", bench.get("image").unwrap());
+        let agent = AgentBinary::new(bench.get("agent").unwrap()).unwrap();
         let engine = |name: &str| {
             let space = format!("bench{}{name}", std::process::id());
             DockerEngine::builder(Daemon::from_env().unwrap())

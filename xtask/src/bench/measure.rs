@@ -1,55 +1,43 @@
-//! Runs the benchmark target of a suite and compares its rows with the peers.
+//! Runs the benchmark target of a suite, and its peers, which are installed into the cache.
 
-use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::bench::report::{Comparison, Figure, Run};
-use crate::bench::suite::{Row, Suite};
-use crate::bench::{corpus, peers};
-use crate::scratch::{self, Scratch};
+use crate::bench::suite::{Suite, describe};
 use crate::workspace::{Workspace, cargo_home};
-use crate::{agent, flags, process};
+use crate::{agent, packages, process, provision, scratch};
 
 /// The image of the measured containers: Debian with Python.
 const DOCKER_IMAGE: &str = "agentbox-test/python:1";
 
-/// If other processes use more than this share, the times are unreliable.
-const MAX_BUSY: f64 = 0.1;
+/// Further packages for the Python peer, for its containers and its console tools.
+const PYTHON_PACKAGES: &str = "docker==7.1.0\npydantic-ai-slim==2.66.0\n";
 
-/// Measures `rows`. Rows whose peer is not available have no comparison.
-pub(super) fn run<'a>(
-    workspace: &Workspace,
-    suite: &Suite,
-    rows: &[&'a Row],
-    flags: &flags::Bench,
-) -> Result<Run<'a>> {
-    let mut command = workspace.cargo(["bench", "--package", &suite.package])?;
-    if !suite.features.is_empty() {
-        command.args(["--features", &suite.features.join(",")]);
-    }
-    command.args(["--bench", suite.bench(), "--"]);
-    let job = Job {
-        workspace,
-        suite,
-        rows,
-        flags,
+/// Minimum number of Rust sources in the tree that is searched.
+const MIN_SOURCES: &str = "10000";
+
+/// Measures the rows of a suite; if they are called by turns, in fewer rounds if `is_quick`.
+pub(super) fn run(workspace: &Workspace, suite: &Suite, is_quick: bool) -> Result<Run> {
+    let bench = workspace.root().join(&suite.bench);
+    let (Some(package), Some(target)) = (bench.ancestors().nth(2), bench.file_stem()) else {
+        bail!("{} is no benchmark of a package", suite.bench);
     };
-    let mut run = Run::default();
-    let lines = if suite.turns {
-        job.in_turns(command, &mut run)?
+    let mut command = workspace.cargo(["bench", "--features", &suite.features.join(",")])?;
+    command.current_dir(package).arg("--bench");
+    command.arg(target).arg("--");
+    let mut run = if suite.turns {
+        command.args(is_quick.then_some("--quick"));
+        in_turns(workspace, suite, command)?
     } else {
-        job.apart(command, &mut run)?
+        apart(workspace, suite, command)?
     };
-    let busy = lines.iter().find_map(|line| line.busy);
-    run.facts.extend(busy.map(describe_load));
-    let compare = |row: &&'a Row| compare(row, &lines, flags.no_peer);
-    run.comparisons = rows.iter().map(compare).collect::<Result<_>>()?;
+    assign_rows(&mut run, suite)?;
     Ok(run)
 }
 
@@ -59,130 +47,158 @@ pub(super) fn daemon_answers(workspace: &Workspace) -> Result<bool> {
     Ok(process::succeeds(docker.arg("version")))
 }
 
-/// The figures of one row, as a benchmark with turns prints them.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Line {
-    id: String,
-    ours: Option<Figure>,
-    peer: Option<Figure>,
-    rounds: Option<usize>,
-    idle_bytes: Option<f64>,
-    peak_bytes: Option<f64>,
-    hits: Option<u64>,
-    /// CPU share of other processes, from 0 to 1.
-    busy: Option<f64>,
-    error: Option<String>,
-}
-
-/// The rows to measure.
-struct Job<'a> {
-    workspace: &'a Workspace,
-    suite: &'a Suite,
-    rows: &'a [&'a Row],
-    flags: &'a flags::Bench,
-}
-
-impl Job<'_> {
-    /// Measures our side with criterion, then the peer's with its script.
-    fn apart(&self, mut command: Command, run: &mut Run<'_>) -> Result<Vec<Line>> {
-        let home = self
-            .workspace
-            .metadata()?
-            .target_directory
-            .join("criterion");
-        for row in self.rows {
-            // The result of an earlier run must not be mistaken for a new one.
-            scratch::empty(&home.join(&row.id))?;
-        }
-        process::run(command.arg(filter(self.rows)).env("CRITERION_HOME", &home))?;
-        let ours = self.rows.iter().map(|Row { id, .. }| {
-            let path = home.join(id).join("new/estimates.json");
-            let json = fs::read_to_string(&path)
-                .with_context(|| format!("no benchmark `{id}` was run"))?;
-            let median =
-                median(&json).with_context(|| format!("{} has no median", path.display()))?;
-            Ok(Line {
-                id: id.clone(),
-                ours: Some(Figure::exact(median)),
-                ..Line::default()
-            })
+/// Measures our side with criterion, then the Python peer's with a script.
+fn apart(workspace: &Workspace, suite: &Suite, mut command: Command) -> Result<Run> {
+    let home = workspace.metadata()?.target_directory.join("criterion");
+    for id in suite.ids() {
+        // The result of an earlier run must not be mistaken for a new one.
+        scratch::empty(&home.join(id))?;
+    }
+    process::run(command.arg(filter(suite)).env("CRITERION_HOME", &home))?;
+    let mut times: BTreeMap<String, f64> = BTreeMap::new();
+    if !suite.peers().is_empty() {
+        println!("timing {}", describe("python"));
+        let mut script = workspace.command(python(workspace)?)?;
+        script.arg("xtask/bench/peer_apart.py").args(suite.ids());
+        times = serde_json::from_str(&process::output(&mut script)?)
+            .context("the peer's script printed something unexpected")?;
+    }
+    let exact = |median| Figure {
+        median,
+        ..Figure::default()
+    };
+    let mut run = Run::default();
+    for id in suite.ids() {
+        let path = home.join(id).join("new/estimates.json");
+        let json =
+            fs::read_to_string(&path).with_context(|| format!("no benchmark `{id}` was run"))?;
+        let ours = median(&json).with_context(|| format!("{} has no median", path.display()))?;
+        run.comparisons.push(Comparison {
+            id: id.to_owned(),
+            ours: exact(ours),
+            peer: times.get(id).copied().map(exact),
+            ..Comparison::default()
         });
-        let mut lines = ours.collect::<Result<Vec<_>>>()?;
-        if !self.flags.no_peer {
-            let times = run.available(peers::times(self.workspace, self.suite, self.rows));
-            for line in &mut lines {
-                line.peer = times.get(&line.id).map(|median| Figure::exact(*median));
-            }
-        }
-        Ok(lines)
     }
-
-    /// Prepares the files and the peers for a target that calls both sides in turns.
-    fn in_turns(&self, mut command: Command, run: &mut Run<'_>) -> Result<Vec<Line>> {
-        let _big = self.pass_files(&mut command, run)?;
-        if self.suite.needs_docker() {
-            command.args(docker(self.workspace)?);
-        }
-        command.args(["--rows", &ids(self.rows).join(",")]);
-        if self.flags.quick {
-            command.arg("--quick");
-        }
-        if !self.flags.no_peer {
-            let used = self.rows.iter().filter_map(|row| row.peer.as_deref());
-            for peer in used.collect::<BTreeSet<_>>() {
-                let args = peers::prepare(self.workspace, self.suite, peer);
-                command.args(run.available(args));
-            }
-            command.arg("--tokio");
-        }
-        let mut lines = Vec::new();
-        let is_success = process::run_observed(&mut command, |line| {
-            if line.starts_with('{') {
-                let parsed = serde_json::from_str(line);
-                lines.push(parsed.context("cannot parse a line of the benchmark"));
-            }
-        })?;
-        ensure!(is_success, "the benchmark failed");
-        lines.into_iter().collect()
-    }
-
-    /// Prepares the files that the rows work on, and passes their paths. Returns the
-    /// directory that is not kept.
-    fn pass_files(&self, command: &mut Command, run: &mut Run<'_>) -> Result<Option<Scratch>> {
-        let wants = |part: &str| self.rows.iter().any(|row| row.id.contains(part));
-        let cache = self.workspace.cache("bench");
-        let scratch = cache.join("scratch");
-        scratch::empty(&scratch)?;
-        command.arg("--scratch").arg(scratch);
-        if wants("_grep_") || wants("_glob_") {
-            let path = cache.join("tree");
-            // Cargo unpacks the sources of crates there.
-            let registry = cargo_home()?.join("registry/src");
-            run.facts.push(corpus::tree(&path, &registry)?);
-            command.arg("--tree").arg(path);
-        }
-        if wants("_memory_many") {
-            let path = cache.join("many");
-            corpus::many(&path)?;
-            command.arg("--many").arg(path);
-        }
-        if !wants("_memory_big") {
-            return Ok(None);
-        }
-        let big = Scratch::at(cache.join("big"))?;
-        command.arg("--big").arg(corpus::big(&big)?);
-        Ok(Some(big))
-    }
+    Ok(run)
 }
 
-/// Returns a regular expression for exactly these ids.
-fn filter(rows: &[&Row]) -> String {
-    format!("^({})$", ids(rows).join("|"))
+/// Runs a target that calls both sides in turns, with the files and the peers it needs.
+fn in_turns(workspace: &Workspace, suite: &Suite, mut command: Command) -> Result<Run> {
+    let mut run = Run::default();
+    let ids = suite.ids();
+    let scratch = workspace.cache("bench-scratch");
+    scratch::empty(&scratch)?;
+    command.args(["--rows", &ids.join(",")]);
+    command.arg("--scratch").arg(scratch);
+    let is_search = |id: &&str| id.contains("_grep_") || id.contains("_glob_");
+    if ids.iter().any(is_search) {
+        let (path, size) = tree(workspace)?;
+        command.arg("--tree").arg(path);
+        run.facts.push(size);
+    }
+    if suite.needs_docker() {
+        let image = env::var_os("TEST_IMAGE_PYTHON").unwrap_or_else(|| DOCKER_IMAGE.into());
+        let agent = agent::build(workspace, None)?.path;
+        command.arg("--image").arg(image).arg("--agent").arg(agent);
+    }
+    for peer in suite.peers() {
+        pass_peer(workspace, peer, &mut command)?;
+    }
+    let mut lines = Vec::new();
+    let is_success = process::run_observed(&mut command, |line| lines.push(line.to_owned()))?;
+    ensure!(is_success, "the benchmark failed");
+    for line in lines {
+        if line.starts_with('{') {
+            let parsed = serde_json::from_str(&line);
+            let parsed = parsed.context("cannot parse a line of the benchmark")?;
+            run.comparisons.push(parsed);
+        } else if line.starts_with("Other work: ") {
+            run.facts.push(line);
+        }
+    }
+    Ok(run)
 }
 
-fn ids<'a>(rows: &[&'a Row]) -> Vec<&'a str> {
-    rows.iter().map(|row| row.id.as_str()).collect()
+/// Installs a peer if it is missing, and tells a benchmark where it is.
+fn pass_peer(workspace: &Workspace, peer: &str, command: &mut Command) -> Result<()> {
+    command.arg("--peers");
+    // The Python peer finds ripgrep on the PATH and is far slower without it.
+    if ["python", "rg"].contains(&peer) {
+        provision::run(workspace, &["rg"])?;
+    }
+    let script = workspace.root().join("xtask/bench/peer_turns.py");
+    let paths = match peer {
+        "python" => vec![("--python", python(workspace)?), ("--script", script)],
+        "rg" => vec![("--rg", workspace.tools().join("bin/rg"))],
+        "npm" => vec![("--node", npm(workspace)?)],
+        _ => Vec::new(),
+    };
+    for (name, path) in paths {
+        command.arg(name).arg(path);
+    }
+    Ok(())
+}
+
+/// Returns the interpreter of the Python peer, which is installed if it is missing.
+pub(super) fn python(workspace: &Workspace) -> Result<PathBuf> {
+    let peer = describe("python").replace(' ', "==");
+    let requirements = format!("{peer}\n{PYTHON_PACKAGES}");
+    let directory = packages::venv(workspace, "bench-venv", &requirements)?;
+    Ok(directory.join("bin/python"))
+}
+
+/// Returns the script of the peer that is a server, which is installed if it is missing.
+fn npm(workspace: &Workspace) -> Result<PathBuf> {
+    let peer = describe("npm");
+    let directory = workspace.cache("bench-npm");
+    let wanted = peer.replace(' ', "@");
+    packages::install_once(&directory, &wanted, || {
+        provision::run(workspace, &["node", "npm"])?;
+        let mut install = workspace.command("npm")?;
+        install.args(["install", "--no-audit", "--no-fund", "--prefix"]);
+        process::run(install.arg(&directory).arg(&wanted))
+    })?;
+    let package = peer.split(' ').next().unwrap_or_default();
+    let modules = directory.join("node_modules");
+    Ok(modules.join(package).join("dist/index.js"))
+}
+
+/// Tells the comparisons their rows, which were measured in their order.
+fn assign_rows(run: &mut Run, suite: &Suite) -> Result<()> {
+    let mut comparisons = run.comparisons.iter_mut();
+    for row in &suite.rows {
+        let measured = comparisons.next().filter(|measured| measured.id == row.id);
+        let measured = measured.with_context(|| format!("{} was not measured", row.id))?;
+        measured.row = row.clone();
+    }
+    Ok(())
+}
+
+/// Returns the tree that is searched, which is filled once, and its size for the report.
+fn tree(workspace: &Workspace) -> Result<(PathBuf, String)> {
+    let directory = workspace.cache("bench-tree");
+    let (path, note) = (directory.join("tree"), directory.join("size.txt"));
+    packages::install_once(&directory, MIN_SOURCES, || {
+        // Cargo unpacks the sources of crates there.
+        let registry = cargo_home()?.join("registry/src");
+        let size = fill_tree(workspace, &registry, &path, MIN_SOURCES)?;
+        Ok(fs::write(&note, size)?)
+    })?;
+    Ok((path, fs::read_to_string(note)?))
+}
+
+fn fill_tree(workspace: &Workspace, from: &Path, to: &Path, min_sources: &str) -> Result<String> {
+    println!("filling {}", to.display());
+    let mut python = workspace.command("python3")?;
+    python.arg("xtask/bench/tree.py").args([from, to]);
+    let size = process::output(python.arg(min_sources))?;
+    Ok(size.trim().to_owned())
+}
+
+/// Returns a regular expression for exactly the ids of a suite.
+fn filter(suite: &Suite) -> String {
+    format!("^({})$", suite.ids().join("|"))
 }
 
 /// Reads criterion's `estimates.json`. Times are in nanoseconds.
@@ -191,52 +207,74 @@ fn median(json: &str) -> Option<f64> {
     estimates.pointer("/median/point_estimate")?.as_f64()
 }
 
-/// Returns the agent, and an image that contains what the peers need.
-fn docker(workspace: &Workspace) -> Result<[OsString; 4]> {
-    ensure!(
-        daemon_answers(workspace)?,
-        "no Docker daemon answers; start one, and set DOCKER_HOST if it is not at its usual place"
-    );
-    let image = env::var_os("TEST_IMAGE_PYTHON").unwrap_or_else(|| DOCKER_IMAGE.into());
-    let agent = agent::build(workspace, None)?;
-    Ok(["--agent".into(), agent.path.into(), "--image".into(), image])
-}
-
-fn describe_load(busy: f64) -> String {
-    if busy > MAX_BUSY {
-        eprintln!("warning: the processors are busy with other work; measure again when not");
-    }
-    let percent = busy * 100.0;
-    format!("Other work: {percent:.0} % of the processors before the start")
-}
-
-fn compare<'a>(row: &'a Row, lines: &[Line], no_peer: bool) -> Result<Comparison<'a>> {
-    let line = lines.iter().find(|line| line.id == row.id);
-    let line = line.with_context(|| format!("{} was not measured", row.id))?;
-    let ours = match (line.ours, line.idle_bytes, line.peak_bytes) {
-        (Some(ours), ..) => ours,
-        (None, Some(idle), Some(peak)) => Figure {
-            size: line.hits,
-            ..Figure::exact(peak - idle)
-        },
-        _ => {
-            let error = line.error.as_deref();
-            let error = error.unwrap_or("the benchmark gave no figure");
-            bail!("{} was not measured: {error}", row.id)
-        }
-    };
-    let peer = line.peer.ok_or(match row.peer {
-        None => "",
-        Some(_) if no_peer => "not measured",
-        Some(_) => "not available",
-    });
-    Ok(Comparison {
-        row,
-        ours,
-        peer,
-        rounds: line.rounds,
-    })
-}
-
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::bench::suite::suites;
+    use crate::scratch::Scratch;
+
+    /// Returns the comparison that a line is for the row `id` of the suite `local`.
+    fn compared(id: &str, line: &str) -> Result<Comparison> {
+        let mut suite = suites()?.swap_remove(1);
+        suite.rows.retain(|row| row.id == id);
+        let mut run = Run::default();
+        run.comparisons.push(serde_json::from_str(line)?);
+        assign_rows(&mut run, &suite)?;
+        Ok(run.comparisons.remove(0))
+    }
+
+    #[test]
+    fn a_line_becomes_a_comparison() {
+        let line = r#"{"id": "local_read_py", "rounds": 9,
+                       "ours": {"best": 4, "median": 5, "p90": 6, "size": 50},
+                       "peer": {"best": 9, "median": 20, "p90": 30, "size": 51}}"#;
+        let figure = |median, p90, size| Figure {
+            median,
+            p90: Some(p90),
+            size: Some(size),
+        };
+        let comparison = compared("local_read_py", line).unwrap();
+        assert_eq!(comparison.ours, figure(5.0, 6.0, 50));
+        assert_eq!(comparison.peer, Some(figure(20.0, 30.0, 51)));
+        assert_eq!(comparison.rounds, Some(9));
+        assert_eq!(comparison.is_met(), Some(true));
+        let error = compared("local_edit_py", line).unwrap_err().to_string();
+        assert_eq!(error, "local_edit_py was not measured");
+        let line = r#"{"id": "local_memory_big", "ours": {"median": 5e6, "size": 200}}"#;
+        let memory = compared("local_memory_big", line).unwrap();
+        assert_eq!((memory.ours.median, memory.ours.size), (5e6, Some(200)));
+        assert_eq!((memory.peer, memory.is_met()), (None, Some(true)));
+    }
+
+    #[test]
+    fn criterion_is_asked_for_whole_ids_and_says_the_median() {
+        let json = r#"{"mean": {"point_estimate": 9.0, "standard_error": 0.1},
+                       "median": {"confidence_interval": {"confidence_level": 0.95,
+                       "lower_bound": 7.0, "upper_bound": 8.0},
+                       "point_estimate": 7.5, "standard_error": 0.1}}"#;
+        assert_eq!(median(json), Some(7.5));
+        assert_eq!(median("{}"), None);
+        let mut suite = suites().unwrap().swap_remove(0);
+        suite.rows.truncate(2);
+        assert_eq!(filter(&suite), "^(state_write|state_ls_20k)$");
+    }
+
+    #[test]
+    fn crates_are_copied_if_there_are_enough() {
+        let scratch = Scratch::temporary("tree").unwrap();
+        let (registry, path) = (scratch.join("registry"), scratch.join("tree"));
+        let krate = registry.join("index-1/some-1.0.0");
+        fs::create_dir_all(krate.join("src")).unwrap();
+        fs::write(krate.join("src/lib.rs"), "fn main() {}\n").unwrap();
+        fs::write(krate.join("Cargo.toml"), "[package]\n").unwrap();
+        let workspace = Workspace::discover().unwrap();
+        let size = fill_tree(&workspace, &registry, &path, "2").unwrap();
+        let expected = "Tree: 3 files of crates from cargo's registry, 2 of them Rust, 0 MB";
+        assert_eq!(size, expected);
+        assert!(path.join("some-1.0.0/src/lib.rs").is_file());
+        let marked = fs::read_to_string(path.join("rare.rs")).unwrap();
+        assert_eq!(marked.matches("agentbox_rare_literal").count(), 3);
+        fs::remove_dir_all(&path).unwrap();
+        assert!(fill_tree(&workspace, &registry, &path, "3").is_err());
+    }
+}

@@ -1,11 +1,13 @@
 //! The comparison as a table, and as a section of `docs/benchmarks.md`.
 
-use std::{fs, thread};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::{fs, iter, thread};
 
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
-use crate::bench::suite::{Row, Suite, Target, describe};
+use crate::bench::suite::{Row, Suite, describe};
 use crate::workspace::Workspace;
 use crate::{process, table};
 
@@ -21,38 +23,26 @@ const SECTION: &str = "\n## ";
 
 /// The results of a suite.
 #[derive(Debug, Default)]
-pub(super) struct Run<'a> {
-    pub(super) comparisons: Vec<Comparison<'a>>,
+pub(super) struct Run {
+    pub(super) comparisons: Vec<Comparison>,
     /// Further facts for the reader.
     pub(super) facts: Vec<String>,
-    /// Whether a requested peer is not available.
-    pub(super) is_peer_missing: bool,
 }
 
-impl Run<'_> {
-    /// Notes that a requested peer is not available.
-    pub(super) fn available<T: Default>(&mut self, peer: Result<T>) -> T {
-        peer.unwrap_or_else(|error| {
-            eprintln!("error: peer not available: {error:#}");
-            self.is_peer_missing = true;
-            T::default()
-        })
-    }
-}
-
-/// The figures for one workload.
-#[derive(Debug)]
-pub(super) struct Comparison<'a> {
-    pub(super) row: &'a Row,
+/// The figures for one workload, as a benchmark that calls both sides prints them.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(super) struct Comparison {
+    #[serde(skip)]
+    pub(super) row: Row,
+    pub(super) id: String,
     pub(super) ours: Figure,
-    /// If there is none, the text of its cell.
-    pub(super) peer: Result<Figure, &'static str>,
+    pub(super) peer: Option<Figure>,
     /// Number of calls of each side, if they alternate.
     pub(super) rounds: Option<usize>,
 }
 
 /// Nanoseconds, or bytes in a row about memory.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
 pub(super) struct Figure {
     pub(super) median: f64,
     /// The 90th percentile.
@@ -61,108 +51,87 @@ pub(super) struct Figure {
     pub(super) size: Option<u64>,
 }
 
-impl Figure {
-    /// Creates a figure without a spread.
-    pub(super) fn exact(median: f64) -> Self {
-        Self {
-            median,
-            p90: None,
-            size: None,
-        }
-    }
-
-    fn time(self) -> String {
-        let median = duration(self.median);
-        match self.p90 {
-            Some(p90) => format!("{median} (p90 {})", duration(p90)),
-            None => median,
-        }
-    }
-}
-
-impl Comparison<'_> {
+impl Comparison {
     /// Returns the peer's time divided by ours.
     fn ratio(&self) -> Option<f64> {
-        self.peer.ok().map(|peer| peer.median / self.ours.median)
+        self.peer.map(|peer| peer.median / self.ours.median)
     }
 
     /// Whether the target is met; `None` without a target or without a peer.
     pub(super) fn is_met(&self) -> Option<bool> {
-        Some(match self.row.target? {
-            Target::Faster(times) | Target::Lighter(times) => self.ratio()? >= times,
-            Target::Within(times) => self.ratio()? >= 1.0 / times,
-            Target::Below(most) | Target::Under(most) => self.ours.median < most,
-        })
+        match (self.row.ratio, self.row.under) {
+            (Some(least), _) => Some(self.ratio()? >= least),
+            (None, under) => Some(self.ours.median < under?),
+        }
     }
 
     fn cells(&self) -> [String; 8] {
-        let row = self.row;
-        let figure: fn(Figure) -> String = match row.target {
-            Some(Target::Below(_) | Target::Lighter(_)) => |figure| megabytes(figure.median),
-            _ => Figure::time,
+        let row = &self.row;
+        let amount: fn(f64) -> String = if row.is_memory() { megabytes } else { duration };
+        let figure = |figure: Figure| match figure.p90 {
+            Some(p90) if !row.is_memory() => {
+                format!("{} (p90 {})", amount(figure.median), amount(p90))
+            }
+            _ => amount(figure.median),
         };
-        let asked = row.target.map(|target| match target {
-            Target::Faster(ratio) | Target::Lighter(ratio) => times(ratio),
-            Target::Within(limit) => times(1.0 / limit),
-            Target::Below(bytes) => format!("under {}", megabytes(bytes)),
-            Target::Under(nanos) => format!("under {}", duration(nanos)),
-        });
-        let is_met = match self.is_met() {
-            Some(true) => "yes",
-            Some(false) => "NO",
-            None => "",
-        };
+        let under = row.under.map(|most| format!("under {}", amount(most)));
         [
             row.id.clone(),
             row.what.clone(),
             row.peer.clone().unwrap_or_default(),
             figure(self.ours),
-            self.peer.map_or_else(str::to_owned, figure),
+            self.peer.map(figure).unwrap_or_default(),
             self.ratio().map(times).unwrap_or_default(),
-            asked.unwrap_or_default(),
-            is_met.to_owned(),
+            row.ratio.map(times).or(under).unwrap_or_default(),
+            self.is_met()
+                .map_or("", |is_met| if is_met { "yes" } else { "NO" })
+                .to_owned(),
         ]
     }
 
     /// Returns both sides' results, if they differ.
     fn difference(&self) -> Option<String> {
-        let (ours, theirs) = (self.ours.size?, self.peer.ok()?.size?);
+        let (ours, theirs) = (self.ours.size?, self.peer?.size?);
         let (id, peer) = (&self.row.id, self.row.peer.as_ref()?);
         (ours != theirs).then(|| format!("- `{id}`: ours {ours}, {peer} {theirs}"))
     }
 }
 
-/// Returns facts for the reader about the machine the times were measured on.
-pub(super) fn machine(workspace: &Workspace) -> Result<[String; 3]> {
-    let line = |program: &str, arg: &str| -> Result<String> {
+/// Returns the rows that miss their target.
+pub(super) fn missed(run: &Run) -> Vec<&str> {
+    let all = run.comparisons.iter();
+    let missed = all.filter(|comparison| comparison.is_met() == Some(false));
+    missed.map(|comparison| comparison.id.as_str()).collect()
+}
+
+/// Returns facts for the reader: the machine that measured, and the version of a Python.
+pub(super) fn machine(workspace: &Workspace, python: &Path) -> Result<([String; 3], String)> {
+    let line = |program: &Path, arg: &str| -> Result<String> {
         let text = process::output(workspace.command(program)?.arg(arg))?;
         Ok(text.trim().to_owned())
     };
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let cpu = cpu_model(&cpuinfo).unwrap_or("unknown CPU");
-    let n_cores = thread::available_parallelism().context("cannot count the cores")?;
-    Ok([
-        format!("Date: {}", line("date", "+%F")?),
-        format!("CPU: {cpu}, {n_cores} cores"),
-        format!("Compiler: {}", line("rustc", "--version")?),
-    ])
-}
-
-fn cpu_model(cpuinfo: &str) -> Option<&str> {
-    let line = cpuinfo
+    let mut models = cpuinfo
         .lines()
-        .find(|line| line.starts_with("model name"))?;
-    line.split_once(':').map(|(_, model)| model.trim())
+        .filter_map(|line| line.strip_prefix("model name\t: "));
+    let cpu = models.next().unwrap_or("unknown CPU");
+    let n_cores = thread::available_parallelism().context("cannot count the cores")?;
+    let machine = [
+        format!("Date: {}", line("date".as_ref(), "+%F")?),
+        format!("CPU: {cpu}, {n_cores} cores"),
+        format!("Compiler: {}", line("rustc".as_ref(), "--version")?),
+    ];
+    Ok((machine, line(python, "--version")?))
 }
 
 /// Renders one line per workload, followed by differences between the sides' results.
-pub(super) fn results(run: &Run<'_>) -> String {
+pub(super) fn results(run: &Run) -> String {
     let header = [
         "row", "workload", "peer", "ours", "theirs", "ratio", "asked", "met",
     ];
-    let rows: Vec<_> = run.comparisons.iter().map(Comparison::cells).collect();
-    let mut text = table::render(header, &rows);
     let all = run.comparisons.iter();
+    let rows: Vec<_> = all.clone().map(Comparison::cells).collect();
+    let mut text = table::render(header, &rows);
     let differences: Vec<_> = all.filter_map(Comparison::difference).collect();
     if !differences.is_empty() {
         let differences = differences.join("\n");
@@ -171,15 +140,13 @@ pub(super) fn results(run: &Run<'_>) -> String {
     text
 }
 
-/// Renders the section of one suite, including its heading. `interpreter` is that of the
-/// Python peer.
-pub(super) fn section(
-    suite: &Suite,
-    machine: &[String],
-    interpreter: &str,
-    run: &Run<'_>,
-) -> String {
-    let peers = peers_of(suite, interpreter);
+/// Renders the section of one suite. `interpreter` is that of the Python peer.
+pub(super) fn section(suite: &Suite, machine: &[String], interpreter: &str, run: &Run) -> String {
+    let peers = suite.peers().into_iter().map(|peer| match peer {
+        "python" => format!("{} on {interpreter}", describe(peer)),
+        _ => describe(peer).to_owned(),
+    });
+    let peers: Vec<_> = peers.collect();
     let mut facts = machine.to_vec();
     if !peers.is_empty() {
         facts.push(format!("Peers: {}", peers.join(", ")));
@@ -193,55 +160,26 @@ pub(super) fn section(
         _ if peers.is_empty() => String::new(),
         _ => "We are measured first, then the peer.\n".to_owned(),
     };
-    let script = suite.script();
-    let name = if script.ends_with(".py") {
-        "the peer's script"
-    } else {
-        "the benchmark"
-    };
     format!(
         "{SECTION}{}\n\n- {}\n\n{how}\
-         The workloads are described in [{name}](../{script}).\n\n{}",
+         The workloads are described in [the benchmark](../{}).\n\n{}",
         suite.title,
         facts.join("\n- "),
+        suite.bench,
         results(run)
     )
 }
 
-/// Returns the peers of a suite, each once.
-fn peers_of(suite: &Suite, interpreter: &str) -> Vec<String> {
-    let mut peers: Vec<String> = Vec::new();
-    for peer in suite.rows.iter().filter_map(|row| row.peer.as_deref()) {
-        let mut name = describe(peer).to_owned();
-        if peer == "python" {
-            name += &format!(" on {interpreter}");
-        }
-        if !peers.contains(&name) {
-            peers.push(name);
-        }
-    }
-    peers
-}
-
-/// Replaces the section of one suite in the page `old`. Sections are in the order of
-/// `suites`.
-pub(super) fn page(old: &str, suites: &[Suite], suite: &Suite, section: &str) -> String {
-    let kept = |other: &Suite| {
-        let heading = format!("{SECTION}{}\n", other.title);
-        let start = old.find(&heading)?;
-        let rest = &old[start..];
-        let end = rest[heading.len()..].find(SECTION);
-        let length = end.map_or(rest.len(), |end| heading.len() + end);
-        Some(&rest[..length])
-    };
-    let sections = suites.iter().map(|other| {
-        if other.name == suite.name {
-            section
-        } else {
-            kept(other).unwrap_or_default()
-        }
+/// Puts a section into the page `old`, in the order of the suites.
+pub(super) fn page(old: &str, suites: &[Suite], section: &str) -> String {
+    let both = [old, section].into_iter();
+    let sections = both.flat_map(|text| text.split(SECTION).skip(1));
+    let mut sections: BTreeMap<_, _> = sections.filter_map(|text| text.split_once('\n')).collect();
+    let known = suites.iter().filter_map(|Suite { title, .. }| {
+        let text = sections.remove(title.as_str())?;
+        Some(format!("{SECTION}{title}\n{text}"))
     });
-    std::iter::once(HEAD).chain(sections).collect()
+    iter::once(HEAD.to_owned()).chain(known).collect()
 }
 
 /// Formats a ratio with up to three significant digits.

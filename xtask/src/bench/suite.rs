@@ -1,5 +1,7 @@
 //! The measured workloads, which `xtask/bench/suites.toml` lists by benchmark target.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
@@ -14,18 +16,19 @@ const PEERS: [(&str, &str); 7] = [
     ("local", "backend-local on the host"),
 ];
 
-/// The beginning of the names of suites that need a Docker daemon.
-const DOCKER: &str = "docker";
-
 /// Returns every suite, in the order of the report.
 pub(super) fn suites() -> Result<Vec<Suite>> {
     #[derive(Deserialize)]
-    struct Suites {
-        suite: Vec<Suite>,
+    struct File {
+        suites: Vec<Suite>,
+        rows: BTreeMap<String, Vec<Row>>,
     }
-    let all: Suites = toml::from_str(include_str!("../../bench/suites.toml"))
+    let mut file: File = toml::from_str(include_str!("../../bench/suites.toml"))
         .context("xtask/bench/suites.toml is not as it should be")?;
-    Ok(all.suite)
+    for suite in &mut file.suites {
+        suite.rows = file.rows.remove(&suite.name).unwrap_or_default();
+    }
+    Ok(file.suites)
 }
 
 /// Returns the name of a peer for the report; of a package with its version.
@@ -42,95 +45,88 @@ pub(super) struct Suite {
     pub(super) title: String,
     #[serde(default)]
     pub(super) turns: bool,
-    pub(super) package: String,
+    pub(super) bench: String,
     #[serde(default)]
     pub(super) features: Vec<String>,
-    bench: Option<String>,
-    script: Option<String>,
+    #[serde(skip)]
     pub(super) rows: Vec<Row>,
 }
 
 impl Suite {
-    /// Whether it needs a Docker daemon.
     pub(super) fn needs_docker(&self) -> bool {
-        self.name.starts_with(DOCKER)
+        self.name.starts_with("docker")
     }
 
-    pub(super) fn bench(&self) -> &str {
-        self.bench.as_ref().unwrap_or(&self.name)
+    pub(super) fn ids(&self) -> Vec<&str> {
+        self.rows.iter().map(|row| row.id.as_str()).collect()
     }
 
-    pub(super) fn script(&self) -> String {
-        let default = || format!("xtask/bench/peer_{}.py", self.name);
-        self.script.clone().unwrap_or_else(default)
+    /// Returns the peers of its rows, each once.
+    pub(super) fn peers(&self) -> Vec<&'static str> {
+        let used = self.rows.iter().filter_map(|row| row.peer.as_deref());
+        let used: BTreeSet<_> = used.collect();
+        let names = PEERS.iter().map(|(name, _)| *name);
+        names.filter(|name| used.contains(name)).collect()
     }
 }
 
-/// One workload compared with one peer.
-#[derive(Debug, Deserialize)]
+/// One workload compared with one peer. The id is that of the benchmark.
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Row {
-    /// The id in the benchmark target and in the peer's script.
     pub(super) id: String,
-    /// The description for a Markdown table.
     pub(super) what: String,
-    /// `None` if the row is about our own time or memory.
     pub(super) peer: Option<String>,
-    pub(super) target: Option<Target>,
+    pub(super) ratio: Option<f64>,
+    pub(super) under: Option<f64>,
 }
 
-/// A performance goal.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Target {
-    Faster(f64),
-    Within(f64),
-    Lighter(f64),
-    Under(f64),
-    Below(f64),
+impl Row {
+    /// Whether its figures are bytes.
+    pub(super) fn is_memory(&self) -> bool {
+        self.id.contains("_memory")
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::path::Path;
 
     use super::*;
     use crate::provision::RIPGREP_VERSION;
 
     #[test]
-    fn ids_are_unique_and_no_description_ends_its_cell() {
-        let suites = suites().unwrap();
+    fn rows_have_ids_of_their_own_known_peers_and_no_ends_of_cells() {
+        let suites: &[Suite] = suites().unwrap().leak();
+        assert!(suites.iter().any(Suite::needs_docker));
         let mut ids = BTreeSet::new();
-        for row in suites.iter().flat_map(|suite| &suite.rows) {
+        let rows = |suite: &'static Suite| suite.rows.iter().map(move |row| (suite, row));
+        for (suite, row) in suites.iter().flat_map(rows) {
             assert!(ids.insert(&row.id), "{}", row.id);
             assert!(!row.what.replace("\\|", "").contains('|'), "{}", row.id);
-        }
-        let mut names = suites.iter().map(|suite| suite.name.as_str());
-        assert!(names.any(|name| name == DOCKER));
-    }
-
-    #[test]
-    fn every_peer_is_known() {
-        let known = PEERS.map(|(name, _)| name);
-        let suites = suites().unwrap();
-        let rows = suites.iter().flat_map(|suite| &suite.rows);
-        for peer in rows.filter_map(|row| row.peer.as_deref()) {
-            assert!(known.contains(&peer), "{peer}");
+            let Some(peer) = row.peer.as_deref() else {
+                continue;
+            };
+            assert!(PEERS.iter().any(|(name, _)| *name == peer), "{peer}");
+            if suite.turns && peer != "npm" {
+                // The benchmark knows the peer by the id.
+                assert!(row.id.starts_with(&suite.name), "{}", row.id);
+                let ending = if peer == "python" { "py" } else { peer };
+                assert!(row.id.ends_with(&format!("_{ending}")), "{}", row.id);
+            }
         }
         assert_eq!(describe("rg"), format!("ripgrep {RIPGREP_VERSION}"));
     }
 
     #[test]
-    fn a_row_in_turns_names_its_suite_and_its_peer() {
-        for suite in suites().unwrap().iter().filter(|suite| suite.turns) {
-            for row in &suite.rows {
-                assert!(row.id.starts_with(&suite.name), "{}", row.id);
-                let ending = match row.peer.as_deref() {
-                    None | Some("npm") => continue,
-                    Some("python") => "py",
-                    Some(peer) => peer,
-                };
-                assert!(row.id.ends_with(&format!("_{ending}")), "{}", row.id);
+    fn every_suite_has_its_benchmark_and_python_its_rows() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let script = include_str!("../../bench/peer_apart.py");
+        for suite in suites().unwrap() {
+            assert!(root.join(&suite.bench).is_file(), "{}", suite.bench);
+            for row in suite.rows.iter().filter(|row| row.peer.is_some()) {
+                let is_there = script.contains(&format!("\"{}\": ", row.id));
+                assert_eq!(is_there, !suite.turns, "{}", row.id);
             }
         }
     }

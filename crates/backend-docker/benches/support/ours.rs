@@ -1,12 +1,11 @@
 //! Our side of every workload.
 
-use std::path::Path;
 use std::time::Instant;
 
 use backend_core::ops::{Command, GrepQuery, StopMode};
 use backend_core::{Backend as _, BackendExt as _, Sandbox as _, VPath};
 use backend_docker::{Daemon, DockerBuilder, DockerSandbox, Volume};
-use backend_testkit::measure::Sample;
+use backend_testkit::measure::{Bench, Sample};
 use sandbox_wire::agent::AgentBinary;
 use tokio::runtime::Runtime;
 
@@ -32,11 +31,12 @@ pub(crate) struct Ours<'r> {
 }
 
 impl<'r> Ours<'r> {
-    pub(crate) fn start(image: &str, agent: &Path, tree: &Path, runtime: &'r Runtime) -> Self {
-        let agent = AgentBinary::new(agent).unwrap();
+    pub(crate) fn start(bench: &Bench, runtime: &'r Runtime) -> Self {
+        let image = bench.get("image").unwrap();
+        let agent = AgentBinary::new(bench.get("agent").unwrap()).unwrap();
         let daemon = Daemon::from_env().unwrap();
         let mut builder = builder(image, &agent, &daemon);
-        if !tree.as_os_str().is_empty() {
+        if let Some(tree) = bench.path("tree") {
             builder = builder.volume(Volume::host(tree, TREE).read_only(true));
         }
         let sandbox = builder.build().unwrap();

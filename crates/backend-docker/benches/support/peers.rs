@@ -1,10 +1,9 @@
 //! The other ways into a container.
 
-use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use backend_testkit::measure::{PeerProcess, Sample};
+use backend_testkit::measure::Sample;
 use bollard::Docker;
 use bollard::exec::{StartExecOptions, StartExecResults};
 use bollard::models::{ContainerCreateBody, ExecConfig, HostConfig};
@@ -142,9 +141,4 @@ pub(crate) fn cli(container: &str) -> Sample {
     let sample = Sample::since(start);
     assert!(status.success());
     sample.with_size(1)
-}
-
-/// Starts the Python package. Its container ends with it.
-pub(crate) fn python(program: &Path, script: &Path, image: &str) -> PeerProcess {
-    PeerProcess::start(Command::new(program).arg(script).arg(image))
 }

@@ -1,16 +1,16 @@
 //! Our side of every workload.
 
 use std::fs;
+use std::path::Path;
 use std::time::Instant;
 
 use backend_core::ops::{Command, EditOptions, GlobQuery, GrepQuery, TextOptions, WriteOptions};
 use backend_core::{Backend as _, Edit, Result, VPath};
 use backend_local::LocalBackend;
-use backend_testkit::measure::Sample;
+use backend_testkit::measure::{Bench, Sample};
 use bytes::Bytes;
 use tokio::runtime::Runtime;
 
-use super::args::Args;
 use super::job::{self, Job, OUR_FILES, READ_FILE, THEIR_FILES};
 
 /// The backends that are measured, and the runtime they are called from.
@@ -24,22 +24,26 @@ pub(crate) struct Ours<'a> {
 }
 
 impl<'a> Ours<'a> {
-    pub(crate) fn open(args: &Args, runtime: &'a Runtime) -> Self {
+    pub(crate) fn open(
+        bench: &Bench,
+        scratch: &Path,
+        rows: &[String],
+        runtime: &'a Runtime,
+    ) -> Self {
         for name in [READ_FILE, OUR_FILES.edit, THEIR_FILES.edit] {
-            fs::write(args.scratch.join(name), job::fifty_lines()).unwrap();
+            fs::write(scratch.join(name), job::fifty_lines()).unwrap();
         }
         for name in [OUR_FILES.write, THEIR_FILES.write] {
-            fs::write(args.scratch.join(name), job::one_kib()).unwrap();
+            fs::write(scratch.join(name), job::one_kib()).unwrap();
         }
-        let scratch = LocalBackend::builder(&args.scratch);
-        let has_tree = !args.tree.as_os_str().is_empty();
-        let runs_commands = args.rows.iter().any(|id| id.contains("_execute_"));
-        let commands = runs_commands.then(|| scratch.clone().enable_execute(true));
+        let open = |root: &Path| LocalBackend::builder(root).open().unwrap();
+        let runs_commands = rows.iter().any(|id| id.contains("_execute_"));
+        let commands = LocalBackend::builder(scratch).enable_execute(true);
         Self {
             runtime,
-            tree: has_tree.then(|| LocalBackend::builder(&args.tree).open().unwrap()),
-            scratch: scratch.open().unwrap(),
-            commands: commands.map(|builder| builder.open().unwrap()),
+            tree: bench.path("tree").map(|tree| open(&tree)),
+            scratch: open(scratch),
+            commands: runs_commands.then(|| commands.open().unwrap()),
         }
     }
 

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use backend_testkit::measure::{PeerProcess, Sample};
+use backend_testkit::measure::{Bench, PeerProcess, Sample};
 use serde_json::json;
 use tokio::runtime::Runtime;
 
-use super::args::Args;
 use super::job::{self, Job, READ_FILE, THEIR_FILES};
 
 /// A call to a peer, which gets the number of its round.
@@ -25,39 +24,38 @@ pub(crate) struct Peers<'r> {
 }
 
 impl<'r> Peers<'r> {
-    pub(crate) fn new(args: &Args, runtime: &'r Runtime) -> Self {
-        let rg = |program: &PathBuf| Rg::new(program, &args.tree);
-        let python = |program: &PathBuf| Python::start(program, args);
+    pub(crate) fn new(bench: &Bench, scratch: &Path, runtime: &'r Runtime) -> Self {
+        let tree = bench.path("tree").unwrap_or_default();
         Self {
-            rg: args.rg.as_ref().map(rg),
-            python: args.python.as_ref().map(python),
-            tokio: args.tokio.then_some(runtime),
+            rg: bench.path("rg").map(|program| Rg {
+                program,
+                tree: tree.clone(),
+                output: Vec::new(),
+            }),
+            python: bench.python("local").map(|process| Python {
+                process,
+                tree: tree.clone(),
+                scratch: scratch.to_owned(),
+            }),
+            tokio: bench.get("peers").map(|_| runtime),
         }
     }
 
-    /// Returns the call that does `job` with the named peer, or the reason why
-    /// there is none.
-    pub(crate) fn caller<'a>(
-        &'a mut self,
-        peer: &str,
-        job: &'a Job,
-    ) -> Result<Call<'a>, &'static str> {
-        match (peer, self) {
-            ("rg", Self { rg: Some(rg), .. }) => Ok(Box::new(|_| rg.call(job))),
-            (
-                "py",
-                Self {
-                    python: Some(python),
-                    ..
-                },
-            ) => Ok(Box::new(|round| python.call(job, round))),
-            (
-                "tokio",
-                Self {
-                    tokio: Some(tokio), ..
-                },
-            ) => Ok(Box::new(|_| bare_command(tokio))),
-            _ => Err("the peer is not available"),
+    /// Returns the call that does `job` with the named peer, if it is available.
+    pub(crate) fn caller<'a>(&'a mut self, peer: &str, job: &'a Job) -> Option<Call<'a>> {
+        match peer {
+            "rg" => {
+                let rg = self.rg.as_mut()?;
+                Some(Box::new(move |_| rg.call(job)))
+            }
+            "py" => {
+                let python = self.python.as_mut()?;
+                Some(Box::new(move |round| python.call(job, round)))
+            }
+            _ => {
+                let tokio = self.tokio?;
+                Some(Box::new(move |_| bare_command(tokio)))
+            }
         }
     }
 }
@@ -72,14 +70,6 @@ struct Rg {
 }
 
 impl Rg {
-    fn new(program: &Path, tree: &Path) -> Self {
-        Self {
-            program: program.to_owned(),
-            tree: tree.to_owned(),
-            output: Vec::new(),
-        }
-    }
-
     fn call(&mut self, job: &Job) -> Sample {
         let mut command = Command::new(&self.program);
         command.arg("--no-require-git");
@@ -133,14 +123,6 @@ struct Python {
 }
 
 impl Python {
-    fn start(program: &Path, args: &Args) -> Self {
-        Self {
-            process: PeerProcess::start(Command::new(program).arg(&args.script)),
-            tree: args.tree.clone(),
-            scratch: args.scratch.clone(),
-        }
-    }
-
     fn call(&mut self, job: &Job, round: usize) -> Sample {
         let (tree, scratch) = (&self.tree, &self.scratch);
         let mut request = match *job {

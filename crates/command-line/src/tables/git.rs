@@ -6,6 +6,7 @@
 
 use super::WordTable;
 use crate::options::Row;
+use crate::words::words;
 
 /// Options before the sub-command. Git takes no abbreviations here.
 pub(crate) const GIT: Row = Row::new(
@@ -164,20 +165,10 @@ pub(crate) const GIT_VERBS: &[Row] = &[
 ];
 
 /// Sub-commands whose operands can be URLs of repositories.
-pub(crate) const GIT_REMOTES: &[&str] = &[
-    "clone",
-    "fetch",
-    "pull",
-    "push",
-    "ls-remote",
-    "remote",
-    "submodule",
-    "archive",
-    "fetch-pack",
-    "send-pack",
-    "request-pull",
-    "subtree",
-];
+pub(crate) const GIT_REMOTES: &[&str] = words!(
+    "clone fetch pull push ls-remote remote submodule archive fetch-pack send-pack request-pull
+     subtree"
+);
 
 /// Git's built-in merge strategies. Any other is a program.
 pub(crate) const GIT_STRATEGIES: &[&str] =
@@ -192,131 +183,33 @@ pub(crate) const GIT_DESTRUCTIVE: &WordTable = &[
 ];
 
 /// Sub-commands that may change any file in the working tree.
-pub(crate) const GIT_TREES: &[&str] = &[
-    "am",
-    "apply",
-    "bisect",
-    "cherry-pick",
-    "filter-branch",
-    "merge",
-    "pull",
-    "rebase",
-    "revert",
-    "subtree",
-    "switch",
-];
+pub(crate) const GIT_TREES: &[&str] =
+    words!("am apply bisect cherry-pick filter-branch merge pull rebase revert subtree switch");
 
 /// Settings that run nothing. Any other is asked about. A `*` stands for anything, and
 /// a trailing dot for a whole section.
-pub(crate) const GIT_SETTINGS: &[&str] = &[
-    "user.",
-    "author.",
-    "committer.",
-    "color.",
-    "advice.",
-    "branch.autosetupmerge",
-    "branch.autosetuprebase",
-    "branch.sort",
-    "branch.*.description",
-    "branch.*.merge",
-    "branch.*.rebase",
-    "pull.ff",
-    "pull.rebase",
-    "push.autosetupremote",
-    "push.default",
-    "push.followtags",
-    "push.recursesubmodules",
-    "fetch.all",
-    "fetch.fsckobjects",
-    "fetch.output",
-    "fetch.parallel",
-    "fetch.prune",
-    "fetch.prunetags",
-    "fetch.recursesubmodules",
-    "fetch.showforcedupdates",
-    "fetch.writecommitgraph",
-    "rebase.abbreviatecommands",
-    "rebase.autosquash",
-    "rebase.autostash",
-    "rebase.forkpoint",
-    "rebase.missingcommitscheck",
-    "rebase.rebasemerges",
-    "rebase.stat",
-    "rebase.updaterefs",
-    "merge.conflictstyle",
-    "merge.ff",
-    "rerere.",
-    "log.",
-    "format.coverletter",
-    "format.numbered",
-    "format.pretty",
-    "format.signoff",
-    "format.thread",
-    "init.defaultbranch",
-    "commit.gpgsign",
-    "tag.gpgsign",
-    "safe.directory",
-    "http.*extraheader",
-    "http.*followredirects",
-    "http.*lowspeedlimit",
-    "http.*lowspeedtime",
-    "http.*maxrequests",
-    "http.*postbuffer",
-    "http.*proxy",
-    "http.*sslbackend",
-    "http.*sslcainfo",
-    "http.*sslverify",
-    "http.*useragent",
-    "http.*version",
-    "i18n.",
-    "gc.auto",
-    "gc.autodetach",
-    "gc.autopacklimit",
-    "gc.pruneexpire",
-    "gc.reflogexpire",
-    "status.",
-    "diff.algorithm",
-    "diff.renames",
-    "diff.renamelimit",
-    "diff.colormoved",
-    "diff.noprefix",
-    "diff.mnemonicprefix",
-    "core.quotepath",
-    "core.autocrlf",
-    "core.eol",
-    "core.filemode",
-    "core.ignorecase",
-    "core.longpaths",
-    "core.abbrev",
-    "core.bare",
-    "core.commentchar",
-    "core.safecrlf",
-    "core.symlinks",
-    "core.whitespace",
-    "core.compression",
-    "core.preloadindex",
-    "core.precomposeunicode",
-    "core.excludesfile",
-    "index.",
-    "pack.",
-    "feature.",
-    "grep.",
-    "help.autocorrect",
-    "column.",
-    "blame.",
-    "stash.",
-    "remote.origin.fetch",
-    "submodule.recurse",
-    "apply.",
-    "clean.",
-    "transfer.",
-    "receive.denycurrentbranch",
-    "lfs.url",
-    "lfs.fetchinclude",
-    "lfs.fetchexclude",
-    "lfs.concurrenttransfers",
-    "lfs.skipdownloaderrors",
-];
+pub(crate) const GIT_SETTINGS: &[&str] = words!(
+    "user. author. committer. color. advice. branch.autosetupmerge branch.autosetuprebase
+     branch.sort branch.*.description branch.*.merge branch.*.rebase pull.ff pull.rebase
+     push.autosetupremote push.default push.followtags push.recursesubmodules fetch.all
+     fetch.fsckobjects fetch.output fetch.parallel fetch.prune fetch.prunetags
+     fetch.recursesubmodules fetch.showforcedupdates fetch.writecommitgraph
+     rebase.abbreviatecommands rebase.autosquash rebase.autostash rebase.forkpoint
+     rebase.missingcommitscheck rebase.rebasemerges rebase.stat rebase.updaterefs
+     merge.conflictstyle merge.ff rerere. log. format.coverletter format.numbered format.pretty
+     format.signoff format.thread init.defaultbranch commit.gpgsign tag.gpgsign safe.directory
+     http.*extraheader http.*followredirects http.*lowspeedlimit http.*lowspeedtime
+     http.*maxrequests http.*postbuffer http.*proxy http.*sslbackend http.*sslcainfo
+     http.*sslverify http.*useragent http.*version i18n. gc.auto gc.autodetach gc.autopacklimit
+     gc.pruneexpire gc.reflogexpire status. diff.algorithm diff.renames diff.renamelimit
+     diff.colormoved diff.noprefix diff.mnemonicprefix core.quotepath core.autocrlf core.eol
+     core.filemode core.ignorecase core.longpaths core.abbrev core.bare core.commentchar
+     core.safecrlf core.symlinks core.whitespace core.compression core.preloadindex
+     core.precomposeunicode core.excludesfile index. pack. feature. grep. help.autocorrect column.
+     blame. stash. remote.origin.fetch submodule.recurse apply. clean. transfer.
+     receive.denycurrentbranch lfs.url lfs.fetchinclude lfs.fetchexclude lfs.concurrenttransfers
+     lfs.skipdownloaderrors"
+);
 
 /// The long options of all of git's sub-commands. Each may be prefixed with `no-`.
 pub(crate) const GIT_LONG: &str = "\

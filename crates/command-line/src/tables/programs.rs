@@ -4,6 +4,7 @@
 //! tar, cpio, findutils, diffutils, sed, dpkg, apt, and of each program.
 
 use crate::options::Row;
+use crate::words::words;
 
 /// `sed`, whose scripts are parsed too.
 pub(crate) const SED: Row = Row::new(
@@ -51,9 +52,7 @@ pub(crate) const FIRST_OPERANDS: &[(Row, Option<&[&str]>)] = &[
              non-decimal-data optimize posix pretty-print?> profile?> re-interval sandbox \
              source: trace traditional use-lc-numeric version",
         ),
-        Some(&[
-            "f", "file", "e", "source", "E", "exec", "i", "include", "l", "load",
-        ]),
+        Some(words!("f file e source E exec i include l load")),
     ),
     (
         Row::new(

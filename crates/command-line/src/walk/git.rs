@@ -6,6 +6,7 @@ use crate::findings::{NoteKind, Role};
 use crate::options::{self, Given, OptionEffect, Parsed, Row};
 use crate::tables;
 use crate::word::Word;
+use crate::words::words;
 
 impl Walk<'_> {
     pub(super) fn git(&mut self, words: &[Word]) {
@@ -224,44 +225,19 @@ impl Walk<'_> {
 }
 
 /// Sub-commands of `git config`.
-const CONFIG_COMMANDS: &[&str] = &[
-    "get",
-    "list",
-    "set",
-    "unset",
-    "edit",
-    "rename-section",
-    "remove-section",
-];
+const CONFIG_COMMANDS: &[&str] = words!("get list set unset edit rename-section remove-section");
 
 /// Options with which `git config` only shows settings. Git does not accept two of them
 /// at once, nor one together with an option that changes something.
-const SHOWING: &[&str] = &[
-    "--get",
-    "--get-all",
-    "--get-regexp",
-    "--get-urlmatch",
-    "--get-color",
-    "--get-colorbool",
-    "--list",
-    "-l",
-];
+const SHOWING: &[&str] =
+    words!("--get --get-all --get-regexp --get-urlmatch --get-color --get-colorbool --list -l");
 
 /// Options with which it only removes settings.
 const REMOVING: &[&str] = &["--unset", "--unset-all", "--remove-section"];
 
 /// Whether one of `options` is given before the first operand, and as an option.
 fn option_given(words: &[Word], options: &[&str]) -> bool {
-    const VALUED: &[&str] = &[
-        "-f",
-        "--file",
-        "--blob",
-        "--type",
-        "--default",
-        "--value",
-        "--url",
-        "--comment",
-    ];
+    const VALUED: &[&str] = words!("-f --file --blob --type --default --value --url --comment");
     let mut words = words.iter().skip(1).map_while(Word::literal);
     while let Some(text) = words.next() {
         if !text.starts_with('-') || text == "--" {

@@ -7,6 +7,7 @@ use crate::named_path::PathUse;
 use crate::options::{self, Given, OptionEffect, Parsed, Row, abbreviates};
 use crate::tables::{self, base_name};
 use crate::word::Word;
+use crate::words::words;
 
 impl Walk<'_> {
     /// Walks the command of `env`, `sudo`, `nice` and the like. Returns whether there is one.
@@ -210,18 +211,7 @@ impl Walk<'_> {
         {
             self.program_options(row, rest, stdin);
         }
-        const WRITING: &[&str] = &[
-            "c",
-            "r",
-            "u",
-            "A",
-            "create",
-            "append",
-            "update",
-            "catenate",
-            "concatenate",
-            "delete",
-        ];
+        const WRITING: &[&str] = words!("c r u A create append update catenate concatenate delete");
         let unpacks = match name {
             "tar" | "bsdtar" => parsed.has(&["x", "extract", "get"]),
             "cpio" => parsed.has(&["i", "extract"]),

@@ -184,88 +184,18 @@ fn programs_are_read_as_shells_read_them() {
 
 /// Fragments of valid and invalid programs. None starts a loop or ends the shell.
 const PIECES: &[&str] = &[
-    "say @",
-    "say @",
-    "say @",
-    "say @",
-    "no @",
-    "\n",
-    "\n",
-    " ",
-    " ",
-    ";",
-    ";",
-    "&",
-    "|",
-    "&&",
-    "||",
-    "(",
-    ")",
-    "{ ",
-    " }",
-    "$(",
-    "`",
-    "'",
-    "\"",
-    "\\",
-    "\\\n",
-    "#",
-    " #",
-    "<<E",
-    "<<-'E'",
-    "\nE\n",
-    "\n\tE\n",
-    "<",
-    ">",
-    ">&",
-    "2>",
-    "12>",
-    "'f'",
-    "${x:-",
-    "}",
-    "$((",
-    "))",
-    "((",
-    "if ",
-    "then ",
-    "else ",
-    "fi",
-    "case x in ",
-    "x) ",
-    "(x) ",
-    "esac",
-    ";;",
-    ";&",
-    "for x in ",
-    "do ",
-    "done",
-    "[[ ",
-    " ]]",
-    "! ",
-    "time ",
-    "x=",
-    "x=(",
-    "x[",
-    "]",
-    "+=",
-    "g()",
-    "$'",
-    "$",
-    "$x",
-    "$$",
-    "=",
-    "é=",
-    "\r",
-    "\t",
-    "<(",
-    ">(",
-    "<<<",
-    "&>",
-    "|&",
-    "!",
-    "{",
-    "-",
+    "say @", "say @", "say @", "say @", "no @", "\n", "\n", " ", " ", ";", ";", "&", "|", "&&",
+    "||", "(", ")", "{ ", " }", "$(", "`", "'", "\"", "\\", "\\\n", "#", " #", "<<E", "<<-'E'",
+    "\nE\n", "\n\tE\n", "<", ">", ">&", "2>", "12>", "'f'", "${x:-", "}", "$((", "))", "((", "if ",
+    "then ", "else ", "fi", "x) ", "(x) ", "esac", ";;", ";&", "do ", "done", "[[ ", " ]]", "! ",
+    "time ", "x=", "x=(", "x[", "]", "+=", "g()", "$'", "$", "$x", "$$", "=", "é=", "\r", "\t",
+    "<(", ">(", "<<<", "&>", "|&", "!", "{", "-",
 ];
+const LONG_PIECES: &[&str] = &["case x in ", "for x in "];
+
+fn piece() -> impl Strategy<Value = &'static str> {
+    prop::sample::select([PIECES, LONG_PIECES].concat())
+}
 
 /// Generates programs with a fragment where it does not belong.
 fn broken() -> impl Strategy<Value = String> {
@@ -273,9 +203,8 @@ fn broken() -> impl Strategy<Value = String> {
     let sound = program().prop_filter("ends", |text| {
         !text.contains("while") && !text.contains("f()")
     });
-    let piece = prop::sample::select(PIECES);
     let at = any::<prop::sample::Index>();
-    (sound, at, 0..5_usize, piece).prop_map(|(text, at, len, piece)| {
+    (sound, at, 0..5_usize, piece()).prop_map(|(text, at, len, piece)| {
         let mut chars: Vec<char> = text.chars().collect();
         let at = at.index(chars.len());
         chars.splice(at..chars.len().min(at + len), piece.chars());
@@ -285,7 +214,7 @@ fn broken() -> impl Strategy<Value = String> {
 
 #[test]
 fn nothing_that_a_shell_runs_is_missed() {
-    let pieces = proptest::collection::vec(prop::sample::select(PIECES), 1..9);
+    let pieces = proptest::collection::vec(piece(), 1..9);
     let texts = prop_oneof![1 => pieces.prop_map(|pieces| pieces.concat()), 2 => broken()];
     let texts: Vec<_> = some(texts, 300)
         .iter()

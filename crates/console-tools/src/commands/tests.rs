@@ -74,7 +74,7 @@ impl Fixture {
     async fn fifo(&self, name: &str) {
         let line = format!("mkfifo {name}");
         assert_eq!(
-            self.text::<ExecuteTool>(json!({"command": line})).await,
+            run!(self.text::<ExecuteTool>, {"command": line}),
             "(no output)"
         );
     }
@@ -97,9 +97,8 @@ impl Fixture {
 #[tokio::test]
 async fn success_is_the_output_alone() {
     let fixture = Fixture::new();
-    let reply = fixture
-        .call::<ExecuteTool>(json!({"command": "echo out; echo err >&2; printf end"}))
-        .await;
+    let reply =
+        run!(fixture.call::<ExecuteTool>, {"command": "echo out; echo err >&2; printf end"});
     assert_eq!(reply.text, "out\nerr\nend");
     assert_eq!(
         reply.structured.unwrap(),
@@ -113,16 +112,12 @@ async fn success_is_the_output_alone() {
         })
     );
     assert_eq!(
-        fixture
-            .text::<ExecuteTool>(json!({"command": "true"}))
-            .await,
+        run!(fixture.text::<ExecuteTool>, {"command": "true"}),
         "(no output)"
     );
     // Standard input is at its end.
     assert_eq!(
-        fixture
-            .text::<ExecuteTool>(json!({"command": "cat; echo end"}))
-            .await,
+        run!(fixture.text::<ExecuteTool>, {"command": "cat; echo end"}),
         "end\n"
     );
 }
@@ -130,14 +125,10 @@ async fn success_is_the_output_alone() {
 #[tokio::test]
 async fn a_failed_command_is_a_result() {
     let fixture = Fixture::new();
-    let reply = fixture
-        .call::<ExecuteTool>(json!({"command": "echo why; exit 3"}))
-        .await;
+    let reply = run!(fixture.call::<ExecuteTool>, {"command": "echo why; exit 3"});
     assert_eq!(reply.text, "Command failed (exit code 3):\nwhy\n");
     assert_eq!(reply.structured.unwrap()["exit_code"], json!(3));
-    let reply = fixture
-        .call::<ExecuteTool>(json!({"command": "kill -9 $$"}))
-        .await;
+    let reply = run!(fixture.call::<ExecuteTool>, {"command": "kill -9 $$"});
     assert_eq!(reply.text, "Command was ended by signal 9:\n(no output)");
     let structured = reply.structured.unwrap();
     assert_eq!(
@@ -150,9 +141,8 @@ async fn a_failed_command_is_a_result() {
 async fn what_was_printed_before_the_timeout_is_told() {
     let fixture = Fixture::new();
     fixture.fifo("never").await;
-    let reply = fixture
-        .call::<ExecuteTool>(json!({"command": "echo begun; cat never", "timeout": 1}))
-        .await;
+    let reply =
+        run!(fixture.call::<ExecuteTool>, {"command": "echo begun; cat never", "timeout": 1});
     assert_eq!(
         reply.text,
         "Command timed out after 1 second and was ended; give it a longer timeout, or use \
@@ -166,9 +156,7 @@ async fn what_was_printed_before_the_timeout_is_told() {
     // The default limit comes from the options.
     let mut fixture = fixture;
     fixture.options.limits.execute_seconds = 1;
-    let text = fixture
-        .text::<ExecuteTool>(json!({"command": "cat never"}))
-        .await;
+    let text = run!(fixture.text::<ExecuteTool>, {"command": "cat never"});
     assert!(
         text.starts_with("Command timed out after 1 second"),
         "{text}"
@@ -187,17 +175,11 @@ async fn a_wrong_timeout_names_its_field() {
             format!("timeout must be from 1 to 86400 seconds, or null for none, not {seconds}")
         );
     }
-    let text = fixture
-        .text::<ExecuteTool>(json!({"command": "echo", "timeout": null}))
-        .await;
+    let text = run!(fixture.text::<ExecuteTool>, {"command": "echo", "timeout": null});
     assert_eq!(text, "\n");
-    let (_, text) = fixture
-        .error::<ExecuteTool>(json!({"command": " \n"}))
-        .await;
+    let (_, text) = run!(fixture.error::<ExecuteTool>, {"command": " \n"});
     assert_eq!(text, "command is empty; give the command to run");
-    let (_, text) = fixture
-        .error::<ExecuteTool>(json!({"command": "a\0b"}))
-        .await;
+    let (_, text) = run!(fixture.error::<ExecuteTool>, {"command": "a\0b"});
     assert!(text.contains("NUL"), "{text}");
 }
 
@@ -209,17 +191,13 @@ async fn a_command_runs_where_it_is_told() {
         .write_file("sub/file.txt", "x")
         .await
         .unwrap();
-    let text = fixture
-        .text::<ExecuteTool>(json!({"command": "ls", "directory": "sub"}))
-        .await;
+    let text = run!(fixture.text::<ExecuteTool>, {"command": "ls", "directory": "sub"});
     assert_eq!(text, "file.txt\n");
     let args = json!({"command": "ls", "directory": "nowhere"});
     let (class, text) = fixture.error::<ExecuteTool>(args).await;
     assert_eq!(class, FailureClass::Fixable);
     assert!(text.contains("nowhere"), "{text}");
-    let (class, _) = fixture
-        .error::<ExecuteTool>(json!({"command": "ls", "directory": "../.."}))
-        .await;
+    let (class, _) = run!(fixture.error::<ExecuteTool>, {"command": "ls", "directory": "../.."});
     assert_eq!(class, FailureClass::Fixable);
 }
 
@@ -235,9 +213,7 @@ async fn output_is_shown_as_a_terminal_shows_it() {
 async fn long_output_can_be_read_and_searched_afterwards() {
     let mut fixture = Fixture::new();
     fixture.options.limits.output_bytes = 100;
-    let reply = fixture
-        .call::<ExecuteTool>(json!({"command": "seq 1 5000"}))
-        .await;
+    let reply = run!(fixture.call::<ExecuteTool>, {"command": "seq 1 5000"});
     assert!(reply.text.starts_with("1\n2\n3\n"), "{}", reply.text);
     assert!(reply.text.ends_with("\n4999\n5000\n"), "{}", reply.text);
     assert!(reply.text.contains("lines (2"), "{}", reply.text);
@@ -254,9 +230,8 @@ async fn long_output_can_be_read_and_searched_afterwards() {
         found,
         format!("Matches for '^42.$':\n{file}\n  420: 420\n  ... and 9 more matches")
     );
-    let listed = fixture
-        .text::<crate::search::LsTool>(json!({"path": crate::kept_outputs::OUTPUTS}))
-        .await;
+    let listed =
+        run!(fixture.text::<crate::search::LsTool>, {"path": crate::kept_outputs::OUTPUTS});
     assert_eq!(
         listed,
         format!(
@@ -282,9 +257,7 @@ async fn a_dropped_output_says_so() {
     fixture.options.limits.output_bytes = 10;
     fixture.options.limits.spill_total_bytes = 10_000;
     for _ in 0..3 {
-        fixture
-            .text::<ExecuteTool>(json!({"command": "seq 1 1000"}))
-            .await;
+        run!(fixture.text::<ExecuteTool>, {"command": "seq 1 1000"});
     }
     let dropped = fixture
         .backend
@@ -308,9 +281,7 @@ async fn a_dropped_output_says_so() {
 async fn what_a_command_leaves_running_is_told() {
     let fixture = Fixture::new();
     fixture.fifo("never").await;
-    let reply = fixture
-        .call::<ExecuteTool>(json!({"command": "cat never & echo started"}))
-        .await;
+    let reply = run!(fixture.call::<ExecuteTool>, {"command": "cat never & echo started"});
     assert_eq!(
         reply.text,
         "started\n(a process that it left running was ended; use run_in_background for processes \
@@ -326,9 +297,7 @@ async fn a_command_whose_time_runs_out_can_go_on() {
     fixture.fifo("gate").await;
     // Part of a character, then the FIFO.
     let line = r"printf 'begun \303'; read go < gate; printf '\251\n'; exit 4";
-    let reply = fixture
-        .call::<ExecuteTool>(json!({"command": line, "timeout": 1}))
-        .await;
+    let reply = run!(fixture.call::<ExecuteTool>, {"command": line, "timeout": 1});
     let structured = reply.structured.unwrap();
     let id = structured["shell_id"].as_str().unwrap();
     assert_eq!(
@@ -345,9 +314,7 @@ async fn a_command_whose_time_runs_out_can_go_on() {
     );
     // A command that ends in time gives an ordinary result. Its standard input is at
     // its end.
-    let text = fixture
-        .text::<ExecuteTool>(json!({"command": "cat; echo go > gate; exit 2"}))
-        .await;
+    let text = run!(fixture.text::<ExecuteTool>, {"command": "cat; echo go > gate; exit 2"});
     assert_eq!(text, "Command failed (exit code 2):\n(no output)");
     let all = fixture.follow(id, "exited (code 4)").await;
     assert!(all.contains('é'), "{all}");
@@ -360,9 +327,7 @@ async fn a_backend_without_commands_says_so() {
     let backends: [Arc<dyn Backend>; 2] = [Arc::new(StateBackend::new()), Arc::new(off)];
     for backend in backends {
         let fixture = Fixture::on(backend);
-        let (class, text) = fixture
-            .error::<ExecuteTool>(json!({"command": "true"}))
-            .await;
+        let (class, text) = run!(fixture.error::<ExecuteTool>, {"command": "true"});
         assert_eq!(
             (class, &text[..]),
             (
@@ -370,7 +335,7 @@ async fn a_backend_without_commands_says_so() {
                 "Backend does not support command execution"
             )
         );
-        let (class, text) = fixture.error::<ListShellsTool>(json!({})).await;
+        let (class, text) = run!(fixture.error::<ListShellsTool>, {});
         assert_eq!(
             (class, &text[..]),
             (

@@ -71,11 +71,11 @@ async fn sample() -> Tree {
 async fn ls_shows_directories_first_with_sizes() {
     let tree = sample().await;
     assert_eq!(
-        tree.text::<LsTool>(json!({})).await,
+        run!(tree.text::<LsTool>, {}),
         "Contents of .:\n  .hidden/\n  src/\n  target/\n  .gitignore (7 bytes)\n  \
          image.bin (8 bytes)\n  readme.md (20 bytes)"
     );
-    let reply = tree.call::<LsTool>(json!({"path": "/src"})).await;
+    let reply = run!(tree.call::<LsTool>, {"path": "/src"});
     assert_eq!(
         reply.text,
         "Contents of /src:\n  lib/\n  main.rs (28 bytes)"
@@ -91,18 +91,18 @@ async fn ls_shows_directories_first_with_sizes() {
             "truncated": false,
         })
     );
-    let file = tree.text::<LsTool>(json!({"path": "readme.md"})).await;
+    let file = run!(tree.text::<LsTool>, {"path": "readme.md"});
     assert_eq!(file, "Contents of readme.md:\n  readme.md (20 bytes)");
 }
 
 #[tokio::test]
 async fn ls_tells_empty_from_missing() {
     let tree = Tree::new(&[]).await;
-    let empty = tree.text::<LsTool>(json!({"path": ""})).await;
+    let empty = run!(tree.text::<LsTool>, {"path": ""});
     assert_eq!(empty, "Directory '.' is empty");
-    let missing = tree.error::<LsTool>(json!({"path": "nowhere"})).await;
+    let missing = run!(tree.error::<LsTool>, {"path": "nowhere"});
     assert!(missing.contains("no such file or directory"), "{missing}");
-    let above = tree.error::<LsTool>(json!({"path": "../.."})).await;
+    let above = run!(tree.error::<LsTool>, {"path": "../.."});
     assert!(!above.is_empty());
 }
 
@@ -110,7 +110,7 @@ async fn ls_tells_empty_from_missing() {
 async fn ls_stops_at_its_limits_and_says_so() {
     let mut tree = Tree::new(&[("/a", ""), ("/b", ""), ("/c", "")]).await;
     tree.options.limits.ls_entries = 2;
-    let reply = tree.call::<LsTool>(json!({})).await;
+    let reply = run!(tree.call::<LsTool>, {});
     assert!(
         reply
             .text
@@ -120,7 +120,7 @@ async fn ls_stops_at_its_limits_and_says_so() {
     );
     assert_eq!(reply.structured.unwrap()["truncated"], json!(true));
     tree.options.limits.reply_bytes = CLOSING_BYTES + 30;
-    let text = tree.text::<LsTool>(json!({})).await;
+    let text = run!(tree.text::<LsTool>, {});
     assert!(text.contains("  ... and 2 more"), "{text}");
     assert!(text.len() <= tree.options.limits.reply_bytes);
 }
@@ -129,11 +129,10 @@ async fn ls_stops_at_its_limits_and_says_so() {
 async fn a_name_cannot_make_a_line_of_its_own() {
     let tree = Tree::new(&[("/a\nContents of b:\x1b[2J", "x\n")]).await;
     for text in [
-        tree.text::<LsTool>(json!({})).await,
-        tree.text::<GlobTool>(json!({"pattern": "*"})).await,
-        tree.text::<GrepTool>(json!({"pattern": "x"})).await,
-        tree.text::<GrepTool>(json!({"pattern": "x", "output_mode": "content"}))
-            .await,
+        run!(tree.text::<LsTool>, {}),
+        run!(tree.text::<GlobTool>, {"pattern": "*"}),
+        run!(tree.text::<GrepTool>, {"pattern": "x"}),
+        run!(tree.text::<GrepTool>, {"pattern": "x", "output_mode": "content"}),
     ] {
         assert!(text.contains("a\u{240a}Contents"), "{text}");
         assert!(!text.contains('\x1b'));
@@ -143,45 +142,37 @@ async fn a_name_cannot_make_a_line_of_its_own() {
 #[tokio::test]
 async fn glob_shows_paths_as_they_were_asked_for() {
     let tree = sample().await;
-    let relative = tree.text::<GlobTool>(json!({"pattern": "*.rs"})).await;
+    let relative = run!(tree.text::<GlobTool>, {"pattern": "*.rs"});
     assert_eq!(
         relative,
         "Found 2 files matching '*.rs':\n  src/lib/deep.rs\n  src/main.rs"
     );
-    let absolute = tree
-        .text::<GlobTool>(json!({"pattern": "*.rs", "path": "/src"}))
-        .await;
+    let absolute = run!(tree.text::<GlobTool>, {"pattern": "*.rs", "path": "/src"});
     assert_eq!(
         absolute,
         "Found 2 files matching '*.rs':\n  /src/lib/deep.rs\n  /src/main.rs"
     );
-    let reply = tree.call::<GlobTool>(json!({"pattern": "src/*.rs"})).await;
+    let reply = run!(tree.call::<GlobTool>, {"pattern": "src/*.rs"});
     assert_eq!(
         reply.structured.unwrap(),
         json!({"files": ["src/main.rs"], "total": 1, "truncated": false, "total_is_minimum": false})
     );
-    let newest = tree
-        .text::<GlobTool>(json!({"pattern": "*.{rs,md}", "order": "newest"}))
-        .await;
+    let newest = run!(tree.text::<GlobTool>, {"pattern": "*.{rs,md}", "order": "newest"});
     assert!(newest.contains("src/lib/deep.rs"), "{newest}");
 }
 
 #[tokio::test]
 async fn glob_says_what_it_passed_over() {
     let tree = sample().await;
-    let nothing = tree.text::<GlobTool>(json!({"pattern": "*.py"})).await;
+    let nothing = run!(tree.text::<GlobTool>, {"pattern": "*.py"});
     assert_eq!(
         nothing,
         "No files matching '*.py' in .\nNot searched: 2 hidden entries (hidden=true includes \
          them), 1 ignored entry (ignored=true includes them)."
     );
-    let hidden = tree
-        .text::<GlobTool>(json!({"pattern": "secret*", "hidden": true}))
-        .await;
+    let hidden = run!(tree.text::<GlobTool>, {"pattern": "secret*", "hidden": true});
     assert!(hidden.ends_with(".hidden/secret.rs"), "{hidden}");
-    let ignored = tree
-        .text::<GlobTool>(json!({"pattern": "out*", "ignored": true}))
-        .await;
+    let ignored = run!(tree.text::<GlobTool>, {"pattern": "out*", "ignored": true});
     assert!(ignored.ends_with("target/out.rs"), "{ignored}");
 }
 
@@ -212,8 +203,7 @@ async fn generated_directories_are_searched_where_they_are_named() {
         let text = tree.text::<GrepTool>(args).await;
         assert_eq!(text.split_once('\n').unwrap().1, found, "grep {more}");
     }
-    let named = json!({"pattern": "node_modules/**/*.js"});
-    let text = tree.text::<GlobTool>(named).await;
+    let text = run!(tree.text::<GlobTool>, {"pattern": "node_modules/**/*.js"});
     assert_eq!(text.split_once('\n').unwrap().1, deep);
     let named = json!({"pattern": "needle", "glob_pattern": "**/node_modules/**"});
     let text = tree.text::<GrepTool>(named).await;
@@ -225,16 +215,15 @@ async fn generated_directories_are_searched_where_they_are_named() {
         ("content", "Matches for 'needle':\na.js\n  1: needle"),
         ("count", "Found 1 match for 'needle' in 1 file"),
     ] {
-        let args = json!({"pattern": "needle", "output_mode": mode});
         assert_eq!(
-            tree.text::<GrepTool>(args).await,
+            run!(tree.text::<GrepTool>, {"pattern": "needle", "output_mode": mode}),
             format!("{first}{warning}")
         );
     }
-    let nothing = tree.text::<GrepTool>(json!({"pattern": "nothing"})).await;
+    let nothing = run!(tree.text::<GrepTool>, {"pattern": "nothing"});
     assert_eq!(nothing, format!("No matches for 'nothing'{warning}"));
     tree.options.skip_generated = false;
-    let text = tree.text::<GlobTool>(json!({"pattern": "*.js"})).await;
+    let text = run!(tree.text::<GlobTool>, {"pattern": "*.js"});
     assert_eq!(text.split_once('\n').unwrap().1, all);
 }
 
@@ -244,25 +233,23 @@ async fn glob_stops_at_its_limits_and_counts_the_rest() {
     let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "")).collect();
     let mut tree = Tree::new(&files).await;
     tree.options.limits.glob_files = 3;
-    let reply = tree.call::<GlobTool>(json!({"pattern": "f*"})).await;
+    let reply = run!(tree.call::<GlobTool>, {"pattern": "f*"});
     assert_eq!(
         reply.text,
         "Found 7 files matching 'f*':\n  f0\n  f1\n  f2\n  ... and 4 more; narrow the pattern \
          or the path to see them"
     );
     assert_eq!(reply.structured.unwrap()["truncated"], json!(true));
-    let bad = tree.error::<GlobTool>(json!({"pattern": "a[b"})).await;
+    let bad = run!(tree.error::<GlobTool>, {"pattern": "a[b"});
     assert!(bad.contains("a[b"), "{bad}");
-    let file = tree
-        .error::<GlobTool>(json!({"pattern": "*", "path": "f1"}))
-        .await;
+    let file = run!(tree.error::<GlobTool>, {"pattern": "*", "path": "f1"});
     assert!(file.contains("not a directory"), "{file}");
 }
 
 #[tokio::test]
 async fn grep_lists_files() {
     let tree = sample().await;
-    let reply = tree.call::<GrepTool>(json!({"pattern": "needle"})).await;
+    let reply = run!(tree.call::<GrepTool>, {"pattern": "needle"});
     assert_eq!(
         reply.text,
         "Files containing 'needle':\n  src/lib/deep.rs\n  src/main.rs"
@@ -274,18 +261,16 @@ async fn grep_lists_files() {
     );
     let mut tree = tree;
     tree.options.default_ignore_hidden = false;
-    let all = tree
-        .text::<GrepTool>(json!({"pattern": "needle", "ignored": true}))
-        .await;
+    let all = run!(tree.text::<GrepTool>, {"pattern": "needle", "ignored": true});
     assert!(
         all.contains(".hidden/secret.rs") && all.contains("target/out.rs"),
         "{all}"
     );
-    let without = json!({"pattern": "needle", "ignore_hidden": true});
-    assert!(!tree.text::<GrepTool>(without).await.contains(".hidden"));
-    let capped = tree
-        .text::<GrepTool>(json!({"pattern": "needle", "max_results": 1}))
-        .await;
+    assert!(
+        !run!(tree.text::<GrepTool>, {"pattern": "needle", "ignore_hidden": true})
+            .contains(".hidden")
+    );
+    let capped = run!(tree.text::<GrepTool>, {"pattern": "needle", "max_results": 1});
     assert!(capped.ends_with("\n  ... and 2 more files"), "{capped}");
 }
 
@@ -320,8 +305,7 @@ async fn grep_marks_where_lines_are_missing() {
         with_context,
         "Matches for 'x':\na\n  1: x\n  2- 1\n  --\n  5: x"
     );
-    let args = json!({"pattern": "x", "output_mode": "content"});
-    let without = tree.text::<GrepTool>(args).await;
+    let without = run!(tree.text::<GrepTool>, {"pattern": "x", "output_mode": "content"});
     assert_eq!(without, "Matches for 'x':\na\n  1: x\n  5: x");
     let args = json!({"pattern": "x\n1", "output_mode": "content", "multi_line": true});
     let spanning = tree.text::<GrepTool>(args).await;
@@ -346,9 +330,8 @@ async fn grep_counts() {
 async fn grep_says_what_it_passed_over() {
     let tree = sample().await;
     for mode in ["files_with_matches", "content", "count"] {
-        let args = json!({"pattern": "no such text", "output_mode": mode});
         assert_eq!(
-            tree.text::<GrepTool>(args).await,
+            run!(tree.text::<GrepTool>, {"pattern": "no such text", "output_mode": mode}),
             "No matches for 'no such text'\nNot searched: 2 hidden entries (ignore_hidden=false \
              includes them), 1 ignored entry (ignored=true includes them), 1 binary entry."
         );
@@ -370,9 +353,7 @@ async fn grep_stops_at_its_maximum_and_counts_the_rest() {
         (&structured["matches"], &structured["truncated"]),
         (&json!(301), &json!(true))
     );
-    let text = tree
-        .text::<GrepTool>(json!({"pattern": "x", "output_mode": "content"}))
-        .await;
+    let text = run!(tree.text::<GrepTool>, {"pattern": "x", "output_mode": "content"});
     assert!(
         text.ends_with("  50: x\n  ... and 251 more matches"),
         "{text}"
@@ -383,18 +364,16 @@ async fn grep_stops_at_its_maximum_and_counts_the_rest() {
 async fn many_matches_in_one_file_hide_no_other_file() {
     let many = "x\n".repeat(backend_core::limits::GREP_MATCHES + 1);
     let tree = Tree::new(&[("/a", many.as_str()), ("/b", "x\n")]).await;
-    let text = tree.text::<GrepTool>(json!({"pattern": "x"})).await;
+    let text = run!(tree.text::<GrepTool>, {"pattern": "x"});
     assert_eq!(text, "Files containing 'x':\n  a\n  b");
     let more = "x\n".repeat(200_000);
     let tree = Tree::new(&[("/a", more.as_str()), ("/b", "x\n")]).await;
-    let text = tree.text::<GrepTool>(json!({"pattern": "x"})).await;
+    let text = run!(tree.text::<GrepTool>, {"pattern": "x"});
     assert!(
         text.contains("the search ended after 200000 matches"),
         "{text}"
     );
-    let text = tree
-        .text::<GrepTool>(json!({"pattern": "x", "output_mode": "count"}))
-        .await;
+    let text = run!(tree.text::<GrepTool>, {"pattern": "x", "output_mode": "count"});
     assert_eq!(text, "Found 200000+ matches for 'x' in 1+ files");
 }
 
@@ -402,8 +381,7 @@ async fn many_matches_in_one_file_hide_no_other_file() {
 async fn grep_shows_long_lines_around_the_match() {
     let line = format!("{}needle{}\n", "a".repeat(5_000), "b".repeat(5_000));
     let tree = Tree::new(&[("/long", line.as_str())]).await;
-    let args = json!({"pattern": "needle", "output_mode": "content"});
-    let text = tree.text::<GrepTool>(args).await;
+    let text = run!(tree.text::<GrepTool>, {"pattern": "needle", "output_mode": "content"});
     let shown = text.lines().last().unwrap();
     assert!(
         shown.contains("needle") && shown.chars().count() < 120,
@@ -443,13 +421,9 @@ async fn wrong_numbers_name_their_field() {
             "{error}"
         );
     }
-    let bad = tree
-        .error::<GrepTool>(json!({"pattern": "(unclosed"}))
-        .await;
+    let bad = run!(tree.error::<GrepTool>, {"pattern": "(unclosed"});
     assert!(bad.contains("unclosed"), "{bad}");
-    let missing = tree
-        .error::<GrepTool>(json!({"pattern": "x", "path": "nowhere"}))
-        .await;
+    let missing = run!(tree.error::<GrepTool>, {"pattern": "x", "path": "nowhere"});
     assert!(missing.contains("no such file"), "{missing}");
 }
 

@@ -185,6 +185,21 @@ async fn what_needs_no_approval_asks_nobody() {
         assert!(reply.is_success(), "{tool}: {}", reply.text);
         assert!(person.taken().is_empty(), "{tool}");
     }
+    person.say(true);
+    for (path, pattern, files) in [
+        ("/free", "**/*", "/free/a.md /free/f.md"),
+        ("user", "sub/*", "/user/sub/c.md"),
+        (
+            " / ",
+            "[abf]*.md",
+            "/docs/a.md /docs/big.md /free/a.md /free/f.md /user/b.md",
+        ),
+    ] {
+        let args = json!({"path": path, "pattern": pattern});
+        let files: Vec<_> = files.split(' ').collect();
+        let reply = chat.call("list_files", args).await;
+        assert_eq!(reply.text, json!(files).to_string(), "{path}");
+    }
 }
 
 #[tokio::test]

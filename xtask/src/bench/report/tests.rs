@@ -3,164 +3,108 @@
 use super::*;
 use crate::bench::suite::suites;
 
-/// The suites `state` and `local`.
-fn state_and_local() -> &'static [Suite] {
-    let all = suites().unwrap().leak();
-    assert_eq!([&all[0].name, &all[1].name], ["state", "local"]);
-    &all[..2]
+/// Reads a line of a benchmark for a row of `suite`.
+fn compared(suite: &Suite, line: &str) -> Comparison {
+    let mut comparison: Comparison = serde_json::from_str(line).unwrap();
+    let mut rows = suite.rows.iter();
+    let row = rows.find(|row| row.id == comparison.id);
+    comparison.row = row.unwrap().clone();
+    comparison
 }
 
-fn comparison(target: Option<Target>, peer: Result<Figure, &'static str>) -> Comparison<'static> {
-    let mut rows = state_and_local().iter().flat_map(|suite| &suite.rows);
-    Comparison {
-        row: rows.find(|row| row.target == target).unwrap(),
-        ours: Figure::exact(1_500.0),
-        peer,
-        rounds: None,
-    }
-}
-
-fn is(nanos: f64) -> Result<Figure, &'static str> {
-    Ok(Figure::exact(nanos))
-}
-
-fn section_of(suite: &Suite, run: &Run<'_>) -> String {
-    let facts = [
-        "Date: 2026-01-31",
-        "CPU: Some CPU, 2 cores",
-        "Compiler: rustc 1.95.0",
-    ];
-    section(suite, &facts.map(str::to_owned), "Python 3.12.1", run)
-}
-
-fn run(comparisons: Vec<Comparison<'_>>) -> Run<'_> {
+fn run(suite: &Suite, lines: &[&str]) -> Run {
     Run {
-        comparisons,
+        comparisons: lines.iter().map(|line| compared(suite, line)).collect(),
         facts: vec!["Tree: small".to_owned()],
-        is_peer_missing: false,
     }
+}
+
+fn section_of(suite: &Suite, run: &Run) -> String {
+    let machine = ["Date: 2026-01-31", "CPU: Some CPU, 2 cores"].map(str::to_owned);
+    section(suite, &machine, "Python 3.12.1", run)
+}
+
+#[test]
+fn a_section_says_how_its_table_was_made() {
+    let suites = suites().unwrap();
+    let lines = [
+        r#"{"id": "local_read_py", "ours": {"median": 1500, "p90": 2e3, "size": 50},
+            "peer": {"median": 30000, "size": 50}, "rounds": 12}"#,
+        r#"{"id": "local_glob_rs_rg", "ours": {"median": 1500, "size": 7},
+            "peer": {"median": 750, "p90": 8e2, "size": 8}, "rounds": 9}"#,
+        r#"{"id": "local_write_py", "ours": {"median": 1500}}"#,
+        r#"{"id": "local_memory_big", "ours": {"median": 5040000, "p90": 1, "size": 1}}"#,
+    ];
+    let expected = "
+## A local directory
+
+- Date: 2026-01-31
+- CPU: Some CPU, 2 cores
+- Peers: pydantic-ai-backend 0.2.29 on Python 3.12.1, ripgrep 15.2.0, a bare tokio::process
+- Tree: small
+
+We and the peer are called by turns, each row in 9 to 12 rounds.
+The workloads are described in [the benchmark](../crates/backend-local/benches/local.rs).
+
+| row              | workload                                         | peer   | ours                  | theirs              | ratio | asked         | met |
+| ---------------- | ------------------------------------------------ | ------ | --------------------- | ------------------- | ----- | ------------- | --- |
+| local_read_py    | read a file of 50 lines                          | python | 1.50 µs (p90 2.00 µs) | 30.0 µs             | 20.0x | 3.00x         | yes |
+| local_glob_rs_rg | glob `**/*.rs`                                   | rg     | 1.50 µs               | 750 ns (p90 800 ns) | 0.50x | 0.77x         | NO  |
+| local_write_py   | write 1 KiB over a file                          | python | 1.50 µs               |                     |       |               |     |
+| local_memory_big | memory above idle: grep a file of 2 GB, 200 hits |        | 5.0 MB                |                     |       | under 64.0 MB | yes |
+
+The number of results differs in:
+
+- `local_glob_rs_rg`: ours 7, rg 8
+";
+    let turns = run(&suites[1], &lines);
+    assert_eq!(section_of(&suites[1], &turns), expected);
+    assert_eq!(missed(&turns), ["local_glob_rs_rg"]);
+    let apart = section_of(&suites[0], &Run::default());
+    assert!(apart.contains("\n\nWe are measured first, then the peer.\nThe workloads"));
+    assert!(!apart.contains("differs"));
+    let (composite, none) = (&suites[4], suites[4].peers().is_empty());
+    assert!(none && !section_of(composite, &Run::default()).contains("peer."));
+}
+
+#[test]
+fn target_is_met_from_its_ratio_on_and_below_its_limit() {
+    let suites = suites().unwrap();
+    let is_met = |id: &str, ours: f64, peer: Option<f64>| {
+        let line = serde_json::json!({ "id": id, "ours": { "median": ours },
+            "peer": peer.map(|median| serde_json::json!({ "median": median })) });
+        compared(&suites[1], &line.to_string()).is_met()
+    };
+    assert_eq!(is_met("local_read_py", 1.0, Some(3.0)), Some(true));
+    assert_eq!(is_met("local_read_py", 1.0, Some(2.99)), Some(false));
+    assert_eq!(is_met("local_read_py", 1.0, None), None);
+    assert_eq!(is_met("local_grep_self_rg", 100.0, Some(80.0)), Some(true));
+    assert_eq!(is_met("local_grep_self_rg", 100.0, Some(79.9)), Some(false));
+    assert_eq!(is_met("local_write_py", 1.0, Some(1.0)), None);
+    assert_eq!(is_met("local_memory_big", 63e6, None), Some(true));
+    assert_eq!(is_met("local_memory_big", 64e6, None), Some(false));
 }
 
 #[test]
 fn times_have_three_digits() {
-    let shown = [0.5, 812.4, 1_234.0, 45_600.0, 7.5e6, 1.2e10].map(duration);
-    assert_eq!(
-        shown,
-        [
-            "0.50 ns", "812 ns", "1.23 µs", "45.6 µs", "7.50 ms", "12.0 s"
-        ]
-    );
-}
-
-#[test]
-fn target_is_met_from_its_ratio_on() {
-    let is_met = |target, peer| comparison(target, peer).is_met();
-    let faster = Some(Target::Faster(20.0));
-    assert_eq!(is_met(faster, is(30_000.0)), Some(true));
-    assert_eq!(is_met(faster, is(29_999.0)), Some(false));
-    assert_eq!(is_met(faster, Err("not available")), None);
-    let within = Some(Target::Within(1.25));
-    assert_eq!(is_met(within, is(1_200.0)), Some(true));
-    assert_eq!(is_met(within, is(1_199.0)), Some(false));
-    assert_eq!(is_met(None, is(1.0)), None);
-}
-
-#[test]
-fn memory_needs_no_peer() {
-    let mut memory = comparison(Some(Target::Below(64e6)), Err(""));
-    memory.ours = Figure::exact(5.04e6);
-    assert_eq!(memory.is_met(), Some(true));
-    let [.., ours, theirs, ratio, asked, is_met] = memory.cells();
-    assert_eq!(
-        [ours, theirs, ratio, asked, is_met],
-        ["5.0 MB", "", "", "under 64.0 MB", "yes"]
-    );
-    memory.ours = Figure::exact(64e6);
-    assert_eq!(memory.is_met(), Some(false));
-}
-
-#[test]
-fn cells_show_what_is_known() {
-    let faster = Some(Target::Faster(20.0));
-    let [.., peer, ours, theirs, ratio, asked, is_met] = comparison(faster, is(3_000.0)).cells();
-    assert_eq!(
-        [peer, ours, theirs, ratio, asked, is_met],
-        ["python", "1.50 µs", "3.00 µs", "2.00x", "20.0x", "NO"]
-    );
-    let [.., theirs, ratio, _, is_met] = comparison(faster, Err("not available")).cells();
-    assert_eq!([theirs, ratio, is_met], ["not available", "", ""]);
-    let mut within = comparison(Some(Target::Within(1.1)), is(3_000.0));
-    within.ours.p90 = Some(2_000.0);
-    let [.., ours, _, _, asked, _] = within.cells();
-    assert_eq!([ours, asked], ["1.50 µs (p90 2.00 µs)", "0.91x"]);
-}
-
-#[test]
-fn a_difference_in_results_is_told() {
-    let compared = |ours, theirs| {
-        let sized = |size, nanos| Figure {
-            size: Some(size),
-            ..Figure::exact(nanos)
-        };
-        let peer = Ok(sized(theirs, 3_000.0));
-        Comparison {
-            ours: sized(ours, 1_500.0),
-            ..comparison(Some(Target::Within(1.1)), peer)
-        }
-    };
-    assert!(!results(&run(vec![])).contains("differs"));
-    assert_eq!(compared(7, 7).difference(), None);
-    let text = results(&run(vec![compared(7, 8)]));
-    assert!(text.ends_with("differs in:\n\n- `local_grep_main_rg`: ours 7, rg 8\n"));
-}
-
-#[test]
-fn section_says_how_it_was_made() {
-    let apart = comparison(Some(Target::Faster(10.0)), is(30_000.0));
-    let [state, local] = state_and_local() else {
-        panic!("two suites");
-    };
-    let section = section_of(state, &run(vec![apart]));
-    for part in [
-        "## Files in memory\n",
-        "2026-01-31",
-        "Some CPU, 2 cores",
-        "rustc 1.95.0",
-        "pydantic-ai-backend 0.2.29 on Python 3.12.1\n",
-        "- Tree: small\n",
-        "We are measured first",
-        "(../xtask/bench/peer_state.py)",
-        "| 20.0x | 10.0x | yes |",
-    ] {
-        assert!(section.contains(part), "{part}");
-    }
-    let mut turns = comparison(Some(Target::Within(1.1)), is(30_000.0));
-    turns.rounds = Some(9);
-    let section = section_of(local, &run(vec![turns]));
-    assert!(section.contains("by turns, each row in 9 to 9 rounds"));
-    let peers = "ripgrep 15.2.0, pydantic-ai-backend 0.2.29 on Python 3.12.1, a bare tokio";
-    assert!(section.contains(peers));
+    let times = [0.5, 812.4, 1_234.0, 45_600.0, 7.5e6, 1.2e10].map(duration);
+    let expected = [
+        "0.50 ns", "812 ns", "1.23 µs", "45.6 µs", "7.50 ms", "12.0 s",
+    ];
+    assert_eq!(times, expected);
 }
 
 #[test]
 fn a_page_keeps_the_sections_of_other_suites() {
-    let suites = state_and_local();
-    let local = format!("{SECTION}{}\n\nlocal\n", suites[1].title);
-    let state = |text: &str| format!("{SECTION}{}\n\n{text}\n", suites[0].title);
-    let with_state = |old: &str, text| page(old, suites, &suites[0], &state(text));
-    let with_local = |old: &str| page(old, suites, &suites[1], &local);
-    let first = with_local("# Something older\n");
+    let suites = suites().unwrap();
+    let section = |n: usize, text: &str| format!("{SECTION}{}\n\n{text}\n", suites[n].title);
+    let put = |old: &str, section: &str| page(old, &suites, section);
+    let local = section(1, "local");
+    let first = put("# Something older\n", &local);
     assert_eq!(first, format!("{HEAD}{local}"));
-    let both = with_state(&first, "one");
-    assert_eq!(both, format!("{HEAD}{}{local}", state("one")));
-    let newer = with_state(&both, "two");
-    assert_eq!(newer, format!("{HEAD}{}{local}", state("two")));
-    assert_eq!(with_local(&newer), newer);
-}
-
-#[test]
-fn cpu_model_is_the_first_of_the_cores() {
-    let cpuinfo = "processor\t: 0\nmodel name\t: Some CPU @ 2 GHz\nmodel name\t: Other\n";
-    assert_eq!(cpu_model(cpuinfo), Some("Some CPU @ 2 GHz"));
-    assert_eq!(cpu_model(""), None);
+    let both = put(&first, &section(0, "one"));
+    assert_eq!(both, format!("{HEAD}{}{local}", section(0, "one")));
+    let newer = put(&both, &section(0, "two"));
+    assert_eq!(newer, format!("{HEAD}{}{local}", section(0, "two")));
+    assert_eq!(put(&newer, &local), newer);
 }

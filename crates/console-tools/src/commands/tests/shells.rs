@@ -6,13 +6,11 @@ use super::*;
 async fn a_background_shell_from_start_to_end() {
     let fixture = Fixture::new();
     assert_eq!(
-        fixture.text::<ListShellsTool>(json!({})).await,
+        run!(fixture.text::<ListShellsTool>, {}),
         "No background shells."
     );
     let line = "while read line; do echo \"got $line\"; done; echo end; exit 5";
-    let reply = fixture
-        .call::<RunInBackgroundTool>(json!({"command": line}))
-        .await;
+    let reply = run!(fixture.call::<RunInBackgroundTool>, {"command": line});
     let structured = reply.structured.unwrap();
     let (id, pid) = (structured["shell_id"].as_str().unwrap(), &structured["pid"]);
     assert_eq!(
@@ -22,44 +20,37 @@ async fn a_background_shell_from_start_to_end() {
              output and kill_shell('{id}') to stop it."
         )
     );
-    let idle = fixture
-        .text::<ReadOutputTool>(json!({"shell_id": id}))
-        .await;
+    let idle = run!(fixture.text::<ReadOutputTool>, {"shell_id": id});
     assert_eq!(idle, format!("[{id}] running\n(no new output)"));
-    let listed = fixture.text::<ListShellsTool>(json!({})).await;
+    let listed = run!(fixture.text::<ListShellsTool>, {});
     assert_eq!(listed, format!("{id}  running  {line}"));
-    let args = json!({"shell_id": id, "input": "one\n"});
     assert_eq!(
-        fixture.text::<WriteInputTool>(args).await,
+        run!(fixture.text::<WriteInputTool>, {"shell_id": id, "input": "one\n"}),
         format!("Wrote 4 bytes to background shell {id}.")
     );
     let all = fixture.follow(id, "got one").await;
     assert!(all.starts_with(&format!("[{id}] running\n")), "{all}");
-    let args = json!({"shell_id": id, "input": "two", "close": true});
     assert_eq!(
-        fixture.text::<WriteInputTool>(args).await,
+        run!(fixture.text::<WriteInputTool>, {"shell_id": id, "input": "two", "close": true}),
         format!("Wrote 3 bytes to background shell {id} and closed its standard input.")
     );
     let all = fixture.follow(id, "exited (code 5)").await;
     assert!(all.contains("end"), "{all}");
-    let again = fixture
-        .call::<ReadOutputTool>(json!({"shell_id": id}))
-        .await;
+    let again = run!(fixture.call::<ReadOutputTool>, {"shell_id": id});
     assert_eq!(
         again.text,
         format!("[{id}] exited (code 5)\n(no new output)")
     );
     assert_eq!(again.structured.unwrap()["exit_code"], json!(5));
     assert_eq!(
-        fixture.text::<ListShellsTool>(json!({})).await,
+        run!(fixture.text::<ListShellsTool>, {}),
         format!("{id}  exited(5)  {line}")
     );
-    let args = json!({"shell_id": id, "input": "x"});
     assert_eq!(
-        fixture.error::<WriteInputTool>(args).await.0,
+        run!(fixture.error::<WriteInputTool>, {"shell_id": id, "input": "x"}).0,
         FailureClass::Fixable
     );
-    let killed = fixture.text::<KillShellTool>(json!({"shell_id": id})).await;
+    let killed = run!(fixture.text::<KillShellTool>, {"shell_id": id});
     assert_eq!(
         killed,
         format!("Background shell {id} was already finished.")
@@ -70,23 +61,17 @@ async fn a_background_shell_from_start_to_end() {
 async fn a_background_shell_is_killed() {
     let fixture = Fixture::new();
     let line = "echo up\nread go\nx=$(printf '\\001')";
-    fixture
-        .call::<RunInBackgroundTool>(json!({"command": line}))
-        .await;
+    run!(fixture.call::<RunInBackgroundTool>, {"command": line});
     fixture.follow("bg_1", "up").await;
-    let listed = fixture.text::<ListShellsTool>(json!({})).await;
+    let listed = run!(fixture.text::<ListShellsTool>, {});
     assert_eq!(listed.lines().count(), 1, "{listed}");
-    let reply = fixture
-        .call::<KillShellTool>(json!({"shell_id": "bg_1"}))
-        .await;
+    let reply = run!(fixture.call::<KillShellTool>, {"shell_id": "bg_1"});
     assert_eq!(reply.text, "Killed background shell bg_1.");
     assert_eq!(
         reply.structured.unwrap(),
         json!({"shell_id": "bg_1", "killed": true})
     );
-    let text = fixture
-        .text::<ReadOutputTool>(json!({"shell_id": "bg_1"}))
-        .await;
+    let text = run!(fixture.text::<ReadOutputTool>, {"shell_id": "bg_1"});
     assert!(text.starts_with("[bg_1] ended by signal"), "{text}");
 }
 
@@ -95,9 +80,7 @@ async fn much_background_output_is_cut_and_kept() {
     let mut fixture = Fixture::new();
     fixture.options.limits.output_bytes = 100;
     let line = "seq 1 3000; echo done; read go";
-    fixture
-        .call::<RunInBackgroundTool>(json!({"command": line}))
-        .await;
+    run!(fixture.call::<RunInBackgroundTool>, {"command": line});
     let all = fixture.follow("bg_1", "done").await;
     assert!(all.len() < 2_000, "{}", all.len());
     let file = fixture
@@ -119,9 +102,7 @@ async fn an_unknown_shell_is_answered_with_the_known_ones() {
         "there is no background shell 'bg_7'; there are none; start one with run_in_background"
     );
     for _ in 0..2 {
-        fixture
-            .call::<RunInBackgroundTool>(json!({"command": "read go"}))
-            .await;
+        run!(fixture.call::<RunInBackgroundTool>, {"command": "read go"});
     }
     let expected = "there is no background shell 'bg_7'; there are bg_1, bg_2";
     assert_eq!(
@@ -129,8 +110,10 @@ async fn an_unknown_shell_is_answered_with_the_known_ones() {
         expected
     );
     assert_eq!(fixture.error::<KillShellTool>(wrong).await.1, expected);
-    let input = json!({"shell_id": "bg_7", "input": "x"});
-    assert_eq!(fixture.error::<WriteInputTool>(input).await.1, expected);
+    assert_eq!(
+        run!(fixture.error::<WriteInputTool>, {"shell_id": "bg_7", "input": "x"}).1,
+        expected
+    );
 }
 
 #[tokio::test]
@@ -144,9 +127,7 @@ async fn wrong_arguments_say_what_they_must_be() {
             format!("wait_seconds must be from 0 to 600, not {seconds}")
         );
     }
-    let (_, text) = fixture
-        .error::<WriteInputTool>(json!({"shell_id": "bg_1", "input": ""}))
-        .await;
+    let (_, text) = run!(fixture.error::<WriteInputTool>, {"shell_id": "bg_1", "input": ""});
     assert!(text.starts_with("input is empty"), "{text}");
     for output in [
         ExecuteTool::output_schema(),

@@ -15,27 +15,26 @@ async fn tree() -> Bench {
 #[tokio::test]
 async fn files_are_deleted_moved_and_copied() {
     let bench = tree().await;
-    let reply = bench
-        .call::<CopyFileTool>(json!({"source": "f", "destination": "new/g"}))
-        .await;
+    let reply = run!(bench.call::<CopyFileTool>, {"source": "f", "destination": "new/g"});
     assert_eq!(reply.text, "Copied f to new/g");
     assert_eq!(
         reply.structured.unwrap(),
         json!({"source": "/f", "destination": "/new/g"})
     );
     assert_eq!(bench.get("/new/g").await, "/f\n");
-    let args = json!({"source": "f", "destination": "h"});
-    assert_eq!(bench.ok::<MoveFileTool>(args).await, "Moved f to h");
-    assert_eq!(bench.get("/h").await, "/f\n");
     assert_eq!(
-        bench.ok::<DeleteFileTool>(json!({"path": "h"})).await,
-        "Deleted h"
+        run!(bench.ok::<MoveFileTool>, {"source": "f", "destination": "h"}),
+        "Moved f to h"
     );
+    assert_eq!(bench.get("/h").await, "/f\n");
+    assert_eq!(run!(bench.ok::<DeleteFileTool>, {"path": "h"}), "Deleted h");
     let args = json!({"source": "d", "destination": "e", "recursive": true});
     assert_eq!(bench.ok::<CopyFileTool>(args).await, "Copied d to e");
     assert_eq!(bench.get("/e/b").await, "/d/b\n");
-    let args = json!({"path": "d", "recursive": true});
-    assert_eq!(bench.ok::<DeleteFileTool>(args).await, "Deleted d");
+    assert_eq!(
+        run!(bench.ok::<DeleteFileTool>, {"path": "d", "recursive": true}),
+        "Deleted d"
+    );
     let args = json!({"source": "e/a", "destination": "e/b", "overwrite": true});
     assert_eq!(bench.ok::<MoveFileTool>(args).await, "Moved e/a to e/b");
     assert_eq!(bench.get("/e/b").await, "/d/a\n");
@@ -88,14 +87,10 @@ async fn failures_say_the_next_step() {
         assert_eq!(bench.fails::<CopyFileTool>(args).await, want);
     }
     assert_eq!(
-        bench
-            .fails::<CopyFileTool>(json!({"source": "d", "destination": "e"}))
-            .await,
+        run!(bench.fails::<CopyFileTool>, {"source": "d", "destination": "e"}),
         "'d' is a directory; set recursive to copy it with its contents"
     );
-    let text = bench
-        .fails::<MoveFileTool>(json!({"source": "f", "destination": "../x"}))
-        .await;
+    let text = run!(bench.fails::<MoveFileTool>, {"source": "f", "destination": "../x"});
     assert!(text.starts_with("destination: "), "{text}");
     let args = json!({"source": "d", "destination": "f", "overwrite": true});
     let text = bench.fails::<MoveFileTool>(args).await;
@@ -109,23 +104,16 @@ async fn failures_say_the_next_step() {
 #[tokio::test]
 async fn what_was_read_moves_along() {
     let bench = tree().await;
-    bench.ok::<ReadFileTool>(json!({"path": "d/a"})).await;
-    bench
-        .ok::<MoveFileTool>(json!({"source": "d", "destination": "e"}))
-        .await;
+    run!(bench.ok::<ReadFileTool>, {"path": "d/a"});
+    run!(bench.ok::<MoveFileTool>, {"source": "d", "destination": "e"});
     bench.put("/e/a", "somebody else\n").await;
     let args = json!({"path": "e/a", "old_string": "else", "new_string": "x"});
     let text = bench.fails::<EditFileTool>(args).await;
     assert!(text.contains("changed since you last read it"), "{text}");
     // Overwritten and deleted files are forgotten.
-    let args = json!({"source": "f", "destination": "e/a", "overwrite": true});
-    bench.ok::<CopyFileTool>(args).await;
-    let args = json!({"path": "e/a", "old_string": "f", "new_string": "x"});
-    bench.ok::<EditFileTool>(args).await;
-    bench
-        .ok::<DeleteFileTool>(json!({"path": "e", "recursive": true}))
-        .await;
+    run!(bench.ok::<CopyFileTool>, {"source": "f", "destination": "e/a", "overwrite": true});
+    run!(bench.ok::<EditFileTool>, {"path": "e/a", "old_string": "f", "new_string": "x"});
+    run!(bench.ok::<DeleteFileTool>, {"path": "e", "recursive": true});
     bench.put("/e/a", "anew\n").await;
-    let args = json!({"path": "e/a", "old_string": "anew", "new_string": "x"});
-    bench.ok::<EditFileTool>(args).await;
+    run!(bench.ok::<EditFileTool>, {"path": "e/a", "old_string": "anew", "new_string": "x"});
 }

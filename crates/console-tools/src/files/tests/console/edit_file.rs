@@ -41,7 +41,7 @@ async fn an_edit_replaces_exact_text() {
 #[tokio::test]
 async fn the_diff_is_known_if_the_file_was_read() {
     let bench = program().await;
-    bench.ok::<ReadFileTool>(json!({"path": "m.rs"})).await;
+    run!(bench.ok::<ReadFileTool>, {"path": "m.rs"});
     let args = json!({"path": "m.rs", "old_string": "x = 1", "new_string": "x = 2"});
     let data = bench.call::<EditFileTool>(args).await.structured.unwrap();
     assert_eq!(
@@ -66,9 +66,8 @@ async fn several_edits_are_made_together_or_not_at_all() {
         {"old_string": "let x = 1", "new_string": "let z = 1"},
         {"old_string": "{x}", "new_string": "{z}"},
     ]);
-    let args = json!({"path": "m.rs", "edits": edits});
     assert_eq!(
-        bench.ok::<EditFileTool>(args).await,
+        run!(bench.ok::<EditFileTool>, {"path": "m.rs", "edits": edits}),
         "Edited m.rs: replaced 2 occurrences"
     );
     let before = bench.get("/m.rs").await;
@@ -76,8 +75,7 @@ async fn several_edits_are_made_together_or_not_at_all() {
         {"old_string": "let z = 1", "new_string": "let w = 1\n"},
         {"old_string": "let  y = 1", "new_string": ""},
     ]);
-    let args = json!({"path": "m.rs", "edits": edits});
-    let text = bench.fails::<EditFileTool>(args).await;
+    let text = run!(bench.fails::<EditFileTool>, {"path": "m.rs", "edits": edits});
     assert_eq!(bench.get("/m.rs").await, before);
     // The numbers refer to the text that the second edit saw.
     assert_eq!(
@@ -117,7 +115,7 @@ async fn a_failed_edit_shows_the_lines_that_were_meant() {
     for read in [false, true] {
         let bench = program().await;
         if read {
-            bench.ok::<ReadFileTool>(json!({"path": "m.rs"})).await;
+            run!(bench.ok::<ReadFileTool>, {"path": "m.rs"});
         }
         let old = "    let x = 1;\n    let y = 1;";
         let args = json!({"path": "m.rs", "old_string": old, "new_string": ""});
@@ -221,15 +219,12 @@ async fn bad_edits_are_refused_by_the_name_of_their_field() {
         "replace_all": false});
     let text = bench.fails::<EditFileTool>(args).await;
     assert!(text.starts_with("new_string is the same"), "{text}");
-    let args = json!({"path": "nope", "old_string": "a", "new_string": "b"});
     assert_eq!(
-        bench.fails::<EditFileTool>(args).await,
+        run!(bench.fails::<EditFileTool>, {"path": "nope", "old_string": "a", "new_string": "b"}),
         "File 'nope' not found. Check the path with `ls` or `glob`, then try again."
     );
     let edits = vec![json!({"old_string": "x", "new_string": "xx"}); 1_001];
-    let text = bench
-        .fails::<EditFileTool>(json!({"path": "m.rs", "edits": edits}))
-        .await;
+    let text = run!(bench.fails::<EditFileTool>, {"path": "m.rs", "edits": edits});
     assert!(text.contains("1001 edits are more than the 1000"), "{text}");
     assert_eq!(bench.get("/m.rs").await, PROGRAM);
 }
@@ -238,7 +233,7 @@ async fn bad_edits_are_refused_by_the_name_of_their_field() {
 async fn an_edit_cannot_ask_for_all_memory() {
     let bench = Bench::new();
     bench.put("/f", "a\n").await;
-    bench.ok::<ReadFileTool>(json!({"path": "f"})).await;
+    run!(bench.ok::<ReadFileTool>, {"path": "f"});
     let wide = "a".repeat(1_000);
     let edits = vec![json!({"old_string": "a", "new_string": wide, "replace_all": true}); 100];
     for dry_run in [false, true] {
@@ -255,7 +250,7 @@ async fn an_edit_cannot_ask_for_all_memory() {
 async fn bytes_that_are_not_text_stay_as_they_are() {
     let bench = Bench::new();
     bench.put("/latin1", b"caf\xe9 au lait\n").await;
-    bench.ok::<ReadFileTool>(json!({"path": "latin1"})).await;
+    run!(bench.ok::<ReadFileTool>, {"path": "latin1"});
     for dry_run in [false, true] {
         let args =
             json!({"path": "latin1", "old_string": "au", "new_string": "o", "dry_run": dry_run});
@@ -268,38 +263,29 @@ async fn bytes_that_are_not_text_stay_as_they_are() {
 async fn line_ends_are_kept() {
     let bench = Bench::new();
     bench.put("/crlf", "a\r\nb\r\nc\r\n").await;
-    bench.ok::<ReadFileTool>(json!({"path": "crlf"})).await;
-    let args = json!({"path": "crlf", "old_string": "a\nb", "new_string": "x\ny"});
-    bench.ok::<EditFileTool>(args).await;
+    run!(bench.ok::<ReadFileTool>, {"path": "crlf"});
+    run!(bench.ok::<EditFileTool>, {"path": "crlf", "old_string": "a\nb", "new_string": "x\ny"});
     assert_eq!(bench.get("/crlf").await, "x\r\ny\r\nc\r\n");
 }
 
 #[tokio::test]
 async fn a_write_counts_its_lines() {
     let bench = Bench::new();
-    let reply = bench
-        .call::<WriteFileTool>(json!({"path": "d/f", "content": "a\r\nb"}))
-        .await;
+    let reply = run!(bench.call::<WriteFileTool>, {"path": "d/f", "content": "a\r\nb"});
     assert_eq!(reply.text, "Wrote 2 lines to d/f");
     assert_eq!(
         reply.structured.unwrap(),
         json!({"path": "/d/f", "lines": 2, "bytes": 4, "created": true})
     );
     assert_eq!(bench.get("/d/f").await, "a\r\nb");
-    let reply = bench
-        .call::<WriteFileTool>(json!({"path": "d/f", "content": ""}))
-        .await;
+    let reply = run!(bench.call::<WriteFileTool>, {"path": "d/f", "content": ""});
     assert_eq!(reply.text, "Wrote 0 lines to d/f");
     assert_eq!(reply.structured.unwrap()["created"], json!(false));
     assert_eq!(
-        bench
-            .fails::<WriteFileTool>(json!({"path": "d", "content": ""}))
-            .await,
+        run!(bench.fails::<WriteFileTool>, {"path": "d", "content": ""}),
         "'d' is a directory; name a file in it"
     );
-    let text = bench
-        .fails::<WriteFileTool>(json!({"path": "d/f/g", "content": ""}))
-        .await;
+    let text = run!(bench.fails::<WriteFileTool>, {"path": "d/f/g", "content": ""});
     assert!(text.starts_with("'d/f/g': "), "{text}");
 }
 
@@ -313,14 +299,12 @@ async fn content_has_a_bound() {
         limits,
         ..Options::default()
     });
-    let text = bench
-        .fails::<WriteFileTool>(json!({"path": "f", "content": "12345678901"}))
-        .await;
+    let text = run!(bench.fails::<WriteFileTool>, {"path": "f", "content": "12345678901"});
     assert!(
         text.starts_with("content has 11 bytes, more than the 10"),
         "{text}"
     );
-    bench.fails::<ReadFileTool>(json!({"path": "f"})).await;
+    run!(bench.fails::<ReadFileTool>, {"path": "f"});
 }
 
 #[test]

@@ -150,9 +150,7 @@ async fn what_read_file_shows_can_be_edited_in_a_long_file_too() {
     let bench = Bench::hashline();
     let text: String = (0..3_000).map(|n| format!("line {n}\n")).collect();
     bench.put("/f", text).await;
-    let shown = bench
-        .ok::<ReadFileTool>(json!({"path": "f", "offset": 1_999, "limit": 1}))
-        .await;
+    let shown = run!(bench.ok::<ReadFileTool>, {"path": "f", "offset": 1_999, "limit": 1});
     let (anchor, _) = shown.split_once('|').unwrap();
     let args = json!({"path": "f", "start_line": 2_000, "start_hash": anchor, "new_content": "x"});
     bench.ok::<HashlineEditTool>(args).await;

@@ -25,7 +25,7 @@ fn edit(old: &str, new: &str) -> Value {
 async fn an_edit_of_what_changed_says_what_did() {
     let bench = Bench::new();
     bench.put("/f", "a\nb\nc\n").await;
-    bench.ok::<ReadFileTool>(json!({"path": "./x/../f"})).await;
+    run!(bench.ok::<ReadFileTool>, {"path": "./x/../f"});
     bench.put("/f", "a\nB\nc\n").await;
     for args in [
         edit("a", "x"),
@@ -37,8 +37,7 @@ async fn an_edit_of_what_changed_says_what_did() {
              applies to the current contents. What changed:\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c"
         );
     }
-    let args = json!({"path": "f", "content": "x"});
-    let text = bench.fails::<WriteFileTool>(args).await;
+    let text = run!(bench.fails::<WriteFileTool>, {"path": "f", "content": "x"});
     assert!(
         text.contains("changed since you last read it") && text.contains("-b\n+B"),
         "{text}"
@@ -50,7 +49,7 @@ async fn an_edit_of_what_changed_says_what_did() {
         "{text}"
     );
     assert_eq!(bench.get("/f").await, "a\nB\nc\n");
-    bench.ok::<ReadFileTool>(json!({"path": "f"})).await;
+    run!(bench.ok::<ReadFileTool>, {"path": "f"});
     bench.ok::<EditFileTool>(edit("a", "x")).await;
     assert_eq!(bench.get("/f").await, "x\nB\nc\n");
 }
@@ -72,20 +71,15 @@ async fn files_never_read_are_edited_unless_an_option_says_otherwise() {
     assert_eq!(bench.fails::<HashlineEditTool>(args).await, want);
     let write = json!({"path": "f", "content": "x"});
     assert_eq!(bench.fails::<WriteFileTool>(write.clone()).await, want);
-    let text = bench
-        .fails::<WriteFileTool>(json!({"path": "d", "content": "x"}))
-        .await;
+    let text = run!(bench.fails::<WriteFileTool>, {"path": "d", "content": "x"});
     assert_eq!(text, "'d' is a directory; name a file in it");
     assert_eq!(bench.get("/f").await, "a\n");
-    bench
-        .ok::<WriteFileTool>(json!({"path": "new", "content": "x"}))
-        .await;
-    bench.ok::<ReadFileTool>(json!({"path": "f"})).await;
+    run!(bench.ok::<WriteFileTool>, {"path": "new", "content": "x"});
+    run!(bench.ok::<ReadFileTool>, {"path": "f"});
     bench.ok::<EditFileTool>(edit("a", "b")).await;
     bench.ok::<WriteFileTool>(write).await;
     // Written content is tracked, under every spelling of the path.
-    let args = json!({"path": "./new", "old_string": "x", "new_string": "y"});
-    bench.ok::<EditFileTool>(args).await;
+    run!(bench.ok::<EditFileTool>, {"path": "./new", "old_string": "x", "new_string": "y"});
 }
 
 #[tokio::test]
@@ -95,9 +89,7 @@ async fn a_failed_read_is_not_a_read() {
         ..Options::default()
     });
     bench.put("/f", "a\n").await;
-    bench
-        .fails::<ReadFileTool>(json!({"path": "f", "offset": 9}))
-        .await;
+    run!(bench.fails::<ReadFileTool>, {"path": "f", "offset": 9});
     let text = bench.fails::<EditFileTool>(edit("a", "b")).await;
     assert!(text.contains("has not been read yet"), "{text}");
 }
@@ -106,13 +98,11 @@ async fn a_failed_read_is_not_a_read() {
 async fn a_file_that_is_gone_is_written_anew() {
     let bench = Bench::new();
     bench.put("/f", "a\n").await;
-    bench.ok::<ReadFileTool>(json!({"path": "f"})).await;
+    run!(bench.ok::<ReadFileTool>, {"path": "f"});
     bench.state.delete_file("/f").await.unwrap();
     let text = bench.fails::<EditFileTool>(edit("a", "b")).await;
     assert!(text.starts_with("File 'f' not found."), "{text}");
-    let reply = bench
-        .call::<WriteFileTool>(json!({"path": "f", "content": "x"}))
-        .await;
+    let reply = run!(bench.call::<WriteFileTool>, {"path": "f", "content": "x"});
     assert_eq!(reply.structured.unwrap()["created"], json!(true));
     assert_eq!(bench.get("/f").await, "x");
 }
@@ -122,19 +112,13 @@ async fn large_files_are_known_by_size_and_time() {
     let bench = Bench::new();
     let big = |first: &str| format!("{first}\n{}", "line\n".repeat(1_000_000));
     bench.put("/f", big("a")).await;
-    bench
-        .ok::<ReadFileTool>(json!({"path": "f", "limit": 1}))
-        .await;
+    run!(bench.ok::<ReadFileTool>, {"path": "f", "limit": 1});
     bench.put("/f", big("longer")).await;
     let text = bench.fails::<EditFileTool>(edit("longer", "b")).await;
     assert!(text.contains("changed since you last read it"), "{text}");
-    let text = bench
-        .fails::<WriteFileTool>(json!({"path": "f", "content": "x"}))
-        .await;
+    let text = run!(bench.fails::<WriteFileTool>, {"path": "f", "content": "x"});
     assert!(text.contains("changed since you last read it"), "{text}");
-    bench
-        .ok::<ReadFileTool>(json!({"path": "f", "limit": 1}))
-        .await;
+    run!(bench.ok::<ReadFileTool>, {"path": "f", "limit": 1});
     bench.ok::<EditFileTool>(edit("longer", "b")).await;
     // After an edit, the file is tracked by its hash.
     bench.put("/f", "small\n").await;
@@ -146,9 +130,7 @@ async fn large_files_are_known_by_size_and_time() {
 async fn the_length_is_told_where_the_text_was_not_kept() {
     let bench = Bench::new();
     bench.put("/f", "line\n".repeat(100_000)).await;
-    bench
-        .ok::<ReadFileTool>(json!({"path": "f", "limit": 1}))
-        .await;
+    run!(bench.ok::<ReadFileTool>, {"path": "f", "limit": 1});
     bench.put("/f", "other\n").await;
     let text = bench.fails::<EditFileTool>(edit("other", "b")).await;
     assert!(
@@ -162,7 +144,7 @@ async fn parallel_edits_of_one_conversation_all_apply() {
     let bench = Arc::new(Bench::new());
     let text: String = (0..40).map(|n| format!("<{n}>\n")).collect();
     bench.put("/f", text).await;
-    bench.ok::<ReadFileTool>(json!({"path": "f"})).await;
+    run!(bench.ok::<ReadFileTool>, {"path": "f"});
     let calls = (0..40).map(|n| {
         let bench = Arc::clone(&bench);
         tokio::spawn(async move {
@@ -170,7 +152,7 @@ async fn parallel_edits_of_one_conversation_all_apply() {
             let new = format!("[{n}]");
             let args = json!({"path": path, "old_string": format!("<{n}>"), "new_string": new});
             bench.ok::<EditFileTool>(args).await;
-            bench.ok::<ReadFileTool>(json!({"path": "f"})).await;
+            run!(bench.ok::<ReadFileTool>, {"path": "f"});
         })
     });
     for call in calls.collect::<Vec<_>>() {
@@ -384,11 +366,10 @@ async fn a_change_between_reading_and_editing_is_noticed() {
 async fn a_failed_delete_is_not_forgotten() {
     let bench = Bench::new();
     bench.put("/d/f", "a\n").await;
-    bench.ok::<ReadFileTool>(json!({"path": "d/f"})).await;
-    bench.fails::<DeleteFileTool>(json!({"path": "d"})).await;
+    run!(bench.ok::<ReadFileTool>, {"path": "d/f"});
+    run!(bench.fails::<DeleteFileTool>, {"path": "d"});
     bench.put("/d/f", "b\n").await;
-    let args = json!({"path": "d/f", "content": "c"});
-    let text = bench.fails::<WriteFileTool>(args).await;
+    let text = run!(bench.fails::<WriteFileTool>, {"path": "d/f", "content": "c"});
     assert!(text.contains("changed since you last read it"), "{text}");
 }
 

@@ -10,7 +10,7 @@ use crate::reply::{Block, FailureClass};
 use crate::tool::Builtin as _;
 
 async fn read(bench: &Bench, path: &str) -> String {
-    bench.ok::<ReadFileTool>(json!({ "path": path })).await
+    run!(bench.ok::<ReadFileTool>, {"path": path})
 }
 
 #[tokio::test]
@@ -21,7 +21,7 @@ async fn lines_are_numbered_as_prompts_expect() {
         read(&bench, "a.txt").await,
         "     1\tone\n     2\ttwo\n     3\t\n     4\tfour"
     );
-    let reply = bench.call::<ReadFileTool>(json!({"path": "a.txt"})).await;
+    let reply = run!(bench.call::<ReadFileTool>, {"path": "a.txt"});
     assert_eq!(
         reply.structured.unwrap(),
         json!({"path": "/a.txt", "kind": "text", "first_line": 1, "lines": 4, "total_lines": 4})
@@ -43,8 +43,7 @@ async fn a_page_says_how_to_read_on() {
     let args = json!({"path": "long", "offset": 4_998, "limit": 9_999_999});
     let reply = bench.call::<ReadFileTool>(args).await;
     assert_eq!(reply.text, "  4999\tline 4999\n  5000\tline 5000");
-    let args = json!({"path": "long", "offset": 10, "limit": 1});
-    let reply = bench.call::<ReadFileTool>(args).await;
+    let reply = run!(bench.call::<ReadFileTool>, {"path": "long", "offset": 10, "limit": 1});
     assert_eq!(
         reply.text,
         "    11\tline 11\n\n... (4989 more lines; read on with offset=11)"
@@ -75,8 +74,7 @@ async fn pages_joined_are_the_file_whatever_the_budget() {
         let mut seen = 0;
         let mut offset = Some(0);
         while let Some(at) = offset {
-            let args = json!({"path": "f", "offset": at});
-            let reply = bench.call::<ReadFileTool>(args).await;
+            let reply = run!(bench.call::<ReadFileTool>, {"path": "f", "offset": at});
             assert!(reply.text.len() <= 1_000);
             let data = reply.structured.unwrap();
             assert_eq!(data["first_line"], at + 1);
@@ -98,12 +96,12 @@ async fn odd_files_get_a_text_that_helps() {
     assert_eq!(read(&bench, "empty").await, "(empty file)");
     bench.put("/bin", b"\0\xff\xfe\x01").await;
     assert_eq!(
-        bench.fails::<ReadFileTool>(json!({"path": "bin"})).await,
+        run!(bench.fails::<ReadFileTool>, {"path": "bin"}),
         "File 'bin' is binary (4 bytes) and cannot be shown as text; use a command that \
          understands it"
     );
     bench.put("/a.png", b"\0\xff\xfe\x01").await;
-    let text = bench.fails::<ReadFileTool>(json!({"path": "a.png"})).await;
+    let text = run!(bench.fails::<ReadFileTool>, {"path": "a.png"});
     assert!(text.contains("despite its name, not image/png"), "{text}");
     bench.put("/notes.png", "not a picture\n").await;
     assert_eq!(read(&bench, "notes.png").await, "     1\tnot a picture");
@@ -152,15 +150,13 @@ async fn failures_say_the_next_step() {
         assert_eq!(bench.fails::<ReadFileTool>(args).await, want);
     }
     for path in ["../x", "a\0b", "~/x", "C:\\x"] {
-        let text = bench.fails::<ReadFileTool>(json!({ "path": path })).await;
+        let text = run!(bench.fails::<ReadFileTool>, {"path": path});
         assert!(text.starts_with("path: "), "{text}");
     }
-    let text = bench
-        .fails::<ReadFileTool>(json!({"path": "a\u{1b}[2Jb"}))
-        .await;
+    let text = run!(bench.fails::<ReadFileTool>, {"path": "a\u{1b}[2Jb"});
     assert!(!text.contains('\u{1b}'), "{text}");
     let long = "./".repeat(1_000_000) + "nope";
-    let text = bench.fails::<ReadFileTool>(json!({ "path": long })).await;
+    let text = run!(bench.fails::<ReadFileTool>, {"path": long});
     assert!(text.starts_with("File '/nope' not found."), "{text}");
 }
 
@@ -172,29 +168,24 @@ async fn large_files_are_shown_like_small_ones() {
         .collect();
     assert!(text.len() as u64 > crate::tracker::HASHED_BYTES);
     bench.put("/big", text).await;
-    let args = json!({"path": "big", "offset": 399_998});
-    let reply = bench.call::<ReadFileTool>(args).await;
+    let reply = run!(bench.call::<ReadFileTool>, {"path": "big", "offset": 399_998});
     assert_eq!(
         reply.text,
         "399999\tline number 399999\n400000\tline number 400000"
     );
-    let args = json!({"path": "big", "limit": 1});
-    let reply = bench.call::<ReadFileTool>(args).await;
+    let reply = run!(bench.call::<ReadFileTool>, {"path": "big", "limit": 1});
     assert_eq!(
         reply.text,
         "     1\tline number 1\n\n... (more lines; read on with offset=1)"
     );
-    let args = json!({"path": "big", "offset": 400_000});
     assert_eq!(
-        bench.fails::<ReadFileTool>(args).await,
+        run!(bench.fails::<ReadFileTool>, {"path": "big", "offset": 400_000}),
         "Offset 400000 exceeds file length (400000 lines); use an offset below 400000"
     );
     let mut binary = vec![b'x'; 5 * 1024 * 1024];
     binary[..3].copy_from_slice(b"\0\xff\xff");
     bench.put("/big.bin", binary).await;
-    let text = bench
-        .fails::<ReadFileTool>(json!({"path": "big.bin"}))
-        .await;
+    let text = run!(bench.fails::<ReadFileTool>, {"path": "big.bin"});
     assert!(text.starts_with("File 'big.bin' is binary (5242880 bytes)"));
 }
 
@@ -205,14 +196,12 @@ async fn hashline_shows_numbers_and_hashes() {
     assert_eq!(read(&bench, "f").await, "1:0c|a\n2:d4|\n3:95| a");
     bench.put("/empty", "").await;
     assert_eq!(read(&bench, "empty").await, "1:d4|");
-    let args = json!({"path": "f", "offset": 1, "limit": 1});
     assert_eq!(
-        bench.ok::<ReadFileTool>(args).await,
+        run!(bench.ok::<ReadFileTool>, {"path": "f", "offset": 1, "limit": 1}),
         "2:d4|\n\n... (1 more line; read on with offset=2)"
     );
-    let args = json!({"path": "f", "offset": 3});
     assert_eq!(
-        bench.fails::<ReadFileTool>(args).await,
+        run!(bench.fails::<ReadFileTool>, {"path": "f", "offset": 3}),
         "Offset 3 exceeds file length (3 lines); use an offset below 3"
     );
     // The hash covers the whole line, even if it is truncated.
@@ -226,8 +215,7 @@ async fn hashline_shows_numbers_and_hashes() {
     assert_eq!(read(&bench, "latin1").await, "     1\tcaf\u{fffd}");
     let big: String = (0..400_000).map(|n| format!("line number {n}\n")).collect();
     bench.put("/big", big).await;
-    let args = json!({"path": "big", "offset": 399_999});
-    let text = bench.ok::<ReadFileTool>(args).await;
+    let text = run!(bench.ok::<ReadFileTool>, {"path": "big", "offset": 399_999});
     assert!(
         text.starts_with("400000:") && text.ends_with("|line number 399999"),
         "{text}"
@@ -259,9 +247,7 @@ async fn pictures_are_told_by_their_content() {
     let bench = showing();
     let small = png(20, 10);
     bench.put("/no-extension", small.clone()).await;
-    let reply = bench
-        .call::<ReadFileTool>(json!({"path": "no-extension"}))
-        .await;
+    let reply = run!(bench.call::<ReadFileTool>, {"path": "no-extension"});
     assert_eq!(reply.text, "Image no-extension (image/png, 20x10 pixels)");
     let [Block::Image { media_type, data }] = &reply.blocks[..] else {
         panic!("{:?}", reply.blocks);
@@ -274,9 +260,7 @@ async fn pictures_are_told_by_their_content() {
     );
 
     bench.put("/wide.png", png(300, 150)).await;
-    let reply = bench
-        .call::<ReadFileTool>(json!({"path": "wide.png"}))
-        .await;
+    let reply = run!(bench.call::<ReadFileTool>, {"path": "wide.png"});
     assert_eq!(
         reply.text,
         "Image wide.png (image/png, 300x150 pixels, shown as 60x30)"
@@ -291,15 +275,13 @@ async fn pictures_are_told_by_their_content() {
     bench
         .put("/broken.png", &b"\x89PNG\r\n\x1a\nrubbish"[..])
         .await;
-    let reply = bench
-        .call::<ReadFileTool>(json!({"path": "broken.png"}))
-        .await;
+    let reply = run!(bench.call::<ReadFileTool>, {"path": "broken.png"});
     assert_eq!(reply.text, "Image broken.png (image/png)");
     assert_eq!(reply.blocks.len(), 1);
 
     // A picture's extension on a text file.
     bench.put("/text.png", "GIF89a is how it begins\n").await;
-    let text = bench.ok::<ReadFileTool>(json!({"path": "text.png"})).await;
+    let text = run!(bench.ok::<ReadFileTool>, {"path": "text.png"});
     assert_eq!(text, "     1\tGIF89a is how it begins");
 }
 
@@ -308,9 +290,7 @@ async fn documents_come_with_their_name() {
     let bench = showing();
     let pdf = b"%PDF-1.4\n\xe2\xe3\xcf\xd3\n%%EOF\n";
     bench.put("/d/report", &pdf[..]).await;
-    let reply = bench
-        .call::<ReadFileTool>(json!({"path": "d/report"}))
-        .await;
+    let reply = run!(bench.call::<ReadFileTool>, {"path": "d/report"});
     assert_eq!(reply.text, "Document d/report (application/pdf, 20 bytes)");
     let [
         Block::Document {
@@ -333,16 +313,16 @@ async fn documents_come_with_their_name() {
 async fn what_is_not_shown_is_named() {
     let bench = Bench::new();
     bench.put("/a.png", png(2, 2)).await;
-    let text = bench.fails::<ReadFileTool>(json!({"path": "a.png"})).await;
+    let text = run!(bench.fails::<ReadFileTool>, {"path": "a.png"});
     assert!(
         text.contains("image/png") && text.contains("images are not shown here"),
         "{text}"
     );
     bench.put("/a.pdf", &b"%PDF-1.4\n\xe2\xe3\n"[..]).await;
-    let text = bench.fails::<ReadFileTool>(json!({"path": "a.pdf"})).await;
+    let text = run!(bench.fails::<ReadFileTool>, {"path": "a.pdf"});
     assert!(text.contains("documents are not shown here"), "{text}");
     bench.put("/plain.pdf", "%PDF-1.4\nall ASCII\n").await;
-    let text = bench.ok::<ReadFileTool>(json!({"path": "plain.pdf"})).await;
+    let text = run!(bench.ok::<ReadFileTool>, {"path": "plain.pdf"});
     assert!(text.contains("all ASCII"));
 }
 
@@ -363,16 +343,14 @@ async fn too_large_is_said_before_it_is_read() {
     big.resize(6 * 1024 * 1024, 0);
     bench.put("/big.png", big).await;
     assert_eq!(
-        bench
-            .fails::<ReadFileTool>(json!({"path": "big.png"}))
-            .await,
+        run!(bench.fails::<ReadFileTool>, {"path": "big.png"}),
         "Image 'big.png' too large (6.0MB, max 5.0MB); make it smaller with a command, then \
          read that"
     );
     let mut pdf = b"%PDF-1.4\n\xe2\xe3\n".to_vec();
     pdf.resize(2_000, b' ');
     bench.put("/a.pdf", pdf).await;
-    let text = bench.fails::<ReadFileTool>(json!({"path": "a.pdf"})).await;
+    let text = run!(bench.fails::<ReadFileTool>, {"path": "a.pdf"});
     assert!(
         text.starts_with("Document 'a.pdf' too large (0.0MB, max 0.0MB)"),
         "{text}"
@@ -381,9 +359,7 @@ async fn too_large_is_said_before_it_is_read() {
     let mut fits = png(2, 2);
     fits.resize(4 * 1024 * 1024 + 1, 0);
     bench.put("/fits.png", fits.clone()).await;
-    let reply = bench
-        .call::<ReadFileTool>(json!({"path": "fits.png"}))
-        .await;
+    let reply = run!(bench.call::<ReadFileTool>, {"path": "fits.png"});
     let [Block::Image { data, .. }] = &reply.blocks[..] else {
         panic!("{}", reply.text);
     };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::{ListFilesTool, call, files, fixable, mounted, ok};
+use super::{ListFilesTool, call, files, fixable, ok};
 use crate::context::Context;
 use crate::options::Options;
 
@@ -69,24 +69,6 @@ fn a_bad_pattern_is_said() {
     assert_eq!(told("../*"), "pattern must not contain '..' path segments");
     assert!(told("[z-a]").starts_with("pattern: "), "{}", told("[z-a]"));
     assert!(told(&"*".repeat(20_000)).starts_with("pattern: the pattern has "));
-}
-
-#[test]
-fn the_root_stands_for_every_mount() {
-    let context = mounted();
-    // Files outside of the mounts do not exist.
-    assert_eq!(
-        ok::<ListFilesTool>(&context, json!({})),
-        r#"["/docs/a.bin","/docs/a.md","/docs/big.md","/docs/sub/c.md","/user/.hidden","/user/b.md"]"#
-    );
-    assert_eq!(
-        ok::<ListFilesTool>(&context, json!({"path": " / ", "pattern": "*.md"})),
-        r#"["/docs/a.md","/docs/big.md","/user/b.md"]"#
-    );
-    assert_eq!(
-        ok::<ListFilesTool>(&context, json!({"path": "docs", "pattern": "sub/*"})),
-        r#"["/docs/sub/c.md"]"#
-    );
 }
 
 #[test]
