@@ -4,7 +4,7 @@
 
 use std::env;
 use std::fs::{self, File};
-use std::io;
+use std::io::Read as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
@@ -107,9 +107,7 @@ impl Image {
 
     /// Writes an archive of one layer, as `docker save` does.
     fn pack(&self, layer: &Path, archive: &Path) -> Result<()> {
-        let mut hasher = Sha256::new();
-        io::copy(&mut File::open(layer)?, &mut hasher)?;
-        let config = self.config(&hex(&hasher.finalize())).to_string();
+        let config = self.config(&sum(layer)?).to_string();
         let config_name = format!("{}.json", hex(&Sha256::digest(&config)));
         let manifest = json!([{
             "Config": config_name, "RepoTags": [self.name], "Layers": ["layer.tar"],
@@ -195,6 +193,19 @@ fn python(workspace: &Workspace, root: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Returns the checksum of a file.
+fn sum(path: &Path) -> Result<String> {
+    let mut file = File::open(path)?;
+    let mut hasher = Sha256::new();
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hex(&hasher.finalize())),
+            n => hasher.update(&buffer[..n]),
+        }
+    }
+}
+
 /// Returns bytes as hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -202,8 +213,6 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read as _;
-
     use tar::Archive;
 
     use super::*;

@@ -25,13 +25,13 @@ struct Holder {
 
 /// Everything that gets a certificate.
 fn holders() -> [Holder; 7] {
-    let client = |file, name: &str, group| Holder {
+    let client = |file, name: &str, group: Option<&'static str>| Holder {
         file,
         name: name.to_owned(),
         group,
         addresses: &[],
     };
-    let server = |file, name: &str, addresses| Holder {
+    let server = |file, name: &str, addresses: &'static [&'static str]| Holder {
         addresses,
         ..client(file, name, None)
     };

@@ -92,9 +92,9 @@ impl<'w> Running<'w> {
 
     /// Whether the node takes pods, and pods of the default namespace can be created.
     pub(super) fn is_schedulable(&self) -> Result<bool> {
-        let things = [&format!("node/{NODE}"), "serviceaccount/default"];
-        let mut ask = self.kubectl(&["get", "--output=json"])?;
-        Ok(answer(ask.args(things))?.is_some_and(|list| takes_pods(&list)))
+        let node = format!("node/{NODE}");
+        let mut ask = self.kubectl(&["get", "--output=json", &node, "serviceaccount/default"])?;
+        Ok(answer(&mut ask)?.is_some_and(|list| takes_pods(&list)))
     }
 
     /// Whether a path of the API server answers.
