@@ -24,7 +24,7 @@ fn left(name: &str, change: impl FnOnce(&mut Value)) -> Value {
 
 fn judged(object: Value) -> Option<Leftover> {
     let object: Object = serde_json::from_value(object).unwrap();
-    judge(object, |pod| pod.is_abandoned())
+    judge(object, Pod::is_abandoned)
 }
 
 #[test]

@@ -32,7 +32,7 @@ const SILENCE: Duration = Duration::from_secs(WATCH_SECONDS as u64 + 10);
 /// A watch that ended sooner did not work.
 const SHORT: Duration = Duration::from_secs(1);
 /// The pauses after failures.
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LAST_PAUSE: Duration = Duration::from_secs(30);
 
 /// A change of the pods that are watched.

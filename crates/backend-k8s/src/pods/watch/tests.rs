@@ -38,26 +38,23 @@ fn shown(change: Option<Result<PodChange>>) -> String {
     }
 }
 
-/// Returns the first items of a watch of a cluster.
-async fn items<const N: usize>(
+/// Returns the first items of a watch. The answers are told the number of the request.
+async fn items(
+    count: usize,
     answer: impl Fn(usize, &str) -> Answer + Send + Sync + 'static,
-) -> [String; N] {
+) -> Vec<String> {
     let number = AtomicUsize::new(0);
-    let answer = move |asked: &crate::pods::tests::Asked| {
-        answer(number.fetch_add(1, Ordering::Relaxed), &asked.target)
-    };
-    let (cluster, _) = cluster_of(answer);
-    let mut changes = watch(&cluster, "a=b").unwrap();
-    let mut items = [const { String::new() }; N];
-    for item in &mut items {
-        *item = shown(changes.next().await);
-    }
-    items
+    let (cluster, _) = cluster_of(move |asked| {
+        let number = number.fetch_add(1, Ordering::Relaxed);
+        answer(number, &asked.target)
+    });
+    let changes = watch(&cluster, "a=b").unwrap().take(count);
+    changes.map(|change| shown(Some(change))).collect().await
 }
 
 #[tokio::test]
 async fn a_watch_that_ends_is_resumed_where_it_ended() {
-    let seen = items(|number, target| match number {
+    let seen = items(5, |number, target| match number {
         0 => listed(10, &["a"]),
         1 => {
             assert!(target.contains("resourceVersion=10"), "{target}");
@@ -90,7 +87,7 @@ async fn a_watch_that_ends_is_resumed_where_it_ended() {
 async fn a_version_that_is_forgotten_is_listed_again() {
     let expired =
         json!({"type": "ERROR", "object": {"kind": "Status", "status": "Failure", "code": 410}});
-    let seen = items(move |number, _| match number {
+    let seen = items(3, move |number, _| match number {
         0 => listed(10, &["a"]),
         1 => Answer::Events(vec![expired.clone()]),
         2 => listed(30, &["b"]),
@@ -104,7 +101,7 @@ async fn a_version_that_is_forgotten_is_listed_again() {
 
 #[tokio::test]
 async fn failures_are_told_and_survived() {
-    let seen = items(|number, _| match number {
+    let seen = items(4, |number, _| match number {
         0 => Answer::Refused(403),
         1 => listed(10, &["a"]),
         2 => Answer::Refused(500),
