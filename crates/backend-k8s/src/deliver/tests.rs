@@ -18,7 +18,7 @@ fn shell(path: &Path, content: &[u8], digest: &str) -> Process {
     let mut child = Command::new("sh")
         .args(["-c", RECEIVE, "sh"])
         .arg(path)
-        .args([&content.len().to_string(), digest, "you"])
+        .args([&*content.len().to_string(), digest, "you"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -82,7 +82,7 @@ async fn an_agent_that_was_changed_is_replaced() {
     let path = place.path().join("agent");
     let digest = ContentHash::of(AGENT).to_string();
     let content = Bytes::from_static(AGENT);
-    for other in [&b"short"[..], &vec![b'#'; AGENT.len()]] {
+    for other in [&b"short"[..], &[b'#'; AGENT.len()]] {
         fs::write(&path, other).unwrap();
         let placed = deliver(shell(&path, AGENT, &digest), &content, "/x").await;
         assert_eq!(converse(placed.unwrap()).await, "hello you\na line\n");

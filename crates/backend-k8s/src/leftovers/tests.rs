@@ -1,6 +1,5 @@
 //! Pods that are left over, and those that only look like it.
 
-use k8s_openapi::api::core::v1::Pod as Object;
 use sandbox_wire::owner::Owner;
 use serde_json::{Value, json};
 
