@@ -21,7 +21,7 @@ pub enum Network {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Relaxation {
-    /// Allows root: the image's own user, whoever that is, or the user of the options.
+    /// Allows root: the user of the options, or without one the user of the image.
     Root,
     /// Makes the root file system writable. A container that is restarted loses what was
     /// written there.
