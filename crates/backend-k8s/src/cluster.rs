@@ -166,6 +166,11 @@ impl Cluster {
         &self.address
     }
 
+    /// Identifies the cluster among those of this process, for as long as it is held.
+    pub(crate) fn id(&self) -> usize {
+        Arc::as_ptr(&self.turns).addr()
+    }
+
     /// Asks the cluster for its version.
     ///
     /// # Errors
@@ -398,4 +403,4 @@ fn io_kind(error: &(dyn StdError + 'static)) -> Option<io::ErrorKind> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -4,6 +4,13 @@ use kube::error::Status;
 
 use super::*;
 
+/// Returns a cluster without encryption at this address, with the namespace `work`.
+pub(crate) async fn cluster_at(server: &str) -> Cluster {
+    let place = tempfile::tempdir().unwrap();
+    let path = kubeconfig(place.path(), server);
+    Cluster::from_kubeconfig(&path, None).await.unwrap()
+}
+
 /// A kubeconfig for an API server without encryption at this address.
 fn kubeconfig(directory: &Path, server: &str) -> std::path::PathBuf {
     let path = directory.join("config");
