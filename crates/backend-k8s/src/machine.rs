@@ -263,3 +263,6 @@ impl Machine for K8sMachine {
         self.0.diagnosis_soon().await
     }
 }
+
+#[cfg(test)]
+mod tests;

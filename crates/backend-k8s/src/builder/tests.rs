@@ -5,12 +5,12 @@ use sandbox_runtime::PackageManager;
 use serde_json::json;
 
 use super::*;
-use crate::cluster::tests::nowhere;
+use crate::pods::tests::{Answer, cluster_of};
 
 fn bare() -> K8sBuilder {
     // Never contacted: no test here creates a pod.
-    let builder = K8sSandbox::builder().cluster(nowhere());
-    builder.mode(Mode::Portable)
+    let (cluster, _) = cluster_of(|_| Answer::Never);
+    K8sSandbox::builder().cluster(cluster).mode(Mode::Portable)
 }
 
 fn new() -> K8sBuilder {
