@@ -16,6 +16,7 @@ use crate::options::Mode;
 use crate::pods;
 use crate::sandbox::K8sSandbox;
 use crate::settings::Settings;
+use crate::spec;
 
 /// Options for attaching to a pod, from [`K8sSandbox::attach`].
 #[derive(Debug, Clone)]
@@ -119,7 +120,6 @@ impl Attach {
                 "no cluster is given; name one with `cluster`, such as `Cluster::from_env`",
             ));
         };
-        let agents = settings.agent.binaries()?;
         let asked = cluster.clone();
         let found = cluster::run(async move { find(&asked, pod).await }).await?;
         let name = found.metadata.name.clone().unwrap_or_default();
@@ -136,6 +136,12 @@ impl Attach {
             Some(directory) => directory,
         };
         let working_dir = settings.working_dir.as_deref().unwrap_or(theirs);
+        let command = container.command.as_ref().and_then(|line| line.first());
+        let has_agent = command.is_some_and(|program| *program == spec::agent_path());
+        let agents = match settings.agent.binaries() {
+            Err(_) if has_agent => Vec::new(),
+            agents => agents?,
+        };
         let config = MachineConfig {
             cluster,
             working_dir: check::absolute_path("work", working_dir)?,

@@ -16,8 +16,8 @@ use sandbox_wire::{AgentOptions, AgentSandbox, engine};
 
 use crate::cluster;
 use crate::labels::Disposal;
-use crate::machine::{K8sMachine, MachineConfig, Recipe, StartReason};
-use crate::options::{Delivery, Mode, Relaxation};
+use crate::machine::{K8sMachine, MachineConfig, Recipe, Run, StartReason};
+use crate::options::{Mode, Relaxation};
 use crate::settings::{Settings, ValidSettings};
 use crate::stats::{self, Counters, Stats};
 use idle::Busy;
@@ -51,7 +51,6 @@ struct Inner {
     /// The architectures that there are agents for.
     agent_architectures: Vec<&'static str>,
     portable: Option<Arc<dyn Sandbox>>,
-    mode: Mode,
     /// The agent or the portable sandbox, once the choice is made.
     chosen: OnceLock<Arc<dyn Sandbox>>,
     /// The action to take on the pod in the end; `None` if it is bound to one pod.
@@ -92,24 +91,21 @@ impl K8sSandbox {
         disposal: Option<Disposal>,
     ) -> Self {
         let mode = settings.agent.mode;
-        let architectures: Vec<_> = config.agents.iter().map(AgentBinary::arch).collect();
-        let is_brought = matches!(settings.agent.delivery, Delivery::Init { .. });
-        let has_agent = mode != Mode::Portable && (is_brought || !architectures.is_empty());
+        let architectures = config.agents.iter().map(AgentBinary::arch).collect();
         let machine = K8sMachine::new(config);
         let shared = Arc::new(machine.clone());
-        let served = || -> Arc<dyn Sandbox> {
+        let agent = (mode != Mode::Portable).then(|| -> Arc<dyn Sandbox> {
             let options = AgentOptions::default();
             Arc::new(AgentSandbox::new(Arc::clone(&shared), options))
-        };
+        });
         let portable = (mode != Mode::Agent).then(|| -> Arc<dyn Sandbox> {
             let portable = PortableSandbox::new(Arc::clone(&shared));
             Arc::new(portable.without_warning())
         });
         Self(Arc::new(Inner {
-            agent: has_agent.then(served),
+            agent,
             agent_architectures: architectures,
             portable,
-            mode,
             machine,
             chosen: OnceLock::new(),
             disposal,
@@ -150,7 +146,8 @@ impl K8sSandbox {
     /// `Unavailable` if the pod is gone; `Unsupported` if it does not show its usage.
     pub async fn stats(&self) -> Result<Stats> {
         let before = *lock(&self.0.counters);
-        let served = self.active_sandbox(&self.busy()).await?;
+        let busy = self.busy();
+        let served = self.active_sandbox(&busy).await?;
         let (stats, counters) = stats::sample(&**served, before).await?;
         *lock(&self.0.counters) = Some(counters);
         Ok(stats)
@@ -164,7 +161,7 @@ impl K8sSandbox {
 
     /// Makes sure that the pod runs and returns the run of its container. If that has
     /// changed when a command ends, the container ended with the command.
-    async fn current_run(&self) -> Result<Option<crate::machine::Run>> {
+    async fn current_run(&self) -> Result<Option<Run>> {
         if !self.0.machine.runs() {
             self.ready(StartReason::OnDemand).await?;
         }
@@ -182,25 +179,10 @@ impl K8sSandbox {
         let mut why = None;
         let chosen = match (&inner.agent, &inner.portable) {
             (Some(agent), None) => agent,
-            (None, Some(portable)) => {
-                if inner.mode == Mode::Auto {
-                    // If the pod cannot be created, that error is reported instead of the
-                    // missing agent.
-                    self.ready(StartReason::OnDemand).await?;
-                    why = Some("there is no sandbox-agent");
-                }
-                portable
-            }
-            // One agent is taken to fit.
-            (Some(agent), Some(_)) if inner.agent_architectures.len() < 2 => agent,
+            (None, Some(portable)) => portable,
             (Some(agent), Some(portable)) => {
-                let node = self.architecture().await?;
-                if node.is_empty() || inner.agent_architectures.contains(&node.as_str()) {
-                    agent
-                } else {
-                    why = Some("there is no sandbox-agent for the node's processor");
-                    portable
-                }
+                why = self.missing_agent().await?;
+                if why.is_some() { portable } else { agent }
             }
             (None, None) => {
                 return Err(crate::check::wrong("no agent is available; provide one"));
@@ -217,12 +199,26 @@ impl K8sSandbox {
         }))
     }
 
-    /// Returns the processor of the pod's node.
-    async fn architecture(&self) -> Result<String> {
+    /// Returns why no agent can serve the pod; `None` if one can. If the pod cannot be
+    /// created, that error is reported instead.
+    async fn missing_agent(&self) -> Result<Option<&'static str>> {
+        let ours = &self.0.agent_architectures;
+        if ours.len() == 1 {
+            // It is taken to fit.
+            return Ok(None);
+        }
         self.ready(StartReason::OnDemand).await?;
         let machine = self.0.machine.clone();
-        let asked = cluster::run(async move { machine.architecture().await });
-        asked.await.map_err(during(Operation::Start))
+        if machine.has_agent() {
+            return Ok(None);
+        }
+        if ours.is_empty() {
+            return Ok(Some("there is no sandbox-agent"));
+        }
+        let node = cluster::run(async move { machine.architecture().await }).await;
+        let node = node.map_err(during(Operation::Start))?;
+        let fits = node.is_empty() || ours.contains(&node.as_str());
+        Ok((!fits).then_some("there is no sandbox-agent for the node's processor"))
     }
 }
 

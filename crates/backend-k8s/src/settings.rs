@@ -149,9 +149,9 @@ impl AgentSettings {
             found.extend(AgentBinary::locate());
         }
         // An init container brings its own.
-        let is_brought = matches!(self.delivery, Delivery::Init { .. });
+        let may_be_brought = matches!(self.delivery, Delivery::Init { .. }) || self.image.is_some();
         ensure!(
-            !found.is_empty() || is_brought || self.mode != Mode::Agent,
+            !found.is_empty() || may_be_brought || self.mode != Mode::Agent,
             "there is no sandbox-agent beside this program; give one with `agent` (`agentbox agent install` makes one), or use Mode::Portable"
         );
         Ok(found)

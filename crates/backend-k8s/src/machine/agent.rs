@@ -26,6 +26,11 @@ const PROCESSORS: [(&str, &str); 3] = [
 ];
 
 impl K8sMachine {
+    /// Whether an init container has brought the agent into the pod that is used.
+    pub(crate) fn has_agent(&self) -> bool {
+        self.0.has_agent()
+    }
+
     /// Returns the processor of the running pod's node. Empty if it is not known.
     pub(crate) async fn architecture(&self) -> Result<String> {
         self.0.architecture().await
@@ -33,10 +38,13 @@ impl K8sMachine {
 }
 
 impl Core {
+    fn has_agent(&self) -> bool {
+        self.state().pod.as_ref().is_some_and(|pod| pod.has_agent)
+    }
+
     /// Returns the command line of the agent.
     pub(super) async fn agent_command(&self) -> Result<Vec<String>> {
-        let is_brought = self.state().pod.as_ref().is_some_and(|pod| pod.has_agent);
-        let path = if is_brought {
+        let path = if self.has_agent() {
             spec::agent_path()
         } else {
             let agent = self.fitting_agent().await?;

@@ -50,7 +50,12 @@ fn answer(world: &Shared, asked: &Asked) -> Answer {
             let mut pod = asked.body.clone();
             pod["metadata"]["uid"] = format!("uid-{}", world.created).into();
             pod["metadata"]["resourceVersion"] = "7".into();
-            pod["status"] = world.status.clone();
+            let is_brought = pod["spec"].get("initContainers").is_some();
+            pod["status"] = if is_brought {
+                up()
+            } else {
+                world.status.clone()
+            };
             world.pod = Some(pod.clone());
             Answer::Json(pod)
         }
@@ -195,16 +200,14 @@ async fn a_name_that_is_taken() {
     taken(pod.clone(), |builder| builder.name("box"))
         .await
         .unwrap();
-    for (change, expected) in [
-        (
-            (|builder| builder.name("box").env("A", "b")) as fn(K8sBuilder) -> K8sBuilder,
-            "other options",
-        ),
+    let cases: [(fn(K8sBuilder) -> K8sBuilder, &str); 2] = [
+        (|builder| builder.name("box").env("A", "b"), "other options"),
         (
             |builder| builder.name("box").exclusive(true),
             "exists already",
         ),
-    ] {
+    ];
+    for (change, expected) in cases {
         let error = taken(pod.clone(), change).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict);
         assert!(error.message().contains(expected), "{error}");
@@ -265,12 +268,27 @@ async fn a_pod_that_takes_too_long_is_deleted_and_the_reason_told() {
 async fn an_image_without_a_shell_gets_the_agent_from_an_init_container() {
     let message = "exec: \"sh\": executable file not found in $PATH";
     let waiting = json!({"waiting": {"reason": "RunContainerError", "message": message}});
+    let without = || status(0, waiting.clone(), json!({}));
     let (machine, world) = machine(|builder| builder.image("no-shell:1"));
-    lock(&world).status = status(0, waiting.clone(), json!({}));
+    lock(&world).status = without();
     let error = machine.start().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(error.message().contains("agent_image"), "{error}");
     assert!(lock(&world).pod.is_none());
+
+    let brought = |builder: K8sBuilder| {
+        let builder = builder.image("no-shell:2").mode(Mode::Agent);
+        builder.agent_image("agent:1")
+    };
+    for created in [2, 1] {
+        let (machine, world) = self::machine(brought);
+        lock(&world).status = without();
+        machine.start().await.unwrap();
+        let world = lock(&world);
+        assert_eq!(world.created, created, "the image is remembered");
+        let init = &world.pod.as_ref().unwrap()["spec"]["initContainers"][0];
+        assert_eq!(init["image"], "agent:1");
+    }
 }
 
 #[tokio::test]
