@@ -55,7 +55,7 @@ pub(crate) struct MachineConfig {
     /// that one whose creation was cancelled is found again.
     pub(crate) name: String,
     pub(crate) working_dir: VPath,
-    /// The options and the image it is created from; `None` if it is bound to one pod.
+    /// Its options and image, if it creates pods; `None` if it is bound to one.
     pub(crate) recipe: Option<Recipe>,
     /// The uid of the pod that it is bound to.
     pub(crate) uid: Option<String>,
@@ -67,7 +67,7 @@ pub(crate) struct MachineConfig {
     pub(crate) grace: Duration,
 }
 
-/// What a pod is created from.
+/// The options and the image of a new pod.
 #[derive(Debug, Clone)]
 pub(crate) struct Recipe {
     pub(crate) settings: Settings,

@@ -97,7 +97,9 @@ async fn every_option_is_checked() {
     refused(new().cpus(0.5).request_cpus(0.6));
     refused(new().idle_timeout(Duration::ZERO));
     refused(new().start_timeout(Duration::ZERO));
+    refused(new().start_timeout(Duration::MAX));
     refused(new().active_deadline(Duration::from_millis(1)));
+    refused(new().grace(Duration::MAX));
 }
 
 #[tokio::test]

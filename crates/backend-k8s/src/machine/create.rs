@@ -153,7 +153,7 @@ impl Core {
         match self.delete_one(uid).await {
             Ok(()) => self.state().attempted = false,
             Err(error) => {
-                let pod = &self.config.name;
+                let pod = self.config.name.as_str();
                 tracing::warn!(pod, "a pod was left behind: {}", error.chain());
             }
         }
