@@ -1,7 +1,7 @@
 //! One watch for each selector, however many parts of a process wait for changes.
 //!
 //! A task on the engine lists the pods once, follows the cluster's watch, and resumes it
-//! where it ended. It ends with its last listener.
+//! where it ended. It ends a while after its last listener.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -31,6 +31,12 @@ const WATCH_SECONDS: u32 = 290;
 const SILENCE: Duration = Duration::from_secs(WATCH_SECONDS as u64 + 10);
 /// A watch that ended sooner did not work.
 const SHORT: Duration = Duration::from_secs(1);
+/// The time that a watch goes on without a listener: the next one often comes soon.
+const LINGER: Duration = if cfg!(test) {
+    Duration::ZERO
+} else {
+    Duration::from_secs(30)
+};
 /// The pauses after failures.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LAST_PAUSE: Duration = Duration::from_secs(30);
@@ -180,12 +186,23 @@ async fn follow(hub: Arc<Hub>, key: Key) {
     loop {
         tokio::select! {
             () = keep_watching(&hub) => {}
-            () = hub.changes.closed() => {}
+            () = unused(&hub) => {}
         }
         // No listener is added while this is held.
         let mut hubs = lock(&HUBS);
         if hub.changes.receiver_count() == 0 {
             hubs.remove(&key);
+            return;
+        }
+    }
+}
+
+/// Waits until there was no listener for a while.
+async fn unused(hub: &Hub) {
+    loop {
+        hub.changes.closed().await;
+        sleep(LINGER).await;
+        if hub.changes.receiver_count() == 0 {
             return;
         }
     }
