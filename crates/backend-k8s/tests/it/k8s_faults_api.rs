@@ -1,11 +1,12 @@
 //! Faults of the API server: it is killed under a stream, and closes watches.
 
-use std::pin::Pin;
+use std::collections::BTreeSet;
 
 use backend_core::{BackendExt as _, ErrorKind, Result, Sandbox as _};
-use backend_k8s::pods::{self, PodChange};
+use backend_k8s::pods::{self, Pod, PodChange, PodPhase};
 use backend_k8s::{Cluster, Mode};
-use futures::{Stream, StreamExt as _};
+use futures::StreamExt as _;
+use futures::stream::BoxStream;
 
 use crate::support::daemons::{Daemon, is_ours};
 use crate::support::observed::{changed, is_watch};
@@ -13,42 +14,48 @@ use crate::support::place::{Place, restarts};
 use crate::support::sandbox::{first_failure, lost, purge, run, running, works_again};
 use crate::support::wait::within;
 
-type Changes = Pin<Box<dyn Stream<Item = Result<PodChange>> + Send>>;
-
-/// The sandboxes of the namespace, and what becomes of them.
-fn watch(cluster: &Cluster) -> Changes {
-    pods::watch(cluster, "agentbox.dev/sandbox").boxed()
+/// The sandboxes of a namespace, as a watch tells them.
+struct Watched {
+    changes: BoxStream<'static, Result<PodChange>>,
+    running: BTreeSet<String>,
 }
 
-/// Waits for a change.
-async fn seen(changes: &mut Changes, what: &str, wanted: impl Fn(&PodChange) -> bool) {
-    let seeing = async {
-        loop {
-            let change = changes.next().await.expect("a watch never ends");
-            if wanted(&change.unwrap()) {
-                return;
+impl Watched {
+    fn new(cluster: &Cluster) -> Self {
+        let changes = pods::watch(cluster, "agentbox.dev/sandbox").unwrap();
+        let running = BTreeSet::new();
+        Self { changes, running }
+    }
+
+    /// Takes a change. An error is one of a cluster that is away: the watch goes on.
+    async fn next(&mut self) {
+        let change = self.changes.next().await.expect("a watch never ends");
+        let is_running = |pod: &Pod| pod.phase == PodPhase::Running && !pod.deleting;
+        match change {
+            Ok(PodChange::Listed(all)) => {
+                let all = all.iter().filter(|pod| is_running(pod));
+                self.running = all.map(|pod| pod.name.clone()).collect();
             }
+            Ok(PodChange::Changed(pod)) if is_running(&pod) => {
+                self.running.insert(pod.name.clone());
+            }
+            Ok(PodChange::Changed(pod) | PodChange::Deleted(pod)) => {
+                self.running.remove(&pod.name);
+            }
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}"),
         }
-    };
-    within(what, seeing).await;
-}
+    }
 
-/// Waits until a pod is seen to run.
-async fn runs(changes: &mut Changes, name: &str) {
-    seen(changes, "a pod that runs", |change| {
-        matches!(change, PodChange::Present(pod) if pod.name == name && pod.phase == pods::PodPhase::Running)
-    })
-    .await;
-}
-
-/// Waits until a pod is seen to be gone.
-async fn is_gone(changes: &mut Changes, name: &str) {
-    seen(
-        changes,
-        "a pod that is gone",
-        |change| matches!(change, PodChange::Gone(pod) if pod.name == name),
-    )
-    .await;
+    /// Waits until a pod is seen to run, or not to.
+    async fn sees(&mut self, name: &str, runs: bool) {
+        let seeing = async {
+            while self.running.contains(name) != runs {
+                self.next().await;
+            }
+        };
+        within("a change that the watch tells", seeing).await;
+    }
 }
 
 #[tokio::test]
@@ -97,20 +104,20 @@ async fn a_watch_goes_on_after_the_server_was_away() {
         return;
     }
     let place = Place::alone().await;
-    let mut changes = watch(&place.cluster);
+    let mut watched = Watched::new(&place.cluster);
     let first = place.builder().build().unwrap();
     first.start().await.unwrap();
-    runs(&mut changes, first.pod_name()).await;
+    watched.sees(first.pod_name(), true).await;
     let server = Daemon::new("apiserver");
     server.kill().await;
     server.start().await;
     place.healthy().await;
     let second = place.builder().build().unwrap();
     second.start().await.unwrap();
-    runs(&mut changes, second.pod_name()).await;
+    watched.sees(second.pod_name(), true).await;
     for sandbox in [&first, &second] {
         purge(sandbox).await;
-        is_gone(&mut changes, sandbox.pod_name()).await;
+        watched.sees(sandbox.pod_name(), false).await;
     }
     place.end().await;
 }
@@ -131,15 +138,15 @@ async fn a_watch_that_closes_again_and_again_misses_nothing() {
         }
     });
     let cluster = Cluster::from_client(client, &*place.namespace);
-    let mut changes = watch(&cluster);
+    let mut watched = Watched::new(&cluster);
     let mut closed = 0;
     while closed < 3 {
         // Through another client, whose requests are not counted.
         let sandbox = place.builder().build().unwrap();
         run(&sandbox, "sleep 1").await;
-        runs(&mut changes, sandbox.pod_name()).await;
+        watched.sees(sandbox.pod_name(), true).await;
         purge(&sandbox).await;
-        is_gone(&mut changes, sandbox.pod_name()).await;
+        watched.sees(sandbox.pod_name(), false).await;
         closed += requests.take().iter().filter(|it| is_watch(it)).count();
     }
     place.end().await;

@@ -37,8 +37,11 @@ async fn found_by_name_and_by_label() {
     let blue = pods::list(cluster, "example.com/team=blue").await;
     assert_eq!(blue.unwrap(), []);
     place.foreign_pod("foreign", CONTAINER).await;
-    let all = pods::list(cluster, "").await.unwrap();
-    assert_eq!(all.len(), 1, "only sandboxes: {all:?}");
+    assert_eq!(pods::list(cluster, "").await.unwrap().len(), 2, "all pods");
+    let ours = pods::list(cluster, "app.kubernetes.io/managed-by=agentbox").await;
+    assert_eq!(ours.unwrap().len(), 1, "only sandboxes");
+    fails(ErrorKind::Config, pods::list(cluster, "a=b=c").await);
+    fails(ErrorKind::Config, pods::find(cluster, "../box").await);
     place.delete("foreign").await;
     purge(&sandbox).await;
     place.end().await;
@@ -89,7 +92,7 @@ async fn only_the_pod_that_was_seen_is_deleted() {
     // Another pod of the same name is another pod.
     let second = place.builder().name("box").create().await.unwrap();
     let other = pods::delete(cluster, &new, at_once, false).await;
-    assert!(!matches!(other, Ok(true)), "{other:?}");
+    assert!(!other.unwrap(), "it is not there");
     assert!(place.exists("box").await);
     drop(first);
     purge(&second).await;

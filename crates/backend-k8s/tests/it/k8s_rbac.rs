@@ -146,8 +146,7 @@ async fn use_all(place: &Place, cluster: &Cluster) {
     let sandbox = builder().name("box").create().await.unwrap();
     let attached = place.attach("box").cluster(cluster.clone());
     run(&attached.open().await.unwrap(), "true").await;
-    let changes = pods::watch(cluster, "agentbox.dev/sandbox=box");
-    let mut changes = std::pin::pin!(changes);
+    let mut changes = pods::watch(cluster, "agentbox.dev/sandbox=box").unwrap();
     let first = within("the first change", changes.next()).await;
     first.unwrap().unwrap();
     let listed = pods::list(cluster, "agentbox.dev/sandbox").await.unwrap();

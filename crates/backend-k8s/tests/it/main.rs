@@ -7,6 +7,7 @@
     reason = "a test stops where it fails"
 )]
 
+mod k8s_abuse;
 mod k8s_attach;
 mod k8s_calls;
 mod k8s_conformance;
