@@ -1,0 +1,227 @@
+//! Pods that end, and processes in them that are killed: callers are told why.
+
+use backend_core::ops::CommandStatus;
+use backend_core::{BackendExt as _, ErrorKind, Sandbox as _};
+use backend_k8s::{K8sSandbox, Mode};
+use backend_testkit::fails;
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{EvictParams, ListParams, Patch, PatchParams};
+use kube::{Api, Client, ResourceExt as _};
+use serde_json::{Value, json};
+
+use crate::support::daemons::is_ours;
+use crate::support::place::{Place, restarts};
+use crate::support::sandbox::{
+    first_failure, is_unavailable, lost, outcome, purge, run, running, says,
+};
+use crate::support::wait::{at_last, until};
+
+/// What a sandbox says whose pod was deleted by other means than the library.
+const DELETED: &[&str] = &["was deleted", "was evicted"];
+
+/// Checks that a sandbox whose pod has ended says so, is never made anew unasked, and can
+/// be started again.
+async fn ended(place: &Place, sandbox: &K8sSandbox) {
+    let error = first_failure(sandbox).await;
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{}", error.chain());
+    is_unavailable(sandbox.exists("kept.txt").await, DELETED);
+    assert!(
+        !error.to_string().contains("call start"),
+        "models have no such call: {error}"
+    );
+    assert!(!sandbox.is_alive().await.unwrap());
+    assert!(!place.exists(sandbox.pod_name()).await);
+    sandbox.start().await.unwrap();
+    assert!(!sandbox.exists("kept.txt").await.unwrap());
+    purge(sandbox).await;
+}
+
+#[tokio::test]
+#[ignore = "needs a Kubernetes cluster; run by cargo xtask test-all"]
+async fn a_pod_deleted_under_a_command() {
+    let place = Place::new().await;
+    for mode in [Mode::Agent, Mode::Portable] {
+        let sandbox = place.builder().mode(mode).build().unwrap();
+        sandbox.write_file("kept.txt", "kept\n").await.unwrap();
+        let events = running(&sandbox).await;
+        place.delete(sandbox.pod_name()).await;
+        says(&lost(events).await, DELETED);
+        ended(&place, &sandbox).await;
+    }
+    place.end().await;
+}
+
+#[tokio::test]
+#[ignore = "needs a Kubernetes cluster; run by cargo xtask test-all"]
+async fn a_pod_evicted_under_a_command() {
+    let place = Place::new().await;
+    for mode in [Mode::Agent, Mode::Portable] {
+        let sandbox = place.builder().mode(mode).build().unwrap();
+        sandbox.write_file("kept.txt", "kept\n").await.unwrap();
+        let events = running(&sandbox).await;
+        let pods = place.pods();
+        let evicted = pods.evict(sandbox.pod_name(), &EvictParams::default());
+        evicted.await.unwrap();
+        lost(events).await;
+        place.gone(sandbox.pod_name()).await;
+        ended(&place, &sandbox).await;
+    }
+    place.end().await;
+}
+
+/// A taint of the only node that drives pods away, until this is dropped.
+struct Taint {
+    node: String,
+}
+
+impl Taint {
+    async fn new(place: &Place, key: &str) -> Self {
+        let nodes: Api<Node> = Api::all(place.client.clone());
+        let all = nodes.list(&ListParams::default()).await.unwrap();
+        let node = all.items[0].name_any();
+        let taints = json!([{"key": key, "effect": "NoExecute"}]);
+        set_taints(&place.client, &node, taints).await.unwrap();
+        Self { node }
+    }
+}
+
+impl Drop for Taint {
+    fn drop(&mut self) {
+        let node = std::mem::take(&mut self.node);
+        at_last(async move {
+            let client = Client::try_default().await.unwrap();
+            set_taints(&client, &node, json!([])).await.unwrap();
+        });
+    }
+}
+
+async fn set_taints(client: &Client, node: &str, taints: Value) -> kube::Result<Node> {
+    let nodes: Api<Node> = Api::all(client.clone());
+    let patch = Patch::Merge(json!({"spec": {"taints": taints}}));
+    nodes.patch(node, &PatchParams::default(), &patch).await
+}
+
+#[tokio::test]
+#[ignore = "needs a Kubernetes cluster; run by cargo xtask test-all"]
+async fn a_pod_driven_away_from_its_node() {
+    if !is_ours() {
+        return;
+    }
+    let place = Place::alone().await;
+    let sandbox = place.builder().build().unwrap();
+    sandbox.write_file("kept.txt", "kept\n").await.unwrap();
+    let tolerant = place
+        .builder()
+        .toleration(json!({"key": "example.com/away", "operator": "Exists"}))
+        .build()
+        .unwrap();
+    tolerant.write_file("kept.txt", "kept\n").await.unwrap();
+    let events = running(&sandbox).await;
+    let taint = Taint::new(&place, "example.com/away").await;
+    lost(events).await;
+    place.gone(sandbox.pod_name()).await;
+    let told = sandbox.exists("kept.txt").await;
+    assert_eq!(run(&tolerant, "cat kept.txt").await, "kept");
+    drop(taint);
+    place.healthy().await;
+    is_unavailable(told, DELETED);
+    ended(&place, &sandbox).await;
+    purge(&tolerant).await;
+    place.end().await;
+}
+
+#[tokio::test]
+#[ignore = "needs a Kubernetes cluster; run by cargo xtask test-all"]
+async fn the_main_process_out_of_memory() {
+    let place = Place::new().await;
+    // When told to, the program that keeps the pod alive takes more than there is.
+    let script = "until [ -e /tmp/now ]; do sleep 0.1; done; exec dd if=/dev/zero of=/dev/null bs=300M count=1";
+    let container = json!([{"name": "sandbox", "command": ["sh", "-c", script], "args": []}]);
+    let overlay = json!({"spec": {"containers": container}});
+    for mode in [Mode::Agent, Mode::Portable] {
+        let builder = place.builder().memory(96 << 20).mode(mode);
+        let sandbox = builder.overlay(overlay.clone()).build().unwrap();
+        sandbox.start().await.unwrap();
+        let events = running(&sandbox).await;
+        sandbox.write_file("/tmp/now", "").await.unwrap();
+        let error = lost(events).await;
+        says(&error, &["memory", "OOMKilled"]);
+        purge(&sandbox).await;
+    }
+    place.end().await;
+}
+
+#[tokio::test]
+#[ignore = "needs a Kubernetes cluster; run by cargo xtask test-all"]
+async fn a_command_out_of_memory_is_a_result() {
+    let place = Place::new().await;
+    for mode in [Mode::Agent, Mode::Portable] {
+        let builder = place.builder().memory(96 << 20).mode(mode);
+        let sandbox = builder.build().unwrap();
+        // Where the kernel kills all of a container at once, the sandbox ends with it.
+        let all = "cat /sys/fs/cgroup/memory.oom.group 2>/dev/null || echo 0";
+        let ends_with_it = run(&sandbox, all).await == "1";
+        let hog = "exec dd if=/dev/zero of=/dev/null bs=300M count=1";
+        let hog = outcome(&sandbox, hog).await;
+        if ends_with_it {
+            says(
+                &fails(ErrorKind::Unavailable, hog),
+                &["memory", "OOMKilled"],
+            );
+        } else {
+            let ended = hog.unwrap();
+            let killed = CommandStatus::Signalled(9);
+            assert_eq!(ended.status, killed, "{mode:?}: {ended:?}");
+            assert_eq!(run(&sandbox, "echo alive").await, "alive");
+            let pod = place.pod(sandbox.pod_name()).await;
+            assert_eq!(restarts(&pod), 0, "{mode:?}");
+        }
+        purge(&sandbox).await;
+    }
+    place.end().await;
+}
+
+#[tokio::test]
+#[ignore = "needs a Kubernetes cluster; run by cargo xtask test-all"]
+async fn a_killed_agent_takes_its_calls_along_and_is_started_anew() {
+    let place = Place::new().await;
+    let sandbox = place.builder().build().unwrap();
+    sandbox.write_file("a.txt", "one\n").await.unwrap();
+    let uid = place.uid(sandbox.pod_name()).await;
+    for _ in 0..3 {
+        let events = running(&sandbox).await;
+        let agents = place.pids(sandbox.pod_name(), "sandbox-agent").await;
+        let first = agents.first().expect("an agent runs");
+        place
+            .exec(sandbox.pod_name(), &format!("kill -9 {first}"))
+            .await;
+        lost(events).await;
+        assert_eq!(sandbox.read_to_string("a.txt").await.unwrap(), "one\n");
+    }
+    until("the end of its commands", async || {
+        let left = place.pids(sandbox.pod_name(), "sleep 4321").await;
+        left.is_empty()
+    })
+    .await;
+    assert_eq!(place.uid(sandbox.pod_name()).await, uid);
+    purge(&sandbox).await;
+    place.end().await;
+}
+
+#[tokio::test]
+#[ignore = "needs a Kubernetes cluster; run by cargo xtask test-all"]
+async fn a_dropped_stream_ends_its_command() {
+    let place = Place::new().await;
+    for mode in [Mode::Agent, Mode::Portable] {
+        let sandbox = place.builder().mode(mode).build().unwrap();
+        drop(running(&sandbox).await);
+        until("the end of the command", async || {
+            let left = place.pids(sandbox.pod_name(), "sleep 4321").await;
+            left.is_empty()
+        })
+        .await;
+        assert_eq!(run(&sandbox, "echo on").await, "on");
+        purge(&sandbox).await;
+    }
+    place.end().await;
+}
