@@ -4,6 +4,7 @@
 //! processes. The record is in annotations, and every change of them is for the version that
 //! was read. So a process that is killed leaves nothing that another one cannot use or delete.
 
+mod agent_sandbox;
 mod annotations;
 mod builder;
 mod claim;
@@ -24,7 +25,7 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 use backend_core::{Error, Result};
 use backend_k8s::pods::{self, Pod, PodPhase};
-use backend_k8s::{Cluster, K8sSandbox};
+use backend_k8s::{Cluster, K8sSandbox, Stats};
 use sandbox_runtime::Runtime;
 
 use crate::engine::{Attached, Claim, Engine};
@@ -33,6 +34,7 @@ use crate::pool::Pool;
 use crate::record::{Record, Usage};
 use crate::request::{OpenRequest, fingerprint};
 
+pub use agent_sandbox::{AgentSandboxEngine, AgentSandboxEngineBuilder};
 pub use builder::K8sEngineBuilder;
 use create::{Pods, Spares};
 use env::Env;
@@ -161,6 +163,17 @@ impl K8sEngine {
         self.remember(id, pod.clone(), sandbox.clone());
         Ok(sandbox)
     }
+}
+
+/// Returns what a sandbox uses. If it ends at this moment, that is not known, which is no
+/// failure.
+fn usage(stats: Result<Stats>) -> Usage {
+    let mut usage = Usage::default();
+    if let Ok(stats) = stats {
+        usage.memory_bytes = Some(stats.memory);
+        usage.cpu = stats.cpu_percent.map(|percent| percent / 100.0);
+    }
+    usage
 }
 
 /// Whether a pod has come to its end: nothing starts it again.
@@ -308,17 +321,11 @@ impl Engine for K8sEngine {
             let volumes = self.stored(Some(id)).await?;
             return Ok(volumes.first().map(|_| Usage::default()));
         };
-        let mut usage = Usage::default();
         let stats = match self.sandbox(id, &held.pod).await {
             Ok(sandbox) => sandbox.stats().await,
             Err(error) => Err(error),
         };
-        // If it ends at this moment, its memory is not known, which is no failure.
-        if let Ok(stats) = stats {
-            usage.memory_bytes = Some(stats.memory);
-            usage.cpu = stats.cpu_percent.map(|percent| percent / 100.0);
-        }
-        Ok(Some(usage))
+        Ok(Some(usage(stats)))
     }
 
     async fn maintain(&self, now: SystemTime) -> Result<()> {

@@ -42,7 +42,7 @@ pub use events::{Counters, EVENTS, EventKind, SessionEvent};
 pub use factory::Factory;
 pub use id::{ID_BYTES, SessionId};
 #[cfg(feature = "k8s")]
-pub use k8s::{K8sEngine, K8sEngineBuilder};
+pub use k8s::{AgentSandboxEngine, AgentSandboxEngineBuilder, K8sEngine, K8sEngineBuilder};
 #[cfg(all(feature = "local", target_os = "linux"))]
 pub use local::{
     ARCHIVE_ENTRIES, LocalEngine, LocalEngineBuilder, StoredFiles, StoredSessions, TREE_DEPTH,

@@ -28,7 +28,7 @@ pub(super) struct Pods {
 }
 
 /// The differences between pods of one runtime.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Shape {
     pub(super) name: String,
     pub(super) annotations: Annotations,

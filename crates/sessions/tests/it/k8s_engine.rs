@@ -60,7 +60,9 @@ async fn several_that_open_one_id_at_once_end_with_one_pod() {
         engine.build().unwrap()
     });
     let engines: Vec<_> = engines.collect();
-    join_all(engines.iter().map(K8sEngine::warm)).await;
+    for warmed in join_all(engines.iter().map(K8sEngine::warm)).await {
+        warmed.unwrap();
+    }
     let managers: Vec<_> = engines.iter().map(manager).collect();
     for round in 0..5 {
         let name = format!("alice-{round}");

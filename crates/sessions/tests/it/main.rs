@@ -20,6 +20,8 @@ mod events;
 mod hanging;
 mod idle;
 #[cfg(feature = "k8s")]
+mod k8s_agent_sandbox;
+#[cfg(feature = "k8s")]
 mod k8s_engine;
 #[cfg(feature = "k8s")]
 mod k8s_processes;

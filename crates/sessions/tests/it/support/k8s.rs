@@ -14,7 +14,7 @@ use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::core::NamespaceResourceScope;
 use kube::{Api, Client, Resource, ResourceExt as _};
 use serde_json::json;
-use sessions::{K8sEngine, K8sEngineBuilder, SessionManager};
+use sessions::{Engine, K8sEngine, K8sEngineBuilder, SessionManager};
 
 /// The space of all sessions: each test has its own namespace.
 const SPACE: &str = "test";
@@ -226,7 +226,11 @@ async fn remove(namespace: &str) {
 
 /// A manager on an engine, as another process would have it.
 pub(crate) fn manager(engine: &K8sEngine) -> SessionManager {
-    let engine = Arc::new(engine.clone());
+    manager_of(engine.clone())
+}
+
+pub(crate) fn manager_of(engine: impl Engine) -> SessionManager {
+    let engine = Arc::new(engine);
     SessionManager::builder().engine(engine).build().unwrap()
 }
 
