@@ -196,7 +196,7 @@ impl K8sEngineBuilder {
             grace: self.grace,
             volumes,
         });
-        let view = View::new(self.cluster.clone(), names.all());
+        let view = View::new(self.cluster.clone(), names.space().to_owned());
         let presence = Presence::new(self.cluster, names);
         let pool = |(runtime, size): (Runtime, usize)| {
             let key = fingerprint(&runtime);

@@ -13,7 +13,11 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::has_ended;
+use super::names::SPACE;
 
+/// The label selector of all sandboxes. With this one `backend-k8s` waits for pods to start,
+/// so both share one watch.
+const SANDBOXES: &str = "app.kubernetes.io/managed-by=agentbox,agentbox.dev/sandbox";
 /// The most pods that are remembered as gone.
 const GONE: usize = 65_536;
 
@@ -24,7 +28,7 @@ pub(super) struct View(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     cluster: Cluster,
-    selector: String,
+    space: String,
     seen: Mutex<Seen>,
     changes: watch::Sender<()>,
     task: Mutex<Option<JoinHandle<()>>>,
@@ -37,22 +41,24 @@ struct Seen {
 }
 
 impl Seen {
-    fn change(&mut self, change: PodChange) {
+    fn change(&mut self, change: PodChange, space: &str) {
+        let is_ours = |pod: &Arc<Pod>| pod.labels.get(SPACE).is_some_and(|found| found == space);
         match change {
             PodChange::Listed(all) => {
-                let by_id = |pod: Arc<Pod>| (pod.uid.clone(), pod);
-                let all = all.into_iter().map(by_id).collect();
+                let all = all.into_iter().filter(is_ours);
+                let all = all.map(|pod| (pod.uid.clone(), pod)).collect();
                 let former = std::mem::replace(&mut self.pods, all);
                 let is_gone = |uid: &String| !self.pods.contains_key(uid);
                 self.gone.extend(former.into_keys().filter(is_gone));
             }
-            PodChange::Changed(pod) => {
+            PodChange::Changed(pod) if is_ours(&pod) => {
                 self.pods.insert(pod.uid.clone(), pod);
             }
-            PodChange::Deleted(pod) => {
+            PodChange::Deleted(pod) if is_ours(&pod) => {
                 self.pods.remove(&pod.uid);
                 self.gone.insert(pod.uid.clone());
             }
+            // One of another space.
             _ => {}
         }
         if self.gone.len() > GONE {
@@ -77,11 +83,11 @@ impl Drop for Shared {
 }
 
 impl View {
-    pub(super) fn new(cluster: Cluster, selector: String) -> Self {
+    pub(super) fn new(cluster: Cluster, space: String) -> Self {
         let (changes, _) = watch::channel(());
         Self(Arc::new(Shared {
             cluster,
-            selector,
+            space,
             seen: Mutex::default(),
             changes,
             task: Mutex::default(),
@@ -124,7 +130,7 @@ impl View {
 async fn follow(shared: Weak<Shared>) {
     let watched = shared
         .upgrade()
-        .map(|shared| pods::watch(&shared.cluster, &shared.selector));
+        .map(|shared| pods::watch(&shared.cluster, SANDBOXES));
     let mut changes = match watched {
         Some(Ok(changes)) => changes,
         Some(Err(error)) => {
@@ -139,7 +145,7 @@ async fn follow(shared: Weak<Shared>) {
         };
         match change {
             Ok(change) => {
-                shared.seen().change(change);
+                shared.seen().change(change, &shared.space);
                 shared.changes.send_replace(());
             }
             // It goes on, and a list comes first.
