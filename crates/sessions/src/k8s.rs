@@ -289,7 +289,8 @@ impl Engine for K8sEngine {
         self.keep_env(&held.pod, env).await?;
         let marked = |annotations: &annotations::Annotations| {
             let is_new = !annotations.contains_key(annotations::ENV);
-            is_new.then(|| [(annotations::ENV.to_owned(), Some("true".to_owned()))].into())
+            let change = || (annotations::ENV.to_owned(), Some("true".to_owned()));
+            is_new.then(|| find::Changes::from([change()]))
         };
         // If it has ended meanwhile, it has no variables.
         if let Some(pod) = self.note(&held.pod, marked).await? {

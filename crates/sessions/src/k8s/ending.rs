@@ -11,7 +11,7 @@ use backend_core::{ErrorKind, Result};
 use backend_k8s::pods::objects::{self, Kind};
 
 use super::annotations::{self, ACTIVE, Annotations};
-use super::find::Held;
+use super::find::{Changes, Held};
 use super::{K8sEngine, TRIES};
 use crate::error::contended;
 use crate::id::SessionId;
@@ -30,7 +30,7 @@ impl K8sEngine {
         };
         let later = |annotations: &Annotations| {
             let is_later = annotations::active(annotations).is_none_or(|active| active < at);
-            is_later.then(|| [(ACTIVE.to_owned(), Some(annotations::millis(at)))].into())
+            is_later.then(|| Changes::from([(ACTIVE.to_owned(), Some(annotations::millis(at)))]))
         };
         match self.note(&pod, later).await? {
             Some(pod) => {

@@ -181,13 +181,13 @@ mod tests {
             class: None,
             mode: None,
         };
-        let spec = &volumes.spec()["spec"];
+        let spec = volumes.spec()["spec"].clone();
         assert_eq!(spec["accessModes"], json!(["ReadWriteOnce"]));
         assert_eq!(spec["resources"]["requests"]["storage"], "1024");
         assert_eq!(spec.get("storageClassName"), None, "the cluster's default");
         volumes.class = Some(String::new());
         volumes.mode = Some("ReadWriteOncePod".into());
-        let spec = &volumes.spec()["spec"];
+        let spec = volumes.spec()["spec"].clone();
         assert_eq!(spec["storageClassName"], "", "volumes that exist");
         assert_eq!(spec["accessModes"], json!(["ReadWriteOncePod"]));
     }
