@@ -11,6 +11,8 @@ mod error;
 mod events;
 mod factory;
 mod id;
+#[cfg(feature = "k8s")]
+mod k8s;
 #[cfg(any(feature = "docker", all(feature = "local", target_os = "linux")))]
 mod layout;
 mod lifecycle;
@@ -19,7 +21,7 @@ mod local;
 mod manager;
 #[cfg(any(feature = "docker", all(feature = "local", target_os = "linux")))]
 mod mark;
-#[cfg(feature = "docker")]
+#[cfg(any(feature = "docker", feature = "k8s"))]
 mod pool;
 mod reaper;
 mod record;
@@ -41,6 +43,8 @@ pub use error::{CapacityError, CapacityScope, QuotaError};
 pub use events::{Counters, EVENTS, EventKind, SessionEvent};
 pub use factory::Factory;
 pub use id::{ID_BYTES, SessionId};
+#[cfg(feature = "k8s")]
+pub use k8s::{AgentSandboxEngine, AgentSandboxEngineBuilder, K8sEngine, K8sEngineBuilder};
 #[cfg(all(feature = "local", target_os = "linux"))]
 pub use local::{
     ARCHIVE_ENTRIES, LocalEngine, LocalEngineBuilder, StoredFiles, StoredSessions, TREE_DEPTH,

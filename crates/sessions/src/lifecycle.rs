@@ -222,7 +222,10 @@ impl Shared {
         let _gate = slot.gate.lock().await;
         match slot.phase() {
             Phase::Asleep => self.resume(&slot).await?,
-            Phase::Running => self.refresh(&slot).await?,
+            Phase::Running if slot.is_stale() => {
+                self.refresh(&slot).await?;
+                self.wake_ended(&slot).await?;
+            }
             _ => {}
         }
         match slot.begin_written() {
@@ -230,6 +233,18 @@ impl Shared {
             Begin::Refused(error) => Err(error),
             Begin::Wait => Err(released(&slot.id)),
         }
+    }
+
+    /// Starts a session again that another process ended as idle, before a call fails.
+    async fn wake_ended(&self, slot: &Arc<Slot>) -> Result<()> {
+        let may_wake = self.engine.keeps_files() && !slot.is_paused();
+        if let Some(sandbox) = slot.sandbox().filter(|_| may_wake)
+            && matches!(sandbox.is_alive().await, Ok(false))
+        {
+            slot.set_phase(Phase::Asleep);
+            return self.resume(slot).await;
+        }
+        Ok(())
     }
 
     /// Starts a session that sleeps, on its files.

@@ -46,6 +46,7 @@ const RULES: &[(&str, Allowed)] = &[
             "agentbox-sandbox-runtime",
             "backend-core",
             "backend-docker",
+            "backend-k8s",
             "backend-local",
             "console-tools",
         ]),

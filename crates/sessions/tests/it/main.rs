@@ -19,6 +19,12 @@ mod docker_soak;
 mod events;
 mod hanging;
 mod idle;
+#[cfg(feature = "k8s")]
+mod k8s_agent_sandbox;
+#[cfg(feature = "k8s")]
+mod k8s_engine;
+#[cfg(feature = "k8s")]
+mod k8s_processes;
 #[cfg(all(feature = "local", target_os = "linux"))]
 mod local;
 mod manager;

@@ -93,6 +93,19 @@ async fn a_session_that_another_process_ended_is_recreated_on_its_files() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_use_after_a_long_pause_wakes_what_another_process_ended() {
+    let engine = SharedEngine::default();
+    let one = engine.process().build().unwrap();
+    let two = engine.process().build().unwrap();
+    let alice = one.get_or_create("alice").await.unwrap();
+    alice.write_file("a.txt", "x").await.unwrap();
+    engine.clock().advance(61 * MINUTE);
+    assert_eq!(two.cleanup_idle(None).await.unwrap(), 1);
+    assert_eq!(alice.read_to_string("a.txt").await.unwrap(), "x");
+    assert_eq!(engine.made(), 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_session_that_may_be_in_use_elsewhere_does_not_sleep() {
     let engine = SharedEngine::default();
     let one = engine.process().max_sessions(1).build().unwrap();

@@ -3,6 +3,8 @@
 #[cfg(feature = "docker")]
 pub(crate) mod docker;
 mod engine;
+#[cfg(feature = "k8s")]
+pub(crate) mod k8s;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,0 +1,258 @@
+//! Opening a session that does not run: of several processes, one gets the object of its name.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use backend_core::{Error, ErrorKind, Result};
+use backend_k8s::K8sSandbox;
+use backend_k8s::pods::objects::{self, Draft, Kind, Object};
+use backend_k8s::pods::{self, Pod};
+use sandbox_runtime::Runtime;
+use serde_json::json;
+
+use super::annotations::{self, Annotations, CLAIM, ENV};
+use super::create::{Shape, Spare};
+use super::env::Env;
+use super::find::Changes;
+use super::names;
+use super::volumes::stored;
+use super::{K8sEngine, has_ended};
+use crate::engine::Claim;
+use crate::error::other_tenant;
+use crate::id::SessionId;
+use crate::record::Record;
+use crate::request::{OpenRequest, fingerprint};
+
+/// A session that is being opened. Its variables may be secrets, so it is never shown.
+struct Opening<'r> {
+    record: Record,
+    env: &'r Env,
+}
+
+impl Opening<'_> {
+    /// The annotations of its pod.
+    fn annotations(&self) -> Result<Annotations> {
+        let mut all = annotations::of(&self.record)?;
+        if !self.env.is_empty() {
+            all.insert(ENV.to_owned(), "true".to_owned());
+        }
+        Ok(all)
+    }
+}
+
+impl K8sEngine {
+    pub(super) async fn claim_session(&self, request: &OpenRequest) -> Result<Claim> {
+        let runtime = self.runtime_of(request)?;
+        self.0.view.begin();
+        let id = &request.id;
+        let pods = &self.0.pods;
+        let name = pods.names.session(id);
+        // Both at once, because this is only to save work: what is created next decides.
+        let kind = Kind::lease();
+        let (pod, lease) = tokio::try_join!(
+            pods::find(&pods.cluster, &name),
+            objects::find(&pods.cluster, &kind, &name)
+        )?;
+        let runs = pod.as_ref().is_some_and(|pod| !has_ended(pod));
+        let exists = pod.is_some() || lease.is_some();
+        if runs || (exists && self.is_taken(id).await?) {
+            return Ok(Claim::Taken);
+        }
+        let volumes = self.stored(Some(id)).await?;
+        let mut opening = Opening {
+            record: Record {
+                runtime: Some(fingerprint(&runtime)),
+                ..Record::new(request, SystemTime::now())
+            },
+            env: &request.env,
+        };
+        if let Some(volume) = volumes.first() {
+            check_tenant(&mut opening.record, volume)?;
+            let volume = Some(volume.name.clone());
+            return self.claim_cold(&runtime, &opening, volume).await;
+        }
+        if let Some(claim) = self.claim_spare(&runtime, &opening).await? {
+            return Ok(claim);
+        }
+        let volume = pods.volumes.as_ref().map(|_| name);
+        self.claim_cold(&runtime, &opening, volume).await
+    }
+
+    fn runtime_of(&self, request: &OpenRequest) -> Result<Runtime> {
+        let runtime = request.runtime.as_ref().or(self.0.runtime.as_ref());
+        runtime.cloned().ok_or_else(|| {
+            Error::new(
+                ErrorKind::Config,
+                "the session has no runtime; name one, or give the engine a default",
+            )
+        })
+    }
+
+    /// Whether a session has a pod. One that has ended is removed if its files have not.
+    async fn is_taken(&self, id: &SessionId) -> Result<bool> {
+        let Some(held) = self.find(id).await? else {
+            return Ok(false);
+        };
+        if !(self.0.pods.volumes.is_some() && has_ended(&held.pod)) {
+            return Ok(true);
+        }
+        self.end(id, &held).await?;
+        Ok(false)
+    }
+
+    /// Claims the session with a pod that is ready. `None` if there is none, or if it is of no
+    /// use.
+    async fn claim_spare(&self, runtime: &Runtime, opening: &Opening<'_>) -> Result<Option<Claim>> {
+        let Some(pool) = self.0.pools.get(&fingerprint(runtime)) else {
+            return Ok(None);
+        };
+        let spare = loop {
+            let Some(spare) = pool.take() else {
+                return Ok(None);
+            };
+            if !self.0.view.has_lost(&spare.pod.uid) {
+                break spare;
+            }
+            pool.discard(spare).await;
+        };
+        match self.lease(&spare, opening).await {
+            Ok(Some(pod)) => Ok(Some(self.created(&opening.record.id, pod, spare.sandbox))),
+            Ok(None) => {
+                // It was given nothing of the session.
+                pool.give_back(spare).await;
+                Ok(Some(Claim::Taken))
+            }
+            Err(error) => {
+                tracing::warn!("a spare pod was of no use: {}", error.chain());
+                // Its lease ends with it.
+                pool.discard(spare).await;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Makes a pod that is ready that of a session. `None` if another process has the session.
+    async fn lease(&self, spare: &Spare, opening: &Opening<'_>) -> Result<Option<Pod>> {
+        let pods = &self.0.pods;
+        let (cluster, kind) = (&pods.cluster, Kind::lease());
+        let id = &opening.record.id;
+        let name = pods.names.session(id);
+        let holder = json!({"spec": {"holderIdentity": spare.pod.name}});
+        let draft = Draft::new(&*name, holder)
+            .label(names::SPACE, pods.names.space())
+            .owned_by_pod(&spare.pod);
+        let lease = match objects::create(cluster, &kind, draft).await {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(None),
+            created => created?,
+        };
+        // The session may have got a pod, or have had one and left its files.
+        let other = pods::find(cluster, &name);
+        let (other, volumes) = tokio::try_join!(other, self.stored(Some(id)))?;
+        if other.is_some() || !volumes.is_empty() {
+            objects::delete(cluster, &kind, &lease, false).await?;
+            return Ok(None);
+        }
+        let newest = self.0.view.get(&spare.pod.uid);
+        let pod = newest.as_ref().unwrap_or(&spare.pod);
+        if !opening.env.is_empty() {
+            self.keep_env(pod, opening.env).await?;
+        }
+        let changes: Changes = opening
+            .annotations()?
+            .into_iter()
+            .map(|(key, value)| (key, Some(value)))
+            .collect();
+        let changed = self.note(pod, |_| Some(changes.clone())).await?;
+        let Some(pod) = changed else {
+            return Err(Error::unavailable("it was deleted"));
+        };
+        self.heal(&pod, &opening.record).await?;
+        Ok(Some(pod))
+    }
+
+    async fn claim_cold(
+        &self,
+        runtime: &Runtime,
+        opening: &Opening<'_>,
+        volume: Option<String>,
+    ) -> Result<Claim> {
+        let pods = &self.0.pods;
+        let id = &opening.record.id;
+        if let Some(volume) = &volume {
+            pods.volume(volume).await?;
+        }
+        let mut annotations = opening.annotations()?;
+        let claim = names::new_key();
+        annotations.insert(CLAIM.to_owned(), claim.clone());
+        let shape = Shape {
+            name: pods.names.session(id),
+            annotations,
+            volume: volume.clone(),
+            spare: None,
+        };
+        let sandbox = match pods.create(runtime, shape).await {
+            Err(error) if is_taken(&error) => return Ok(Claim::Taken),
+            created => created?,
+        };
+        let is_ours = |pod: &Pod| pod.annotations.get(CLAIM) == Some(&claim);
+        // Another process may have leased a pod for the session before there was this one.
+        let held = self.find(id).await?;
+        let Some(pod) = held.map(|held| held.pod).filter(is_ours) else {
+            self.give_way(id, is_ours).await?;
+            return Ok(Claim::Taken);
+        };
+        match self.complete(&pod, opening, volume.as_deref()).await {
+            Ok(()) => Ok(self.created(id, pod, sandbox)),
+            Err(error) => {
+                self.give_way(id, is_ours).await?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Gives a session that has its pod the rest: its variables, and the files that it had.
+    async fn complete(&self, pod: &Pod, opening: &Opening<'_>, volume: Option<&str>) -> Result<()> {
+        if !opening.env.is_empty() {
+            self.keep_env(pod, opening.env).await?;
+        }
+        let Some(volume) = volume else {
+            return Ok(());
+        };
+        if self.give_volume(volume, &opening.record).await? {
+            return Ok(());
+        }
+        let message = "the session was purged meanwhile; open it again";
+        Err(Error::unavailable(message).about(&opening.record.id))
+    }
+
+    /// Deletes the pod of a claim that did not succeed. Its volume may be that of the session.
+    async fn give_way(&self, id: &SessionId, is_ours: impl Fn(&Pod) -> bool) -> Result<()> {
+        let pods = &self.0.pods;
+        let found = pods::find(&pods.cluster, &pods.names.session(id)).await?;
+        if let Some(pod) = found.filter(is_ours) {
+            pods.delete(&pod, false).await?;
+        }
+        Ok(())
+    }
+
+    fn created(&self, id: &SessionId, pod: Pod, sandbox: K8sSandbox) -> Claim {
+        self.remember(id, pod, sandbox.clone());
+        Claim::Created(Arc::new(sandbox))
+    }
+}
+
+/// Checks the tenant of stored files, which is that of the session.
+fn check_tenant(record: &mut Record, volume: &Object) -> Result<()> {
+    let tenant = stored(volume, &record.id).tenant;
+    let asked = record.tenant.take();
+    if asked.is_some() && tenant.is_some() && asked != tenant {
+        return Err(other_tenant(&record.id));
+    }
+    record.tenant = asked.or(tenant);
+    Ok(())
+}
+
+/// Whether there is a pod of that name.
+fn is_taken(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::Conflict)
+}

@@ -1,0 +1,131 @@
+//! Work that is due from time to time: deleting remains of killed processes, and sessions that
+//! were stored for long enough.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, SystemTime};
+
+use backend_core::{ErrorKind, Result};
+use backend_k8s::pods::objects::{self, Kind, Object};
+use backend_k8s::pods::{self, Pod};
+
+use super::annotations::{self, VOLUME};
+use super::presence::is_dead;
+use super::volumes::stored;
+use super::{K8sEngine, names};
+use crate::record::{Record, RecordState};
+use crate::time::elapsed;
+
+/// The age at which a pod that waits for a session is no longer about to be announced, and one
+/// that lost a session no longer about to be deleted by its process.
+const SPARE_AGE: Duration = Duration::from_secs(60);
+/// The age at which a volume claim without a pod is no longer about to get one.
+const ORPHAN_AGE: Duration = Duration::from_secs(3600);
+
+impl K8sEngine {
+    /// Deletes what killed processes left.
+    pub(super) async fn sweep(&self) -> Result<()> {
+        let (pods, now) = (&self.0.pods, SystemTime::now());
+        let selector = pods.names.all();
+        let kind = Kind::lease();
+        let (all, leases) = tokio::try_join!(
+            pods::list(&pods.cluster, &selector),
+            objects::list(&pods.cluster, &kind, &selector)
+        )?;
+        let mut living = BTreeSet::from([self.0.presence.key()]);
+        let mut locks = BTreeMap::new();
+        for lease in &leases {
+            match lease.labels.get(names::PROCESS) {
+                Some(process) if !is_dead(lease, now) => {
+                    living.insert(process);
+                }
+                Some(_) => note(objects::delete(&pods.cluster, &kind, lease, true).await),
+                None => {
+                    locks.insert(&*lease.name, lease);
+                }
+            }
+        }
+        let is_living = |pod: &Pod| {
+            let process = pod.labels.get(names::SPARE);
+            process.is_none_or(|process| living.contains(&**process))
+        };
+        for pod in &all {
+            let is_left = match annotations::session(&pod.annotations) {
+                None => !is_living(pod),
+                // Another pod won the session.
+                Some(_) => locks
+                    .get(&*pod.name)
+                    .is_some_and(|lock| has_won(lock, pod, &all)),
+            };
+            if is_left && elapsed(pod.created, now) > SPARE_AGE {
+                note(pods.try_remove(pod, true).await);
+            }
+        }
+        self.sweep_volumes(&all, now).await
+    }
+
+    /// Deletes the volume claims that never got a session.
+    async fn sweep_volumes(&self, all: &[Pod], now: SystemTime) -> Result<()> {
+        let pods = &self.0.pods;
+        if pods.volumes.is_none() {
+            return Ok(());
+        }
+        let kind = Kind::volume_claim();
+        let selector = format!("{},!{}", pods.names.all(), names::SESSION);
+        let used: BTreeSet<_> = all
+            .iter()
+            .filter_map(|pod| pod.annotations.get(VOLUME))
+            .collect();
+        for volume in objects::list(&pods.cluster, &kind, &selector).await? {
+            let is_old = elapsed(volume.created, now) > ORPHAN_AGE;
+            if is_old && !volume.is_ending && !used.contains(&volume.name) {
+                note(objects::delete(&pods.cluster, &kind, &volume, true).await);
+            }
+        }
+        Ok(())
+    }
+
+    /// Purges the sessions that do not run and were not used for long enough.
+    pub(super) async fn expire(&self, now: SystemTime) -> Result<()> {
+        let Some(keep_for) = self.0.keep_for else {
+            return Ok(());
+        };
+        for volume in self.stored(None).await? {
+            let Some(id) = annotations::session(&volume.annotations) else {
+                continue;
+            };
+            let record = stored(&volume, &id);
+            if elapsed(record.last_activity, now) <= keep_for || self.find(&id).await?.is_some() {
+                continue;
+            }
+            if annotations::state(&volume.annotations) == Some(RecordState::Running) {
+                // Its pod was deleted by others: its last use is not known, and not later.
+                let record = Record {
+                    last_activity: now,
+                    ..record
+                };
+                note(self.note_volume(&volume, &record).await);
+            } else if let Err(error) = self.purge_volumes(&id, Some(record.last_activity)).await {
+                tracing::warn!(session = %id, error = %error.chain(), "a session past its time was not purged");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether the lease of a session is on another pod, which is that of the session.
+fn has_won(lock: &Object, pod: &Pod, all: &[Pod]) -> bool {
+    let session = annotations::session(&pod.annotations);
+    let is_winner = |other: &Pod| {
+        lock.owners.contains(&other.uid) && annotations::session(&other.annotations) == session
+    };
+    !lock.owners.contains(&pod.uid) && all.iter().any(is_winner)
+}
+
+/// What cannot be deleted must not keep the rest, and what was changed meanwhile is in use.
+fn note<T>(done: Result<T>) {
+    if let Err(error) = done
+        && error.kind() != ErrorKind::Conflict
+    {
+        tracing::warn!("something was left behind: {}", error.chain());
+    }
+}

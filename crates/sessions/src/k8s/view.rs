@@ -1,0 +1,155 @@
+//! [`View`]: the pods of the space, as one watch for the whole process reports them.
+//!
+//! It saves requests and is never a proof: every decision is made by a request that fails if
+//! the view was wrong.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use backend_k8s::Cluster;
+use backend_k8s::pods::{self, Pod, PodChange};
+use futures_util::StreamExt as _;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use super::has_ended;
+use super::names::SPACE;
+
+/// The label selector of all sandboxes. With this one `backend-k8s` waits for pods to start,
+/// so both share one watch.
+const SANDBOXES: &str = "app.kubernetes.io/managed-by=agentbox,agentbox.dev/sandbox";
+/// The most pods that are remembered as gone.
+const GONE: usize = 65_536;
+
+/// The pods by their ids. Clones share them.
+#[derive(Debug, Clone)]
+pub(super) struct View(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    cluster: Cluster,
+    space: String,
+    seen: Mutex<Seen>,
+    changes: watch::Sender<()>,
+    task: Mutex<Option<JoinHandle<()>>>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    pods: HashMap<String, Arc<Pod>>,
+    gone: HashSet<String>,
+}
+
+impl Seen {
+    fn change(&mut self, change: PodChange, space: &str) {
+        let is_ours = |pod: &Arc<Pod>| pod.labels.get(SPACE).is_some_and(|found| found == space);
+        match change {
+            PodChange::Listed(all) => {
+                let all = all.into_iter().filter(is_ours);
+                let all = all.map(|pod| (pod.uid.clone(), pod)).collect();
+                let former = std::mem::replace(&mut self.pods, all);
+                let is_gone = |uid: &String| !self.pods.contains_key(uid);
+                self.gone.extend(former.into_keys().filter(is_gone));
+            }
+            PodChange::Changed(pod) if is_ours(&pod) => {
+                self.pods.insert(pod.uid.clone(), pod);
+            }
+            PodChange::Deleted(pod) if is_ours(&pod) => {
+                self.pods.remove(&pod.uid);
+                self.gone.insert(pod.uid.clone());
+            }
+            // One of another space.
+            _ => {}
+        }
+        if self.gone.len() > GONE {
+            self.gone.clear();
+        }
+    }
+}
+
+impl Shared {
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let task = self.task.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(task) = task.take() {
+            task.abort();
+        }
+    }
+}
+
+impl View {
+    pub(super) fn new(cluster: Cluster, space: String) -> Self {
+        let (changes, _) = watch::channel(());
+        Self(Arc::new(Shared {
+            cluster,
+            space,
+            seen: Mutex::default(),
+            changes,
+            task: Mutex::default(),
+        }))
+    }
+
+    /// Begins to watch, unless it does already.
+    pub(super) fn begin(&self) {
+        let mut task = self.0.task.lock().unwrap_or_else(PoisonError::into_inner);
+        // The runtime of an earlier task may have ended.
+        if task.as_ref().is_none_or(JoinHandle::is_finished) {
+            *task = Some(tokio::spawn(follow(Arc::downgrade(&self.0))));
+        }
+    }
+
+    /// Returns a pod as it was reported last.
+    pub(super) fn get(&self, uid: &str) -> Option<Pod> {
+        let pod = self.0.seen().pods.get(uid).cloned();
+        pod.map(Arc::unwrap_or_clone)
+    }
+
+    /// Whether a pod is known to be gone, or to have ended.
+    pub(super) fn has_lost(&self, uid: &str) -> bool {
+        let seen = self.0.seen();
+        let is_lost = |pod: &Arc<Pod>| pod.deleting || has_ended(pod);
+        seen.gone.contains(uid) || seen.pods.get(uid).is_some_and(is_lost)
+    }
+
+    /// Waits until a pod is known to be gone, which is never if nothing is watched.
+    pub(super) async fn gone(&self, uid: &str) {
+        let mut changes = self.0.changes.subscribe();
+        while !self.0.seen().gone.contains(uid) {
+            if changes.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+async fn follow(shared: Weak<Shared>) {
+    let watched = shared
+        .upgrade()
+        .map(|shared| pods::watch(&shared.cluster, SANDBOXES));
+    let mut changes = match watched {
+        Some(Ok(changes)) => changes,
+        Some(Err(error)) => {
+            tracing::warn!("pods cannot be watched: {}", error.chain());
+            return;
+        }
+        None => return,
+    };
+    while let Some(change) = changes.next().await {
+        let Some(shared) = shared.upgrade() else {
+            return;
+        };
+        match change {
+            Ok(change) => {
+                shared.seen().change(change, &shared.space);
+                shared.changes.send_replace(());
+            }
+            // It goes on, and a list comes first.
+            Err(error) => tracing::debug!("a watch of pods was interrupted: {}", error.chain()),
+        }
+    }
+}

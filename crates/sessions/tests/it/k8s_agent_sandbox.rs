@@ -1,0 +1,94 @@
+//! Sessions in pods that agent-sandbox keeps ready, where the cluster has it.
+
+use backend_core::ErrorKind;
+use backend_k8s::pods::objects::{self, Draft, Kind};
+use backend_k8s::{AgentBinary, K8sSandbox, Mode};
+use serde_json::{Value, json};
+use sessions::{
+    AgentSandboxEngine, AgentSandboxEngineBuilder, Engine as _, OpenRequest, SessionId,
+};
+
+use crate::support::k8s::{Place, manager_of, pod_of, run, runtime, until, variable};
+
+const GROUP: &str = "extensions.agents.x-k8s.io";
+
+/// Makes a template and a pool with one pod, and waits until it is ready. `None` if the cluster
+/// has no agent-sandbox.
+async fn pool(place: &Place) -> Option<AgentSandboxEngineBuilder> {
+    let discover = async |kind: &str| Kind::discover(&place.cluster, GROUP, kind).await.unwrap();
+    let Some(templates) = discover("SandboxTemplate").await else {
+        println!("skipped: the cluster has no agent-sandbox");
+        return None;
+    };
+    let pools = discover("SandboxWarmPool").await.unwrap();
+    let container = json!({
+        "name": "sandbox",
+        "image": variable("TEST_IMAGE_BUSYBOX"),
+        "imagePullPolicy": "Never",
+        "command": ["sleep", "1000000"],
+        "workingDir": "/tmp",
+    });
+    let pod = json!({
+        "terminationGracePeriodSeconds": 1,
+        "automountServiceAccountToken": false,
+        "containers": [container],
+    });
+    let template = json!({"spec": {
+        "networkPolicyManagement": "Unmanaged",
+        "podTemplate": {"metadata": {}, "spec": pod},
+    }});
+    let made = Draft::new("small", template);
+    objects::create(&place.cluster, &templates, made)
+        .await
+        .unwrap();
+    let pool = json!({"spec": {"replicas": 1, "sandboxTemplateRef": {"name": "small"}}});
+    let made = Draft::new("small-pool", pool);
+    objects::create(&place.cluster, &pools, made).await.unwrap();
+    until("a pod that is ready", async || {
+        let pool = objects::find(&place.cluster, &pools, "small-pool").await;
+        let ready = pool.unwrap().unwrap().content;
+        ready
+            .pointer("/status/readyReplicas")
+            .and_then(Value::as_u64)
+            == Some(1)
+    })
+    .await;
+    let template = K8sSandbox::builder()
+        .agent(AgentBinary::new(variable("SANDBOX_AGENT")).unwrap())
+        .mode(Mode::Agent);
+    let cluster = place.cluster.clone();
+    Some(AgentSandboxEngine::builder(cluster, "small", "small-pool").template(template))
+}
+
+#[tokio::test]
+#[ignore = "needs a Kubernetes cluster; run by cargo xtask test-all"]
+async fn a_claim_of_a_ready_pod_is_a_session() {
+    let place = Place::new().await;
+    let Some(builder) = pool(&place).await else {
+        return;
+    };
+    let ready = place.pods().await;
+    let engine = builder.clone().build().unwrap();
+    let first = manager_of(engine.clone());
+    let second = manager_of(builder.build().unwrap());
+    let id = SessionId::new("Alice_1").unwrap();
+    let request = OpenRequest::new(id.clone())
+        .tenant("acme")
+        .env("TOKEN", "hush");
+    let alice = first.open(request.clone()).await.unwrap();
+    assert!(ready.contains(&pod_of(&alice).await), "it was warm");
+    assert_eq!(run(&alice, "echo $TOKEN > a; cat a").await, "hush");
+    let again = second.get_or_create("Alice_1").await.unwrap();
+    assert_eq!(run(&again, "cat a; echo $TOKEN").await, "hush\nhush");
+    let records = second.list().await.unwrap();
+    assert_eq!(records.len(), 1);
+    assert_eq!(records[0].tenant.as_deref(), Some("acme"));
+    let since = records[0].created - std::time::Duration::from_secs(1);
+    assert!(!engine.stop_if_unused_since(&id, since).await.unwrap());
+    let other = OpenRequest::new(SessionId::new("bob").unwrap()).runtime(runtime());
+    let error = second.open(other).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(second.purge("Alice_1").await.unwrap());
+    assert_eq!(engine.record(&id).await.unwrap(), None);
+    assert!(!engine.purge(&id).await.unwrap());
+}
