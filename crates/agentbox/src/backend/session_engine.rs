@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sessions::{Engine, SessionManager, SessionManagerBuilder};
 
-#[cfg(not(all(local, feature = "docker")))]
+#[cfg(not(all(local, feature = "docker", feature = "k8s")))]
 use super::absent;
 #[cfg(feature = "docker")]
 use super::docker;
@@ -57,7 +57,7 @@ pub(crate) fn engine(spec: &BackendSpec, root: Option<&Path>) -> Result<Arc<dyn 
             "sessions of state are in the memory of their server; only --backend local and docker \
              keep them elsewhere",
         )),
-        Kind::Composite | Kind::Mounts => Err(without_sessions(spec)),
+        Kind::Composite | Kind::K8s | Kind::Mounts => Err(without_sessions(spec)),
     }
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn check(spec: &BackendSpec, root: Option<&Path>) -> Result<(), Failu
         #[cfg(not(local))]
         Kind::Local => Err(absent::without_local("--workspaces")),
         Kind::Docker => super::check(spec).map(|_| ()),
-        Kind::Composite | Kind::Mounts => Err(without_sessions(spec)),
+        Kind::Composite | Kind::K8s | Kind::Mounts => Err(without_sessions(spec)),
     }
 }
 
