@@ -70,8 +70,12 @@ pub(crate) struct K8sSettings {
     /// The images of runtimes that have to be built, by their names.
     pub(super) runtime_images: BTreeMap<String, String>,
     pub(super) service_account: Option<String>,
+    /// The size of the volume that keeps the files of each session.
+    pub(super) session_volumes: Option<Size>,
     /// Seconds that a pod has to become ready.
     pub(super) start_timeout: Option<u64>,
+    /// The storage class of these volumes.
+    pub(super) storage_class: Option<String>,
     /// `PATH:SIZE`.
     pub(super) tmpfs: Vec<String>,
     pub(super) tolerations: Vec<Value>,
@@ -181,7 +185,9 @@ mod tests {
             runtime_class = "gvisor"
             runtime_images = { python-web = "registry.example/python-web:1" }
             service_account = "agents"
+            session_volumes = "10g"
             start_timeout = 60
+            storage_class = "fast"
             tmpfs = ["/dev/shm:64m"]
             tolerations = [{ key = "agents", operator = "Exists" }]
             user = "1000:1000"

@@ -99,6 +99,40 @@ fn what_makes_no_sense_is_64() {
 
 #[cfg(feature = "k8s")]
 #[test]
+fn sessions_have_pods_and_no_directories() {
+    let dir = dir();
+    for (arguments, code, about) in [
+        (
+            &["--backend", "k8s", "sessions", "list"][..],
+            3,
+            "set KUBECONFIG",
+        ),
+        (
+            &["--backend", "k8s", "sessions", "--workspaces", ".", "list"],
+            64,
+            "session_volumes",
+        ),
+        (
+            &["--backend", "k8s", "sessions", "files", "alice"],
+            64,
+            "--workspaces",
+        ),
+    ] {
+        let ended = dir.run_with(arguments, &[NOWHERE]).code(code);
+        ended.complains(about);
+    }
+    let address = ["--http", "127.0.0.1:0", "--no-token", "--workspaces", "new"];
+    for (backend, about) in [
+        ("k8s:busybox", "session_volumes"),
+        ("k8s:attach=box", "each session has its own"),
+    ] {
+        let serve = [&["mcp", "--backend", backend], &address[..]].concat();
+        dir.run_with(&serve, &[NOWHERE]).code(64).complains(about);
+    }
+}
+
+#[cfg(feature = "k8s")]
+#[test]
 fn the_doctor_asks_the_cluster_only_for_pods() {
     let dir = dir();
     for (variables, fix) in [
