@@ -134,11 +134,11 @@ async fn pods(app: &App, is_reap: bool) -> Result<Vec<Left>, Failure> {
         backend_k8s::leftovers(&cluster).await?
     };
     let left = |leftover: backend_k8s::Leftover| Left {
-        id: leftover.id,
+        id: leftover.pod.uid,
         name: leftover.name,
         image: leftover.image,
         created: seconds(leftover.created),
-        removed: leftover.removed,
+        removed: true,
     };
     Ok(found.into_iter().map(left).collect())
 }
