@@ -20,12 +20,7 @@ const RIGHTS: &[(&str, &str, &str, &[&str])] = &[
         &["create", "delete", "get", "list", "patch", "watch"],
     ),
     ("", "pods", "exec", &["create", "get"]),
-    (
-        "networking.k8s.io",
-        "networkpolicies",
-        "",
-        &["create", "get"],
-    ),
+    ("networking.k8s.io", "networkpolicies", "", &["create"]),
 ];
 
 impl Cluster {
@@ -115,7 +110,6 @@ mod tests {
             "create pods/exec",
             "get pods/exec",
             "create networkpolicies",
-            "get networkpolicies",
         ];
         assert_eq!(missing, wanted);
     }

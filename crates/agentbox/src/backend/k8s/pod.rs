@@ -106,8 +106,7 @@ pub(super) fn attach(settings: &K8sSettings, pod: &str) -> Result<Attach, Failur
     let mut attach = K8sSandbox::attach(pod)
         // The user named this pod, so it may be one that others created.
         .allow_foreign(true)
-        .mode(settings.mode)
-        .delivery(settings.delivery.clone());
+        .mode(settings.mode);
     attach = agents(settings)?.into_iter().fold(attach, Attach::agent);
     apply! { attach, working_dir: &settings.work_dir }
     Ok(attach)

@@ -39,10 +39,10 @@ pub(crate) struct K8sSettings {
     pub(super) env: BTreeMap<String, String>,
     /// Seconds that processes have to end when the pod is deleted.
     pub(super) grace: Option<u64>,
-    /// Seconds without a call after which the pod is deleted.
+    /// Seconds without a call after which commands end.
     pub(super) idle_timeout: Option<u64>,
     pub(super) image: Option<String>,
-    /// Whether the pod runs on when the program ends.
+    /// Whether the pod is kept when the program ends.
     pub(super) keep: bool,
     /// The file with the cluster; `KUBECONFIG` by default.
     kubeconfig: Option<PathBuf>,
@@ -52,7 +52,7 @@ pub(crate) struct K8sSettings {
     pub(super) name: Option<String>,
     /// The namespace, if it is not the one of the context.
     namespace: Option<String>,
-    pub(super) network: Network,
+    pub(crate) network: Network,
     pub(super) node_selector: BTreeMap<String, String>,
     /// A pod template with anything else, which is merged into the pod.
     pub(super) overlay: Option<Value>,

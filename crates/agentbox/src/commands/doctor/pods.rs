@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use backend_k8s::Cluster;
+use backend_k8s::{Cluster, Network};
 
 use super::UsedBackend;
 use super::finding::Finding;
@@ -40,21 +40,35 @@ async fn ask(backend: &UsedBackend) -> Result<Vec<Finding>, Failure> {
     let info = cluster.info().await;
     let info = info.map_err(|error| Failure::environment(error.to_string()))?;
     let found = format!("version {}, namespace {}", info.version, info.namespace);
-    let (rights, leftovers) = tokio::join!(rights(&cluster), leftovers(&cluster));
+    let has_policy = k8s.network == Network::None;
+    let (rights, leftovers) = tokio::join!(rights(&cluster, has_policy), leftovers(&cluster));
     Ok(vec![cluster_finding().ok(found), rights, leftovers])
 }
 
-/// Asks the cluster whether this user has every right that pods need.
-async fn rights(cluster: &Cluster) -> Finding {
+/// Asks the cluster whether this user has every right that pods need. Those without a
+/// network also need a network policy, which may be there already.
+async fn rights(cluster: &Cluster, has_policy: bool) -> Finding {
     let finding = Finding::new("rights", "creating pods and working in them").needed(true);
-    match cluster.missing_rights().await {
-        Ok(missing) if missing.is_empty() => finding.ok("this user has all of them"),
-        Ok(missing) => finding.missing(
+    let missing = match cluster.missing_rights().await {
+        Ok(missing) => missing,
+        Err(error) => return finding.wrong(&error),
+    };
+    let (policy, missing): (Vec<_>, Vec<_>) = missing
+        .into_iter()
+        .partition(|right| right.ends_with("networkpolicies"));
+    if !missing.is_empty() {
+        return finding.missing(
             format!("this user may not {}", missing.join(", ")),
             "grant the rights in docs/kubernetes-rbac.yaml, or name another namespace",
-        ),
-        Err(error) => finding.wrong(&error),
+        );
     }
+    if has_policy && !policy.is_empty() {
+        return finding.needed(false).doubtful(
+            "this user may not create the network policy",
+            "let an administrator create it, or set network = \"open\" in [k8s]",
+        );
+    }
+    finding.ok("this user has all of them")
 }
 
 async fn leftovers(cluster: &Cluster) -> Finding {
