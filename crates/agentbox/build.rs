@@ -16,11 +16,17 @@ const AGENTS: &str = "AGENTBOX_EMBED_AGENTS";
 fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed={AGENTS}");
+    let has = |feature: &str| env::var_os(format!("CARGO_FEATURE_{feature}")).is_some();
     // `backend-local` needs Linux, and is optional there.
     println!("cargo::rustc-check-cfg=cfg(local)");
     let is_linux = env::var("CARGO_CFG_TARGET_OS").is_ok_and(|system| system == "linux");
-    if is_linux && env::var_os("CARGO_FEATURE_LOCAL").is_some() {
+    if is_linux && has("LOCAL") {
         println!("cargo::rustc-cfg=local");
+    }
+    // Containers of this machine, or of a cluster.
+    println!("cargo::rustc-check-cfg=cfg(containers)");
+    if has("DOCKER") || has("K8S") {
+        println!("cargo::rustc-cfg=containers");
     }
     if packs_relocations() {
         println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");

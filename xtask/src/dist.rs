@@ -28,6 +28,9 @@ use crate::{agent, flags, process};
 const PACKAGE: &str = "agentbox-cli";
 pub(crate) const PROGRAM: &str = "agentbox";
 
+/// The features of the program in a release, besides the default ones.
+const FEATURES: &str = "k8s";
+
 /// The variable that passes the directory of agents to the build script of [`PACKAGE`].
 pub(crate) const EMBED: &str = "AGENTBOX_EMBED_AGENTS";
 
@@ -149,7 +152,8 @@ fn build(
     let sealed = Sealed::new(workspace)?;
     let mut command = workspace.cargo(["build", "--locked", "--package", PACKAGE])?;
     command
-        .args(["--profile", profile, "--target", host, "--target-dir"])
+        .args(["--features", FEATURES, "--profile", profile])
+        .args(["--target", host, "--target-dir"])
         .arg(&place)
         .env(EMBED, agents);
     process::run(sealed.seal(&mut command, &[])).context("the program was not built")?;
@@ -173,10 +177,12 @@ impl Release<'_> {
         let host = host_target(workspace)?;
         let own = Built {
             package: PACKAGE,
+            features: FEATURES,
             target: &host,
         };
         let agents = self.agents.iter().map(|target| Built {
             package: agent::PACKAGE,
+            features: "",
             target,
         });
         let built: Vec<_> = std::iter::once(own).chain(agents).collect();

@@ -49,8 +49,18 @@ impl Sealed {
         command
             .env("CARGO_ENCODED_RUSTFLAGS", self.rustflags(flags))
             .env("CARGO_INCREMENTAL", "0")
+            // For the C code of dependencies, whose compiler writes directories too.
+            .env("CFLAGS", self.cflags())
             .env_remove("RUSTFLAGS")
             .env_remove("RUSTC_BOOTSTRAP")
+    }
+
+    fn cflags(&self) -> String {
+        let remapped = self
+            .paths
+            .iter()
+            .map(|(from, to)| format!("-ffile-prefix-map={}={to}", from.display()));
+        remapped.collect::<Vec<_>>().join(" ")
     }
 
     fn rustflags(&self, flags: &[&str]) -> String {

@@ -132,6 +132,7 @@ const STAGES: &[Stage] = &[
         )
     },
     Stage {
+        tools: &["/usr/bin/python3", "node", "npm"],
         extras: k8s::TOOLS,
         ..stage(
             "k8s",

@@ -14,11 +14,19 @@ use crate::system;
 /// The command that builds an agent and installs it where this program looks.
 pub(crate) const INSTALL: &str = "agentbox agent install";
 
+/// Returns the agent of this file, or else all that are available.
+pub(crate) fn named_or_all(file: Option<&Path>) -> Result<Vec<AgentBinary>, Failure> {
+    match file {
+        Some(file) => Ok(vec![AgentBinary::new(file)?]),
+        None => all(),
+    }
+}
+
 /// Returns the available agents, at most one for each processor. If `SANDBOX_AGENT`
 /// names one, it is the only one. Otherwise agents installed for this version come
 /// first, then those embedded in this program. Agents beside this program or in `PATH`
 /// come last, because they may be of another version.
-pub(crate) fn all() -> Result<Vec<AgentBinary>, Failure> {
+fn all() -> Result<Vec<AgentBinary>, Failure> {
     let located = AgentBinary::locate_from_env()?;
     if system::variable(VARIABLE).is_some() {
         return Ok(Vec::from_iter(located));

@@ -3,7 +3,7 @@
 //! A new backend needs one more file, a variant of [`Kind`], and its arms here.
 
 /// Passes each value that is there to a method of a builder.
-#[cfg(any(local, feature = "docker"))]
+#[cfg(any(local, containers))]
 macro_rules! apply {
     ($builder:ident, $($method:ident: $value:expr),* $(,)?) => {
         $(if let Some(value) = $value {
@@ -12,20 +12,30 @@ macro_rules! apply {
     };
 }
 
-#[cfg(not(all(local, feature = "docker")))]
+#[cfg(any(test, not(all(local, feature = "docker", feature = "k8s"))))]
 pub(crate) mod absent;
+#[cfg(containers)]
+pub(crate) mod agents;
 mod composite;
 #[cfg(feature = "docker")]
 pub(crate) mod docker;
+#[cfg(feature = "k8s")]
+pub(crate) mod k8s;
 pub(crate) mod kind;
 #[cfg(local)]
 mod local;
 #[cfg(local)]
 mod mounts;
 pub(crate) mod open_backend;
+#[cfg(containers)]
+mod runtimes;
 pub(crate) mod session_engine;
+#[cfg(containers)]
+mod size;
 pub(crate) mod spec;
 mod state;
+#[cfg(containers)]
+mod target;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -50,6 +60,10 @@ pub(crate) fn open(spec: &BackendSpec) -> BoxFuture<'_, Result<OpenBackend, Fail
             Kind::Docker => docker::open(spec).await,
             #[cfg(not(feature = "docker"))]
             Kind::Docker => Err(absent::without_docker()),
+            #[cfg(feature = "k8s")]
+            Kind::K8s => k8s::open(spec).await,
+            #[cfg(not(feature = "k8s"))]
+            Kind::K8s => Err(absent::without_k8s()),
         }
     }
     .boxed()
@@ -70,6 +84,10 @@ pub(crate) fn check(spec: &BackendSpec) -> Result<Vec<Kind>, Failure> {
         Kind::Docker => docker::check(spec)?,
         #[cfg(not(feature = "docker"))]
         Kind::Docker => return Err(absent::without_docker()),
+        #[cfg(feature = "k8s")]
+        Kind::K8s => k8s::check(spec)?,
+        #[cfg(not(feature = "k8s"))]
+        Kind::K8s => return Err(absent::without_k8s()),
     }
     Ok(vec![spec.kind])
 }

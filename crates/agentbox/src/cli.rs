@@ -6,7 +6,9 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::app::App;
 #[cfg(feature = "docker")]
-use crate::commands::{agent, runtimes, sandboxes};
+use crate::commands::runtimes;
+#[cfg(containers)]
+use crate::commands::{agent, sandboxes};
 use crate::commands::{
     call, check, completions, doctor, man, mcp, mcp_config, run, sessions, tools, tour,
 };
@@ -54,12 +56,12 @@ enum Command {
     #[cfg(feature = "docker")]
     /// Lists, shows and builds what containers can be made of.
     Runtimes(runtimes::Args),
-    #[cfg(feature = "docker")]
-    /// Lists and removes containers whose program is gone.
+    #[cfg(containers)]
+    /// Lists and removes containers and pods whose program is gone.
     ///
-    /// One that was to be kept is only stopped; docker rm removes it.
+    /// A container that was to be kept is only stopped; docker rm removes it.
     Sandboxes(sandboxes::Args),
-    #[cfg(feature = "docker")]
+    #[cfg(containers)]
     /// Installs the program that makes calls into containers fast.
     Agent(agent::Args),
     /// Lists and ends the sessions of a server's clients, and shows their files.
@@ -94,9 +96,9 @@ impl Cli {
             Some(Command::Doctor(args)) => block_on(doctor::run(&self.options, &args)),
             #[cfg(feature = "docker")]
             Some(Command::Runtimes(args)) => block_on(runtimes::run(&app()?, args)),
-            #[cfg(feature = "docker")]
+            #[cfg(containers)]
             Some(Command::Sandboxes(args)) => block_on(sandboxes::run(&app()?, args)),
-            #[cfg(feature = "docker")]
+            #[cfg(containers)]
             Some(Command::Agent(args)) => block_on(agent::run(&app()?, args)),
             Some(Command::Sessions(args)) => block_on(sessions::run(&app()?, args)),
             Some(Command::Tour(args)) => block_on(tour::run(&args)),

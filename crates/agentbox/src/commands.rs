@@ -1,6 +1,6 @@
 //! The subcommands, one file each.
 
-#[cfg(feature = "docker")]
+#[cfg(containers)]
 pub(crate) mod agent;
 pub(crate) mod call;
 pub(crate) mod check;
@@ -12,7 +12,7 @@ pub(crate) mod mcp_config;
 pub(crate) mod run;
 #[cfg(feature = "docker")]
 pub(crate) mod runtimes;
-#[cfg(feature = "docker")]
+#[cfg(containers)]
 pub(crate) mod sandboxes;
 pub(crate) mod sessions;
 pub(crate) mod tools;

@@ -8,7 +8,7 @@
     )
 )]
 
-#[cfg(feature = "docker")]
+#[cfg(containers)]
 mod agent;
 mod app;
 mod approval;

@@ -15,12 +15,14 @@ mod options;
 mod progress;
 mod store;
 
+use std::path::{Path, PathBuf};
+
 use backend_core::Result;
 use sandbox_runtime::Runtime;
 use sandbox_runtime::dockerfile::Style;
 use sandbox_wire::engine;
 
-use crate::daemon::Daemon;
+use crate::daemon::{self, Daemon};
 
 pub use build::Build;
 pub use ca::CaBundle;
@@ -96,6 +98,30 @@ pub async fn prune(daemon: &Daemon, runtime: &Runtime) -> Result<Vec<String>> {
     let current = name(runtime)?;
     let (daemon, label) = (daemon.clone(), runtime.name.clone());
     engine::run(async move { store::prune(&daemon, &label, Some(&current)).await }).await
+}
+
+/// Gives an image of the daemon another name, such as that of a registry it is to be
+/// pushed to. A name without a tag gets `latest`.
+///
+/// # Errors
+///
+/// `Config` for a name that is not valid; `NotFound` if the daemon has no such image;
+/// `Unavailable` if the daemon cannot be reached.
+pub async fn tag(daemon: &Daemon, image: &str, name: &str) -> Result<()> {
+    let (daemon, image, name) = (daemon.clone(), image.to_owned(), name.to_owned());
+    daemon::run(async move { store::tag(&daemon, &image, &name).await }).await
+}
+
+/// Writes an image of the daemon to a file, as the archive that `docker load` and
+/// `ctr images import` read. A failure can leave a part of it.
+///
+/// # Errors
+///
+/// `NotFound` if the daemon has no such image; `Unavailable` if the daemon cannot be
+/// reached, or the file cannot be written.
+pub async fn save(daemon: &Daemon, image: &str, file: &Path) -> Result<()> {
+    let (daemon, image, file) = (daemon.clone(), image.to_owned(), PathBuf::from(file));
+    daemon::run(async move { store::save(&daemon, &image, &file).await }).await
 }
 
 fn name(runtime: &Runtime) -> Result<String> {

@@ -1,5 +1,5 @@
 //! Plays the conversation through an external client and compares the transcript:
-//! `cargo run -p console-testkit --example replay -- [--docker IMAGE] COMMAND...`.
+//! `cargo run -p console-testkit --example replay -- [--docker IMAGE | --k8s IMAGE] COMMAND...`.
 //!
 //! The command is started with two more arguments: a backend in `agentbox` notation,
 //! filled with the script's files, and a directory with an `agentbox` config file for
@@ -17,7 +17,8 @@
 //! show the model nothing else.
 //!
 //! With `--docker`, each conversation has a container of that image, and all of them
-//! have the directory with the files as their working directory.
+//! have the directory with the files as their working directory. With `--k8s` they are
+//! pods of a cluster whose only node is this machine.
 #![allow(clippy::print_stdout, reason = "it tells what differs")]
 
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -48,16 +49,18 @@ async fn main() -> Result<ExitCode, Error> {
     script.seed(&LocalBackend::builder(&root).open()?).await?;
 
     let mut command = std::env::args().skip(1).peekable();
-    let image = match command.next_if(|word| word == "--docker") {
-        Some(_) => Some(command.next().ok_or("name an image")?),
-        None => None,
-    };
-    let (backend, settings, inside) = match &image {
-        Some(image) => (
-            format!("docker:{image}"),
-            Some(mounted(&root)?),
-            INSIDE.into(),
-        ),
+    let kind = command.next_if(|word| matches!(&**word, "--docker" | "--k8s"));
+    let kind = kind.as_deref().map(|kind| kind.trim_start_matches('-'));
+    let (backend, settings, inside) = match kind {
+        Some(kind) => {
+            let image = command.next().ok_or("name an image")?;
+            let settings = match kind {
+                "k8s" => mounted_in_pods(&root)?,
+                _ => mounted(&root)?,
+            };
+            let backend = format!("{kind}:{image}");
+            (backend, Some((kind, settings)), INSIDE.into())
+        }
         None => (
             format!("local:{}", root.display()),
             None,
@@ -114,11 +117,34 @@ fn mounted(root: &Path) -> Result<toml::Table, Error> {
     Ok(docker)
 }
 
+/// Returns the settings of pods that do the same, on a node that has the image.
+fn mounted_in_pods(root: &Path) -> Result<toml::Table, Error> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let owner = root.metadata()?;
+    let relax: &[&str] = if owner.uid() == 0 { &["root"] } else { &[] };
+    let directory = json!({"path": root.display().to_string()});
+    let container = json!({
+        "name": "sandbox",
+        "volumeMounts": [{"name": "files", "mountPath": INSIDE}],
+    });
+    let settings = json!({
+        "user": format!("{}:{}", owner.uid(), owner.gid()),
+        "relax": relax,
+        "pull_policy": "never",
+        "overlay": {"spec": {
+            "volumes": [{"name": "files", "hostPath": directory}],
+            "containers": [container],
+        }},
+    });
+    Ok(toml::Table::try_from(settings)?)
+}
+
 /// Writes the setup of each conversation as a config file of the program.
 fn write_configs(
     script: &Script,
     directory: &Path,
-    docker: Option<toml::Table>,
+    settings: Option<(&str, toml::Table)>,
 ) -> Result<(), Error> {
     for setup in &script.conversations {
         let mut config = toml::Table::try_from(&setup.capability)?;
@@ -129,8 +155,8 @@ fn write_configs(
         mcp.insert("structured".to_owned(), true.into());
         mcp.insert("mark_failures".to_owned(), true.into());
         config.insert("mcp".to_owned(), mcp.into());
-        if let Some(docker) = &docker {
-            config.insert("docker".to_owned(), docker.clone().into());
+        if let Some((kind, settings)) = &settings {
+            config.insert((*kind).to_owned(), settings.clone().into());
         }
         let file = directory.join(format!("{}.toml", setup.name));
         std::fs::write(file, toml::to_string(&config)?)?;

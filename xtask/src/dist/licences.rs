@@ -39,10 +39,12 @@ const C_LIBRARIES: &[(&str, &str)] = &[
     ),
 ];
 
-/// A package, and the target it is built for.
+/// A package, and the features and the target it is built for.
 #[derive(Debug)]
 pub(crate) struct Built<'a> {
     pub(crate) package: &'a str,
+    /// Besides the default ones.
+    pub(crate) features: &'a str,
     pub(crate) target: &'a str,
 }
 
@@ -50,10 +52,12 @@ pub(crate) struct Built<'a> {
 pub(crate) fn collect(workspace: &Workspace, built: &[Built<'_>]) -> Result<String> {
     let mut wanted = BTreeSet::new();
     let mut args = vec!["metadata", "--format-version", "1", "--locked"];
-    for Built { package, target } in built {
+    for built in built {
+        let (package, target) = (built.package, built.target);
         args.extend(["--filter-platform", target]);
         let mut tree = workspace.cargo(["tree", "--locked", "--edges", "normal"])?;
-        tree.args(["--package", package, "--target", target]);
+        tree.args(["--package", package, "--features", built.features]);
+        tree.args(["--target", target]);
         tree.args(["--prefix", "none", "--format", "{p}"]);
         wanted.extend(listed(&process::output(&mut tree)?));
     }

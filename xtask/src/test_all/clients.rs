@@ -71,21 +71,25 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     Ok(Outcome::unless_failed(&failed, note))
 }
 
-/// A daemon, the agent for its containers, and their image.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Containers<'a> {
-    pub(super) host: &'a str,
+/// Containers or pods for the conversation.
+#[derive(Clone, Copy)]
+pub(super) struct Sandboxes<'a> {
+    /// The backend: `docker` or `k8s`.
+    pub(super) backend: &'a str,
     pub(super) agent: &'a Path,
     pub(super) image: &'a str,
+    /// Makes a command reach them.
+    pub(super) reach: &'a dyn Fn(Command) -> Result<Command>,
 }
 
-/// Runs the conversation in containers, through both SDKs. The `docker` stage calls it.
-pub(super) fn converse_in(ctx: &Ctx, containers: Containers<'_>) -> Result<()> {
+/// Runs the conversation in sandboxes, through both SDKs. The stages `docker` and `k8s`
+/// call it.
+pub(super) fn converse_in(ctx: &Ctx, sandboxes: Sandboxes<'_>) -> Result<()> {
     let clients = Clients::prepare(ctx)?;
     for (name, sdk) in [("Python", clients.python()), ("TypeScript", clients.node())] {
-        println!("--- conversation in containers, {name} SDK");
-        let replayed = clients.replay(sdk, Some(containers));
-        replayed.with_context(|| format!("conversation in containers, {name} SDK"))?;
+        let what = format!("conversation on {}, {name} SDK", sandboxes.backend);
+        println!("--- {what}");
+        clients.replay(sdk, Some(sandboxes)).context(what)?;
     }
     Ok(())
 }
@@ -251,16 +255,21 @@ impl<'c> Clients<'c> {
     }
 
     /// Replays the scripted conversation and compares it byte by byte.
-    fn replay(&self, sdk: Sdk, containers: Option<Containers<'_>>) -> Result<()> {
+    fn replay(&self, sdk: Sdk, sandboxes: Option<Sandboxes<'_>>) -> Result<()> {
         let script = format!("replay.{}", sdk.extension);
         let mut command = self.command(self.examples.join("replay"))?;
-        if let Some(Containers { host, agent, image }) = containers {
-            command.env("DOCKER_HOST", host).env("SANDBOX_AGENT", agent);
-            command.args(["--docker", image]);
+        if let Some(sandboxes) = sandboxes {
+            command.env("SANDBOX_AGENT", sandboxes.agent);
+            let backend = format!("--{}", sandboxes.backend);
+            command.args([&*backend, sandboxes.image]);
         }
         command.current_dir(sdk.directory).arg(sdk.program);
         command.arg(self.script("agentbox", &script));
-        process::run_limited(command.arg(&self.agentbox), TIME_LIMIT)
+        command.arg(&self.agentbox);
+        if let Some(sandboxes) = sandboxes {
+            command = (sandboxes.reach)(command)?;
+        }
+        process::run_limited(&mut command, TIME_LIMIT)
     }
 
     /// Runs the conformance suite against a server with the tools that it expects.

@@ -19,7 +19,7 @@ use crate::agent;
 use crate::images::{BUSYBOX, PYTHON};
 use crate::process;
 use crate::test_all::cargo::{TestProgram, TestRun, cargo, run_tests};
-use crate::test_all::clients::{self, Containers};
+use crate::test_all::clients::{self, Sandboxes};
 use crate::test_all::docker::daemon::{Daemon, Found};
 use crate::test_all::stage::{Ctx, Outcome};
 use crate::workspace::Workspace;
@@ -56,10 +56,14 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     let before = docker.things()?;
     let agent = agent::build(&ctx.workspace, None)?;
     let run = docker.tests(ctx, &agent.path)?;
-    let containers = Containers {
-        host: &docker.host,
+    let containers = Sandboxes {
+        backend: "docker",
         agent: &agent.path,
         image: PYTHON.name,
+        reach: &|mut command| {
+            command.env("DOCKER_HOST", &docker.host);
+            Ok(command)
+        },
     };
     let outcome = match clients::converse_in(ctx, containers) {
         Ok(()) => run.outcome(),

@@ -18,6 +18,7 @@ use crate::cluster::Cluster;
 use crate::images::{BUSYBOX, PYTHON};
 use crate::process;
 use crate::test_all::cargo::{TestProgram, TestRun, cargo, run_tests};
+use crate::test_all::clients::{self, Sandboxes};
 use crate::test_all::stage::{Ctx, Outcome};
 
 /// Programs that are installed for this stage. A cluster of others needs none of them.
@@ -74,12 +75,31 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
         prepare(&mut command, &agent.path);
         run = run.and(run_tests(&mut cluster.inside(command)?)?);
     }
+    let outcome = match converse(ctx, &cluster, &agent.path) {
+        Ok(()) => run.outcome(),
+        Err(error) => Outcome::Failed(format!("{error:#}")),
+    };
     let mut left = BTreeSet::new();
     process::wait_for(REMOVAL, || {
         left = &objects(&cluster)? - &before;
         Ok(left.is_empty())
     })?;
-    Ok(unless_left(run.outcome(), &left))
+    Ok(unless_left(outcome, &left))
+}
+
+/// Runs the scripted conversation in pods. Its files are in a directory of this machine,
+/// which only the nodes of our own cluster have.
+fn converse(ctx: &Ctx, cluster: &Cluster<'_>, agent: &Path) -> Result<()> {
+    if let Cluster::Given(_) = cluster {
+        return Ok(());
+    }
+    let pods = Sandboxes {
+        backend: "k8s",
+        agent,
+        image: PYTHON.name,
+        reach: &|command| cluster.inside(command),
+    };
+    clients::converse_in(ctx, pods)
 }
 
 /// Returns the variable of an image that is missing, if one is.

@@ -2,7 +2,7 @@
 //! anything.
 //!
 //! `cargo check` needs a target's standard library, but neither a linker nor a C
-//! compiler for it.
+//! compiler for it: nothing is linked, so C code of dependencies is left out.
 
 use anyhow::Result;
 
@@ -25,6 +25,10 @@ const LINUX_ONLY: &[&str] = &[
     "examples",
     "xtask",
 ];
+
+/// The program in place of a target's C compiler and archiver: it succeeds and makes
+/// nothing.
+const NO_COMPILER: &str = "true";
 
 pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     let (mut missing, mut failed) = (Vec::new(), Vec::new());
@@ -51,8 +55,11 @@ fn check(ctx: &Ctx, target: &str) -> Result<()> {
     if FOREIGN.contains(&target) {
         command.args(LINUX_ONLY.iter().flat_map(|name| ["--exclude", *name]));
     }
+    let name = target.replace('-', "_");
     // A separate target directory, because other flags would rebuild everything.
     command
+        .env(format!("CC_{name}"), NO_COMPILER)
+        .env(format!("AR_{name}"), NO_COMPILER)
         .env("CARGO_TARGET_DIR", ctx.workspace.cache("platforms-target"))
         .env("RUSTFLAGS", "-D warnings");
     process::run(&mut command)

@@ -1,8 +1,11 @@
 //! Errors about backends that this build does not include. They name alternatives.
 
-use crate::exit::{Failure, environment};
+use crate::exit::Failure;
+#[cfg(not(local))]
+use crate::exit::environment;
 
 /// Returns an error that names alternatives to local directories.
+#[cfg(not(local))]
 pub(crate) fn without_local(what: &str) -> Failure {
     environment!(
         "{what} needs Linux and a build with the feature local; use --backend state:FILE for \
@@ -11,9 +14,34 @@ pub(crate) fn without_local(what: &str) -> Failure {
 }
 
 /// Returns an error that names alternatives to containers.
-pub(super) fn without_docker() -> Failure {
+#[cfg(not(feature = "docker"))]
+pub(crate) fn without_docker() -> Failure {
     Failure::environment(
         "docker needs a build with the feature docker; build one, or use --backend local:DIR for \
          a directory of this machine, or --backend state:FILE for files in memory",
     )
+}
+
+/// Returns an error that says how to get pods, and names the alternative.
+#[cfg(any(test, not(feature = "k8s")))]
+pub(crate) fn without_k8s() -> Failure {
+    Failure::environment(
+        "k8s needs a build with the feature k8s: a release has it, and so has what cargo install \
+         agentbox-cli --features k8s builds; take one of them, or use --backend docker:IMAGE for \
+         a container of this machine",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_feature_is_named_and_how_to_get_it() {
+        let said = without_k8s().to_string();
+        for part in ["the feature k8s", "--features k8s", "docker:IMAGE"] {
+            assert!(said.contains(part), "{said}");
+        }
+        assert!(!said.contains(". "), "one sentence: {said}");
+    }
 }

@@ -12,50 +12,20 @@ use backend_docker::Runtime;
 use sessions::{DockerEngine, DockerEngineBuilder};
 
 use self::settings::DockerSettings;
+use super::kind::Kind;
 use super::open_backend::OpenBackend;
 use super::spec::{BackendSpec, Prepare};
+use super::target::Target;
 use crate::exit::{Failure, usage};
 use crate::progress;
 
 /// Digits of a hash that tell the directories of two servers apart.
 const SPACE_DIGITS: usize = 16;
 
-#[derive(Debug, PartialEq, Eq)]
-enum Target<'a> {
-    Image(&'a str),
-    Runtime(&'a str),
-    Attach(&'a str),
-}
-
-impl<'a> Target<'a> {
-    fn parse(argument: &'a str) -> Result<Self, Failure> {
-        // The name of an image never has this character.
-        match argument.split_once('=') {
-            None if !argument.is_empty() => Ok(Self::Image(argument)),
-            Some(("runtime", name)) if !name.is_empty() => Ok(Self::Runtime(name)),
-            Some(("attach", id)) if !id.is_empty() => Ok(Self::Attach(id)),
-            _ => Err(usage!(
-                "docker:{argument} names nothing; write docker:IMAGE, docker:runtime=NAME or docker:attach=ID"
-            )),
-        }
-    }
-}
-
 impl DockerSettings {
     fn target<'a>(&'a self, argument: Option<&'a str>) -> Result<Target<'a>, Failure> {
-        let Self { image, runtime, .. } = self;
-        match (argument, image, runtime) {
-            (Some(argument), ..) => Target::parse(argument),
-            (None, Some(image), None) => Ok(Target::Image(image)),
-            (None, None, Some(runtime)) => Ok(Target::Runtime(runtime)),
-            (None, Some(_), Some(_)) => Err(Failure::usage(
-                "[docker] has an image and a runtime; remove one of them",
-            )),
-            (None, None, None) => Err(Failure::usage(
-                "docker needs an image; write docker:IMAGE or docker:runtime=NAME, or set one in [docker]; \
-                 agentbox runtimes list tells which there are",
-            )),
-        }
+        let (image, runtime) = (self.image.as_deref(), self.runtime.as_deref());
+        Target::choose(Kind::Docker, argument, image, runtime)
     }
 
     /// Returns the runtime of sessions.
@@ -186,31 +156,6 @@ fn space(root: Option<&Path>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_stands_behind_the_colon() {
-        let image = "mirror.example:5000/python:3.12@sha256:aa";
-        assert_eq!(Target::parse(image).unwrap(), Target::Image(image));
-        let runtime = Target::parse("runtime=python-web").unwrap();
-        assert_eq!(runtime, Target::Runtime("python-web"));
-        assert_eq!(Target::parse("attach=box").unwrap(), Target::Attach("box"));
-        for bad in ["", "runtime=", "attach=", "image=python"] {
-            assert!(Target::parse(bad).unwrap_err().is_usage(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn what_is_missing_is_taken_from_the_table() {
-        let target = |table: &str, argument: Option<&str>| {
-            let docker: DockerSettings = toml::from_str(table).unwrap();
-            docker.target(argument).map(|target| format!("{target:?}"))
-        };
-        assert_eq!(target("image = 'a'", None).unwrap(), "Image(\"a\")");
-        assert_eq!(target("runtime = 'a'", None).unwrap(), "Runtime(\"a\")");
-        assert_eq!(target("image = 'a'", Some("b")).unwrap(), "Image(\"b\")");
-        assert!(target("image = 'a'\nruntime = 'b'", None).is_err());
-        assert!(target("", None).unwrap_err().is_usage());
-    }
 
     #[test]
     fn sessions_are_shared_by_servers_with_the_same_directory() {

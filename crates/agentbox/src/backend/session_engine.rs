@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use sessions::{Engine, SessionManager, SessionManagerBuilder};
 
-#[cfg(not(all(local, feature = "docker")))]
+#[cfg(not(all(local, feature = "docker", feature = "k8s")))]
 use super::absent;
 #[cfg(feature = "docker")]
 use super::docker;
+#[cfg(feature = "k8s")]
+use super::k8s;
 use super::kind::Kind;
 #[cfg(local)]
 use super::local;
@@ -31,18 +33,26 @@ pub(crate) async fn manager(
             let engine = docker::serving_engine(spec, root).await?;
             Ok(builder.engine(Arc::new(engine)))
         }
+        #[cfg(feature = "k8s")]
+        Kind::K8s => {
+            let engine = k8s::serving_engine(spec, root).await?;
+            Ok(builder.engine(Arc::new(engine)))
+        }
         #[cfg(local)]
         Kind::Local => {
             let engine = local::serving_engine(spec, root)?;
             Ok(builder.engine(Arc::new(engine)))
         }
-        _ => Ok(builder.engine(engine(spec, root)?)),
+        _ => Ok(builder.engine(engine(spec, root).await?)),
     }
 }
 
 /// Returns the engine that keeps the sessions of servers with the same settings.
-pub(crate) fn engine(spec: &BackendSpec, root: Option<&Path>) -> Result<Arc<dyn Engine>, Failure> {
-    #[cfg(not(any(local, feature = "docker")))]
+pub(crate) async fn engine(
+    spec: &BackendSpec,
+    root: Option<&Path>,
+) -> Result<Arc<dyn Engine>, Failure> {
+    #[cfg(not(any(local, containers)))]
     let _ = root;
     match spec.kind {
         #[cfg(local)]
@@ -53,9 +63,13 @@ pub(crate) fn engine(spec: &BackendSpec, root: Option<&Path>) -> Result<Arc<dyn 
         Kind::Docker => Ok(Arc::new(docker::session_engine(spec, root)?)),
         #[cfg(not(feature = "docker"))]
         Kind::Docker => Err(absent::without_docker()),
+        #[cfg(feature = "k8s")]
+        Kind::K8s => Ok(Arc::new(k8s::session_engine(spec, root).await?)),
+        #[cfg(not(feature = "k8s"))]
+        Kind::K8s => Err(absent::without_k8s()),
         Kind::State => Err(Failure::usage(
-            "sessions of state are in the memory of their server; only --backend local and docker \
-             keep them elsewhere",
+            "sessions of state are in the memory of their server; only --backend local, docker and \
+             k8s keep them elsewhere",
         )),
         Kind::Composite | Kind::Mounts => Err(without_sessions(spec)),
     }
@@ -70,13 +84,17 @@ pub(crate) fn check(spec: &BackendSpec, root: Option<&Path>) -> Result<(), Failu
         #[cfg(not(local))]
         Kind::Local => Err(absent::without_local("--workspaces")),
         Kind::Docker => super::check(spec).map(|_| ()),
+        #[cfg(feature = "k8s")]
+        Kind::K8s => k8s::check_sessions(spec, root),
+        #[cfg(not(feature = "k8s"))]
+        Kind::K8s => Err(absent::without_k8s()),
         Kind::Composite | Kind::Mounts => Err(without_sessions(spec)),
     }
 }
 
 fn without_sessions(spec: &BackendSpec) -> Failure {
     usage!(
-        "{} has no sessions; use --backend local, docker:IMAGE or state, or leave out \
+        "{} has no sessions; use --backend local, docker:IMAGE, k8s:IMAGE or state, or leave out \
          --workspaces and names of tokens",
         spec.kind.usage()
     )

@@ -119,9 +119,9 @@ impl BackendSpec {
         paths.map(str::to_owned).collect()
     }
 
-    /// Returns `true` if it may include containers.
-    pub(crate) fn has_containers(&self) -> bool {
-        matches!(self.kind, Kind::Docker | Kind::Composite)
+    /// Returns `true` if it is of this kind, or may include a backend that is.
+    pub(crate) fn may_include(&self, kind: Kind) -> bool {
+        self.kind == kind || self.kind == Kind::Composite
     }
 
     /// Returns the file that defines its directories and the permissions in them.
@@ -181,16 +181,27 @@ impl BackendSpec {
         self.kind.settings(&self.tables)
     }
 
+    /// Returns the settings of another kind, some of which count for this one too.
+    #[cfg(feature = "k8s")]
+    pub(super) fn settings_of<T: DeserializeOwned>(&self, kind: Kind) -> Result<T, Failure> {
+        kind.settings(&self.tables)
+    }
+
     /// Returns `true` if it is a part of another backend.
     pub(super) fn is_part(&self) -> bool {
         self.depth > 0
     }
 }
 
+/// Returns `true` if the text after the colon names an image or the like, and no path.
+fn is_container(kind: Kind) -> bool {
+    matches!(kind, Kind::Docker | Kind::K8s)
+}
+
 /// Makes the path in a specification absolute. Other texts are returned unchanged.
 pub(crate) fn absolute(spec: &str, directory: &Path) -> Result<String, Failure> {
     let (kind, path) = match split(spec) {
-        (Some(kind), Some(path)) if kind != Kind::Docker && !path.is_empty() => (kind, path),
+        (Some(kind), Some(path)) if !is_container(kind) && !path.is_empty() => (kind, path),
         _ => return Ok(spec.to_owned()),
     };
     let path = resolve_path(path, directory);
@@ -277,6 +288,8 @@ mod tests {
         assert!(Path::new(&relative.argument.unwrap()).is_absolute());
         let image = parse("docker:python:3.12").unwrap();
         assert_eq!(image.text(), "docker:python:3.12");
+        let pod = parse("k8s:attach=box").unwrap();
+        assert_eq!(pod.text(), "k8s:attach=box");
         let default = BackendSpec::new(None, &Tables::new()).unwrap();
         assert!(default.implied && default.text().ends_with(WORKSPACE));
     }
@@ -301,7 +314,7 @@ mod tests {
 
     #[test]
     fn what_there_is_not_is_an_error_that_says_what_there_is() {
-        for spec in ["k8s:pod", "", "Local:/"] {
+        for spec in ["podman:box", "", "Local:/"] {
             let error = parse(spec).unwrap_err().to_string();
             assert!(error.contains("local:DIR, state[:FILE], docker"), "{error}");
         }

@@ -12,7 +12,8 @@ use sandbox_wire::agent::{AgentBinary, PROGRAM};
 use crate::agent::INSTALL;
 use crate::agent::storage::{self, VERSION};
 use crate::app::App;
-use crate::backend::docker::settings::DockerSettings;
+use crate::backend::agents;
+use crate::backend::kind::Kind;
 use crate::exit::{Failure, environment, usage};
 use crate::output;
 use crate::signals::{self, Interrupts};
@@ -77,7 +78,8 @@ pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
             output::print(&path.display().to_string())?;
         }
         Action::Where => {
-            let agents = DockerSettings::configured(&app.config.backends)?.agents()?;
+            let has_pods = app.spec.kind == Kind::K8s;
+            let agents = agents::find(has_pods, &app.config.backends)?;
             if agents.is_empty() {
                 return Err(environment!("no sandbox-agent is installed; run {INSTALL}"));
             }

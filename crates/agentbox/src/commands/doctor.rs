@@ -1,5 +1,7 @@
 //! `agentbox doctor`: reports the abilities of this machine, and anything missing.
 
+#[cfg(containers)]
+mod agents;
 #[cfg(feature = "docker")]
 mod containers;
 mod finding;
@@ -7,6 +9,8 @@ mod finding;
 mod machine;
 #[cfg(not(local))]
 mod no_machine;
+#[cfg(feature = "k8s")]
+mod pods;
 
 use std::env::consts::EXE_SUFFIX;
 use std::io::IsTerminal as _;
@@ -46,6 +50,10 @@ pub(crate) async fn run(options: &CommonOptions, args: &Args) -> Result<ExitCode
         findings.extend(machine::findings(&backend).await);
         #[cfg(feature = "docker")]
         findings.extend(containers::findings(&backend).await);
+        #[cfg(feature = "k8s")]
+        findings.extend(pods::findings(&backend).await);
+        #[cfg(containers)]
+        findings.push(agents::finding(&backend));
         findings.push(program("python3", "MCP clients in Python"));
         findings.push(program("node", "MCP clients in JavaScript"));
         (backend, findings)

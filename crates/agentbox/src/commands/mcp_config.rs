@@ -1,6 +1,7 @@
 //! `agentbox mcp-config CLIENT`: prints the configuration for a client.
 
 mod client;
+mod variables;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -22,14 +23,6 @@ use crate::output;
 use crate::system;
 use crate::terminal::safe;
 use crate::token::{self, TokenSource};
-
-/// Variables of other programs that affect containers, and whether their value is a
-/// path on this machine.
-const CONTAINER_VARIABLES: &[(&str, bool)] = &[
-    ("DOCKER_HOST", false),
-    ("DOCKER_CONFIG", true),
-    ("SANDBOX_AGENT", true),
-];
 
 /// Options of `mcp-config`.
 #[derive(Debug, clap::Args)]
@@ -221,27 +214,12 @@ fn environment(app: &App, notes: &mut Vec<String>) -> BTreeMap<String, String> {
             all.insert(name.clone(), value.clone());
         }
     }
-    if !app.spec.has_containers() {
-        return all;
-    }
-    for (name, value) in std::env::vars_os() {
-        let known = CONTAINER_VARIABLES.iter().find(|(known, _)| name == *known);
-        let (Some((name, is_path)), Some(value)) = (known, value.to_str()) else {
-            continue;
-        };
-        if value.is_empty() {
-            continue;
-        }
-        if has_password(value) {
+    for (name, value) in variables::set_for(&app.spec) {
+        if has_password(&value) {
             notes.push(left_out_note(name));
-            continue;
-        }
-        let value = if *is_path {
-            from_here(value)
         } else {
-            value.to_owned()
-        };
-        all.insert((*name).to_owned(), value);
+            all.insert(name.to_owned(), value);
+        }
     }
     all
 }
@@ -250,8 +228,8 @@ fn environment(app: &App, notes: &mut Vec<String>) -> BTreeMap<String, String> {
 /// client's file.
 fn is_secret(key: &str) -> bool {
     let last = key.rsplit('.').next().unwrap_or(key);
-    let secret = ["token", "secret", "password"];
-    key == "docker.env" || key == "docker.labels" || secret.iter().any(|word| last.ends_with(word))
+    let words = ["env", "labels", "overlay", "password", "secret", "token"];
+    words.iter().any(|word| last.ends_with(word))
 }
 
 /// Returns `true` if an address holds a password, as in `tcp://name:word@host`.
@@ -424,7 +402,7 @@ mod tests {
 
     #[test]
     fn secrets_are_known() {
-        for secret in ["docker.env", "x.token", "x.api_token", "x.password"] {
+        for secret in ["docker.env", "k8s.env", "x.api_token", "x.password"] {
             assert!(is_secret(secret), "{secret}");
         }
         for key in [

@@ -1,9 +1,12 @@
 //! `agentbox runtimes`: the environments that containers can be created from.
 
+use std::io;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use backend_docker::{Runtime, image};
+use backend_docker::{Daemon, Runtime, image};
 use clap::Subcommand;
+use tempfile::NamedTempFile;
 
 use crate::app::App;
 use crate::backend::docker::settings::DockerSettings;
@@ -40,6 +43,13 @@ enum Action {
     Build {
         /// The runtime's name.
         name: String,
+        /// Gives the image this name too, such as that of a registry which a cluster pulls
+        /// from.
+        #[arg(long, value_name = "REF")]
+        tag: Option<String>,
+        /// Writes the image to this file, for docker load or ctr images import.
+        #[arg(long = "output", value_name = "TAR")]
+        file: Option<PathBuf>,
     },
 }
 
@@ -66,15 +76,39 @@ pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
             };
             output::print(&text)?;
         }
-        Action::Build { name } => {
+        Action::Build { name, tag, file } => {
             let runtime = runtimes.get(&name)?;
             let interrupts = Interrupts::watch()?;
             let options = docker.build_options()?;
-            let build = progress::build(docker.daemon()?, runtime, options);
+            let daemon = docker.daemon()?;
+            let build = async {
+                let mut image = progress::build(daemon.clone(), runtime, options).await?;
+                if let Some(tag) = tag {
+                    image::tag(&daemon, &image, &tag).await?;
+                    image = tag;
+                }
+                if let Some(file) = file {
+                    save(&daemon, &image, &file).await?;
+                }
+                Ok::<_, Failure>(image)
+            };
             output::print(&interrupts.unless(build).await??)?;
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes an image to a file, which is there only when it is whole.
+async fn save(daemon: &Daemon, image: &str, file: &Path) -> Result<(), Failure> {
+    let cannot = |error: io::Error| {
+        let shown = file.display();
+        environment!("{shown} cannot be written: {error}; name another file with --output")
+    };
+    let directory = file.parent().filter(|above| !above.as_os_str().is_empty());
+    let partial = NamedTempFile::new_in(directory.unwrap_or(Path::new("."))).map_err(cannot)?;
+    image::save(daemon, image, partial.path()).await?;
+    partial.persist(file).map_err(|error| cannot(error.error))?;
+    Ok(())
 }
 
 fn built_from(runtime: &Runtime) -> Result<String, Failure> {

@@ -1,14 +1,20 @@
-//! `agentbox sandboxes`: containers whose program is gone.
+//! `agentbox sandboxes`: containers and pods whose program is gone.
 
 use std::process::ExitCode;
 use std::time::SystemTime;
 
-use backend_docker::Leftover;
 use clap::Subcommand;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::app::App;
+use crate::backend;
+#[cfg(not(all(feature = "docker", feature = "k8s")))]
+use crate::backend::absent;
+#[cfg(feature = "docker")]
 use crate::backend::docker::settings::DockerSettings;
+#[cfg(feature = "k8s")]
+use crate::backend::k8s::settings::K8sSettings;
+use crate::backend::kind::Kind;
 use crate::exit::Failure;
 use crate::output;
 use crate::signals::Interrupts;
@@ -22,7 +28,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Clone, Copy, Subcommand)]
 enum Action {
-    /// Lists the containers of programs that are gone.
+    /// Lists the containers of programs that are gone; the pods with --backend k8s.
     List {
         /// Prints them as JSON.
         #[arg(long)]
@@ -37,45 +43,118 @@ enum Action {
     },
 }
 
+impl Action {
+    fn is_reap(self) -> bool {
+        matches!(self, Self::Reap { .. })
+    }
+}
+
+/// A container or pod whose program is gone.
+#[derive(Debug, Serialize)]
+struct Left {
+    id: String,
+    name: String,
+    image: String,
+    /// Seconds since 1970.
+    created: u64,
+    /// Whether it is removed; otherwise it is stopped.
+    removed: bool,
+}
+
 pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
     let interrupts = Interrupts::watch()?;
-    let daemon = DockerSettings::configured(&app.config.backends)?.daemon()?;
-    let work = async {
-        match args.command {
-            Action::List { .. } => backend_docker::leftovers(&daemon).await,
-            Action::Reap { .. } => backend_docker::reap(&daemon).await,
-        }
-    };
+    let work = find(app, args.command.is_reap());
     let found = interrupts.unless(work).await??;
     match args.command {
-        Action::List { json: true } | Action::Reap { json: true } => {
-            let all: Vec<Value> = found.iter().map(as_json).collect();
-            output::print_json(&all)?;
-        }
+        Action::List { json: true } | Action::Reap { json: true } => output::print_json(&found)?,
         Action::List { .. } => output::print_foreign(&listed(&found, "left", "runs on"))?,
         Action::Reap { .. } => output::print_foreign(&listed(&found, "removed", "stopped"))?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn listed(found: &[Leftover], removed: &str, kept: &str) -> String {
+/// Returns the kinds to look at: those that the backend consists of, else containers.
+fn kinds(app: &App) -> Vec<Kind> {
+    let mut kinds = match app.spec.kind {
+        Kind::Composite => backend::check(&app.spec).unwrap_or_default(),
+        // Also without an image, which is of no interest here.
+        kind => vec![kind],
+    };
+    kinds.retain(|kind| matches!(kind, Kind::Docker | Kind::K8s));
+    kinds.sort_unstable();
+    kinds.dedup();
+    if kinds.is_empty() {
+        kinds.push(Kind::Docker);
+    }
+    kinds
+}
+
+async fn find(app: &App, is_reap: bool) -> Result<Vec<Left>, Failure> {
+    let mut found = Vec::new();
+    for kind in kinds(app) {
+        found.extend(match kind {
+            #[cfg(feature = "k8s")]
+            Kind::K8s => pods(app, is_reap).await?,
+            #[cfg(not(feature = "k8s"))]
+            Kind::K8s => return Err(absent::without_k8s()),
+            #[cfg(feature = "docker")]
+            _ => containers(app, is_reap).await?,
+            #[cfg(not(feature = "docker"))]
+            _ => return Err(absent::without_docker()),
+        });
+    }
+    Ok(found)
+}
+
+#[cfg(feature = "docker")]
+async fn containers(app: &App, is_reap: bool) -> Result<Vec<Left>, Failure> {
+    let daemon = DockerSettings::configured(&app.config.backends)?.daemon()?;
+    let found = if is_reap {
+        backend_docker::reap(&daemon).await?
+    } else {
+        backend_docker::leftovers(&daemon).await?
+    };
+    let left = |leftover: backend_docker::Leftover| Left {
+        id: leftover.id,
+        name: leftover.name,
+        image: leftover.image,
+        created: seconds(leftover.created),
+        removed: leftover.removed,
+    };
+    Ok(found.into_iter().map(left).collect())
+}
+
+#[cfg(feature = "k8s")]
+async fn pods(app: &App, is_reap: bool) -> Result<Vec<Left>, Failure> {
+    let settings = K8sSettings::configured(&app.config.backends)?;
+    let cluster = settings.cluster().await?;
+    let found = if is_reap {
+        backend_k8s::reap(&cluster).await?
+    } else {
+        backend_k8s::leftovers(&cluster).await?
+    };
+    let left = |leftover: backend_k8s::Leftover| Left {
+        id: leftover.pod.uid,
+        name: leftover.name,
+        image: leftover.image,
+        created: seconds(leftover.created),
+        removed: true,
+    };
+    Ok(found.into_iter().map(left).collect())
+}
+
+fn seconds(time: SystemTime) -> u64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH);
+    since.map(|since| since.as_secs()).unwrap_or_default()
+}
+
+fn listed(found: &[Left], removed: &str, kept: &str) -> String {
     if found.is_empty() {
         return "Nothing was left.\n".to_owned();
     }
-    let line = |leftover: &Leftover| {
-        let what = if leftover.removed { removed } else { kept };
-        format!("{}  {}  {what}\n", leftover.name, leftover.image)
+    let line = |left: &Left| {
+        let what = if left.removed { removed } else { kept };
+        format!("{}  {}  {what}\n", left.name, left.image)
     };
     found.iter().map(line).collect()
-}
-
-fn as_json(leftover: &Leftover) -> Value {
-    let created = leftover.created.duration_since(SystemTime::UNIX_EPOCH);
-    json!({
-        "id": leftover.id,
-        "name": leftover.name,
-        "image": leftover.image,
-        "created": created.map(|time| time.as_secs()).unwrap_or_default(),
-        "removed": leftover.removed,
-    })
 }

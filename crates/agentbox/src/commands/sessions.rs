@@ -13,6 +13,7 @@ use serde::Serialize;
 use sessions::{Engine, Record, RecordState, SessionId, Usage};
 
 use crate::app::App;
+use crate::backend::kind::Kind;
 use crate::backend::session_engine;
 use crate::exit::{self, Failure, environment, usage};
 use crate::output;
@@ -55,7 +56,7 @@ enum Action {
         #[arg(long)]
         json: bool,
     },
-    /// Ends a session, also one in use. Its files are kept in the directory of workspaces.
+    /// Ends a session, also one in use. Its files are kept in the directory of workspaces, or in its volume.
     Release {
         /// The session.
         #[arg(value_parser = session_id)]
@@ -117,28 +118,34 @@ fn existing(directory: &Path) -> Result<PathBuf, Failure> {
 }
 
 async fn act(app: &App, root: Option<&Path>, action: Action) -> Result<(), Failure> {
-    let engine = || session_engine::engine(&app.spec, root);
+    let engine = session_engine::engine(&app.spec, root);
     match action {
-        Action::List { json } => list(&*engine()?, root, json).await,
-        Action::Show { id, json } => show(&*engine()?, &id, json).await,
-        Action::Release { id } => release(&*engine()?, &id).await,
+        Action::List { json } => {
+            // Those of pods are never in a directory of this machine.
+            let has_more = root.is_none() && app.spec.kind != Kind::K8s;
+            list(&*engine.await?, has_more, json).await
+        }
+        Action::Show { id, json } => show(&*engine.await?, &id, json).await,
+        Action::Release { id } => release(&*engine.await?, &id).await,
         Action::Purge { id, yes: false } => Err(usage!(
             "the files of {id} would be deleted; give --yes for that"
         )),
-        Action::Purge { id, yes: true } => purge(&*engine()?, &id).await,
-        Action::Chown { id, owner } => chown(&*engine()?, &id, &owner).await,
+        Action::Purge { id, yes: true } => purge(&*engine.await?, &id).await,
+        Action::Chown { id, owner } => chown(&*engine.await?, &id, &owner).await,
         #[cfg(local)]
         Action::Files(args) => files::run(root, args).await,
     }
 }
 
-async fn list(engine: &dyn Engine, root: Option<&Path>, json: bool) -> Result<(), Failure> {
+/// Lists the sessions. `has_more` tells that there may be others, of servers with a
+/// directory.
+async fn list(engine: &dyn Engine, has_more: bool, json: bool) -> Result<(), Failure> {
     let records = engine.list().await?;
     if json {
         return output::print_json(&records);
     }
     if records.is_empty() {
-        return output::print(no_sessions(root));
+        return output::print(no_sessions(has_more));
     }
     output::print_foreign(&table(&records, SystemTime::now()))
 }
@@ -166,13 +173,12 @@ fn table(records: &[Record], now: SystemTime) -> String {
 
 /// Returns the text for an empty list. Containers of servers with a directory are not among
 /// those of servers without one.
-fn no_sessions(root: Option<&Path>) -> &'static str {
-    match root {
-        Some(_) => "There are no sessions.\n",
-        None => {
-            "There are no sessions. Those of a server with --workspaces DIR are found with \
-             --workspaces DIR.\n"
-        }
+fn no_sessions(has_more: bool) -> &'static str {
+    if has_more {
+        "There are no sessions. Those of a server with --workspaces DIR are found with \
+         --workspaces DIR.\n"
+    } else {
+        "There are no sessions.\n"
     }
 }
 
@@ -307,11 +313,8 @@ mod tests {
 
     #[test]
     fn an_empty_list_says_where_other_sessions_may_be() {
-        assert_eq!(
-            no_sessions(Some(Path::new("files"))),
-            "There are no sessions.\n"
-        );
-        let text = no_sessions(None);
+        assert_eq!(no_sessions(false), "There are no sessions.\n");
+        let text = no_sessions(true);
         assert!(text.contains("--workspaces DIR"), "{text}");
     }
 

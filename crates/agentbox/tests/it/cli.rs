@@ -10,6 +10,7 @@ mod machine;
 mod mcp;
 mod mcp_config;
 mod own_files;
+mod pods;
 mod run;
 mod sessions;
 mod signals;

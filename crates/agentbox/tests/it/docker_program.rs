@@ -168,3 +168,25 @@ fn what_a_killed_program_left_is_listed_and_reaped() {
     assert!(reaped.contains(&left[0]), "{reaped}");
     assert_eq!(containers.names(), [""; 0]);
 }
+
+#[test]
+#[ignore = "needs a Docker daemon; run by cargo xtask test-all"]
+fn the_image_of_a_runtime_gets_a_name_and_becomes_a_file() {
+    let containers = Containers::new("runtime");
+    let image = variable("TEST_IMAGE_BUSYBOX");
+    let own = format!("[runtimes.small]\nimage = \"{image}\"\n");
+    containers.dir.file("own.toml", &own);
+    let config = containers.dir.read("config.toml");
+    let config = format!("{config}runtimes = \"own.toml\"\n");
+    containers.dir.file("config.toml", &config);
+    let name = format!("agentbox-test/named:{}", std::process::id());
+    let build = ["runtimes", "build", "small", "--tag", &name];
+    let build = [&build, &["--output", "small.tar"][..]].concat();
+    let built = containers.run(&build).code(0).out;
+    ProgramOutput::new(docker(&["image", "rm", &name]).output().unwrap()).code(0);
+    assert_eq!(built, format!("{name}\n"));
+    let archive = std::fs::read(containers.dir.path("small.tar")).unwrap();
+    // Its manifest, which is not compressed.
+    let archive = String::from_utf8_lossy(&archive);
+    assert!(archive.contains(&name), "the file holds it under that name");
+}

@@ -12,4 +12,8 @@ mod console_pipe;
 mod console_terminal;
 mod docker_program;
 mod docker_sessions;
+#[cfg(feature = "k8s")]
+mod k8s_program;
+#[cfg(feature = "k8s")]
+mod k8s_sessions;
 mod support;

@@ -1,5 +1,7 @@
 //! A temporary directory for each test, and the program in it.
 
+#[cfg(feature = "k8s")]
+pub(crate) mod pods;
 pub(crate) mod sessions;
 
 use std::io::Write as _;

@@ -1,16 +1,20 @@
-//! The daemon's image store: lookups, pulls and removals.
+//! The daemon's image store: lookups, pulls, names, archives and removals.
 
 use std::collections::HashMap;
+use std::io;
+use std::path::Path;
 
 use backend_core::{Error, Quoted, Result};
 use bollard::auth::DockerCredentials;
 use bollard::errors::Error as Theirs;
 use bollard::models::ImageSummary;
 use bollard::query_parameters::{
-    CreateImageOptionsBuilder, ListImagesOptionsBuilder, RemoveImageOptions,
+    CreateImageOptionsBuilder, ListImagesOptionsBuilder, RemoveImageOptions, TagImageOptionsBuilder,
 };
 use futures::StreamExt;
 use sandbox_runtime::dockerfile::{LABEL, REPOSITORY};
+use tokio::fs::File;
+use tokio::io::AsyncWriteExt as _;
 
 use super::event::BuildEvent;
 use super::progress::clean;
@@ -86,6 +90,51 @@ fn pull_error(daemon: &Daemon, image: &str, error: Theirs) -> Error {
     ))
 }
 
+pub(super) async fn tag(daemon: &Daemon, image: &str, name: &str) -> Result<()> {
+    let named = with_tag(name);
+    let (repository, tag) = repository_and_tag(&named).ok_or_else(|| {
+        let shown = Quoted::new(name);
+        check::wrong(format!(
+            "{shown} is not a name for an image; write REPOSITORY:TAG, such as \
+             registry.example/agents/python:1"
+        ))
+    })?;
+    let options = TagImageOptionsBuilder::default()
+        .repo(repository)
+        .tag(tag)
+        .build();
+    let client = daemon.negotiated().await?;
+    let tagged = client.tag_image(image, Some(options)).await;
+    tagged.map_err(|error| daemon.error(error))
+}
+
+/// Splits a name with a tag. A digest is not a name that an image can be given.
+fn repository_and_tag(named: &str) -> Option<(&str, &str)> {
+    let (repository, tag) = named.rsplit_once(':')?;
+    let is_name = !repository.is_empty() && !tag.is_empty() && !named.contains('@');
+    is_name.then_some((repository, tag))
+}
+
+pub(super) async fn save(daemon: &Daemon, image: &str, file: &Path) -> Result<()> {
+    let client = daemon.negotiated().await?;
+    let mut archive = std::pin::pin!(client.export_image(image));
+    let unsaved = |error| unsaved(file, error);
+    let mut out = File::create(file).await.map_err(unsaved)?;
+    while let Some(piece) = archive.next().await {
+        let piece = piece.map_err(|error| daemon.error(error))?;
+        out.write_all(&piece).await.map_err(unsaved)?;
+    }
+    // Also waits for the last piece.
+    out.sync_all().await.map_err(unsaved)
+}
+
+fn unsaved(file: &Path, error: io::Error) -> Error {
+    let shown = file.display().to_string();
+    let shown = Quoted::new(&shown);
+    let message = format!("{shown} cannot be written; make room there, or name another file");
+    Error::unavailable(message).with_source(error)
+}
+
 /// Removes images that were built for exactly this runtime's name, except the current
 /// one and those in use. Without a current one, removes only unnamed images, which are
 /// left by failed builds.
@@ -152,6 +201,20 @@ mod tests {
             ("python@sha256:00", "python@sha256:00"),
         ] {
             assert_eq!(with_tag(image), expected);
+        }
+    }
+
+    #[test]
+    fn a_name_is_a_repository_and_a_tag() {
+        for (name, parts) in [
+            ("python:1", Some(("python", "1"))),
+            ("host:5000/a/python:1", Some(("host:5000/a/python", "1"))),
+            ("host:5000/python", Some(("host:5000/python", "latest"))),
+            ("python:", None),
+            (":1", None),
+            ("python@sha256:00", None),
+        ] {
+            assert_eq!(repository_and_tag(&with_tag(name)), parts, "{name}");
         }
     }
 

@@ -358,3 +358,39 @@ async fn a_login_goes_with_the_pull_of_its_own_registry() {
         }
     }
 }
+
+#[tokio::test]
+async fn an_image_gets_a_name_and_becomes_a_file() {
+    let (daemon, requests) = fake_daemon::start(|method, path| {
+        let answer = match path.rsplit_once("/images/base:1/") {
+            Some((_, "tag")) if method == "POST" => Answer::new(201, ""),
+            Some((_, "get")) if method == "GET" => Answer::new(200, "an archive"),
+            _ if path.ends_with("/version") => {
+                Answer::new(200, r#"{"ApiVersion":"1.41","Os":"linux"}"#)
+            }
+            _ => Answer::new(404, r#"{"message":"no such thing"}"#),
+        };
+        async move { answer }.boxed()
+    })
+    .await;
+    let name = "host:5000/a/b";
+    image::tag(&daemon, "base:1", name).await.unwrap();
+    let sent = requests.lock().unwrap().join("\n");
+    let query = "/images/base:1/tag?repo=host%3A5000%2Fa%2Fb&tag=latest ";
+    assert!(sent.contains(query), "{sent}");
+    let error = image::tag(&daemon, "base:1", "a@sha256:00").await;
+    assert_eq!(error.unwrap_err().kind(), ErrorKind::Config);
+    let error = image::tag(&daemon, "none:1", name).await;
+    assert_eq!(error.unwrap_err().kind(), ErrorKind::NotFound);
+
+    let temporary = tempfile::tempdir().unwrap();
+    let file = temporary.path().join("image.tar");
+    image::save(&daemon, "base:1", &file).await.unwrap();
+    assert_eq!(std::fs::read(&file).unwrap(), b"an archive");
+    let error = image::save(&daemon, "none:1", &file).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    let nowhere = temporary.path().join("none/image.tar");
+    let error = image::save(&daemon, "base:1", &nowhere).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(error.to_string().contains("name another file"), "{error}");
+}

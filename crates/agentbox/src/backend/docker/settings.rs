@@ -1,17 +1,17 @@
 //! The table `[docker]`, and the daemon, runtimes and agents that it names.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use backend_docker::image::{BuildOptions, CaBundle, Logins};
 use backend_docker::{Daemon, Delivery, Mode, Relaxation, Runtimes, Volume};
 use sandbox_wire::agent::AgentBinary;
 use serde::Deserialize;
-use serde::de::{self, Deserializer, Visitor};
 
 use crate::agent;
 use crate::backend::kind::{Kind, Tables};
+use crate::backend::runtimes;
+use crate::backend::size::Size;
 use crate::exit::{Failure, usage};
 use crate::files::read_text;
 use crate::system;
@@ -81,26 +81,12 @@ impl DockerSettings {
 
     /// Returns the built-in runtimes and those of the configured file.
     pub(crate) fn runtimes(&self) -> Result<Runtimes, Failure> {
-        let mut runtimes = match &self.runtimes {
-            None => Runtimes::new(),
-            Some(file) => {
-                let text = read_text(file, "file of runtimes")?;
-                Runtimes::from_toml(&text)
-                    .map_err(|error| usage!("{}: {}", file.display(), error.chain()))?
-            }
-        };
-        for (image, instead) in &self.base_images {
-            runtimes = runtimes.with_image(image, instead)?;
-        }
-        Ok(runtimes)
+        runtimes::read(self.runtimes.as_deref(), &self.base_images)
     }
 
     /// Returns the configured agent, or all that are found.
     pub(crate) fn agents(&self) -> Result<Vec<AgentBinary>, Failure> {
-        match &self.agent {
-            Some(path) => Ok(vec![AgentBinary::new(path)?]),
-            None => agent::all(),
-        }
+        agent::named_or_all(self.agent.as_deref())
     }
 
     /// Returns the options for fetching and building images.
@@ -134,51 +120,6 @@ fn default_docker_config() -> Option<PathBuf> {
     let directory = system::variable("DOCKER_CONFIG").map(PathBuf::from);
     let home = || Some(Path::new(&system::variable("HOME")?).join(".docker"));
     Some(directory.or_else(home)?.join("config.json"))
-}
-
-/// A size in bytes: a number, with an optional suffix `k`, `m` or `g` as in Docker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Size(pub(super) u64);
-
-impl Size {
-    fn parse(text: &str) -> Option<Self> {
-        let text = text.trim();
-        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-        let factor: u64 = match text.strip_prefix(digits)?.to_ascii_lowercase().as_str() {
-            "" | "b" => 1,
-            "k" | "kb" => 1 << 10,
-            "m" | "mb" => 1 << 20,
-            "g" | "gb" => 1 << 30,
-            _ => return None,
-        };
-        let number: u64 = digits.trim_end().parse().ok()?;
-        number.checked_mul(factor).map(Self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Size {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Bytes;
-
-        impl Visitor<'_> for Bytes {
-            type Value = Size;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("bytes as a number, or such as \"512m\"")
-            }
-
-            fn visit_i64<E: de::Error>(self, bytes: i64) -> Result<Size, E> {
-                let bytes = u64::try_from(bytes).map(Size);
-                bytes.map_err(|_| E::custom("bytes are not negative"))
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Size, E> {
-                Size::parse(text).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
-            }
-        }
-
-        deserializer.deserialize_any(Bytes)
-    }
 }
 
 /// Parses `SOURCE:TARGET[:ro|rw]`. A source without a slash is the name of a volume.
@@ -246,17 +187,6 @@ mod tests {
         let table: toml::Table = toml::from_str(table).unwrap();
         assert!(table.keys().eq(Kind::Docker.keys()), "{table}");
         assert!(toml::from_str::<DockerSettings>("privileged = true").is_err());
-    }
-
-    #[test]
-    fn sizes_are_numbers_with_a_unit() {
-        assert_eq!(Size::parse("1"), Some(Size(1)));
-        assert_eq!(Size::parse("64 KB"), Some(Size(64 << 10)));
-        assert_eq!(Size::parse("2G"), Some(Size(2 << 30)));
-        for bad in ["", "m", "-1", "1.5g", "1t", "20000000000g", "1 2m"] {
-            assert_eq!(Size::parse(bad), None, "{bad}");
-        }
-        assert!(toml::from_str::<DockerSettings>("memory = -1").is_err());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Checks for containers: the daemon, the agent in them, leftovers of earlier runs.
+//! Checks for containers: the daemon, leftovers of earlier runs.
 
 use std::time::Duration;
 
@@ -6,7 +6,6 @@ use backend_docker::{Daemon, DaemonInfo};
 
 use super::UsedBackend;
 use super::finding::Finding;
-use crate::agent::INSTALL;
 use crate::backend::docker::settings::DockerSettings;
 use crate::backend::kind::Kind;
 
@@ -24,12 +23,10 @@ pub(super) async fn findings(backend: &UsedBackend) -> Vec<Finding> {
         Ok(docker) => docker,
         Err(failure) => return vec![finding.wrong(&failure)],
     };
-    let mut findings = match docker.daemon() {
+    match docker.daemon() {
         Ok(daemon) => of_daemon(&daemon, finding).await,
         Err(failure) => vec![finding.wrong(&failure)],
-    };
-    findings.push(agent(&docker, is_used));
-    findings
+    }
 }
 
 async fn of_daemon(daemon: &Daemon, finding: Finding) -> Vec<Finding> {
@@ -91,22 +88,6 @@ async fn leftovers(daemon: &Daemon) -> Finding {
             "remove them with agentbox sandboxes reap; the next container that is started does so too",
         ),
         Err(error) => finding.doubtful(error.chain().to_string(), "look at docker ps --all"),
-    }
-}
-
-fn agent(docker: &DockerSettings, is_used: bool) -> Finding {
-    let finding = Finding::new("sandbox-agent", "fast calls into containers");
-    let fix = format!("run {INSTALL}; without it calls take longer");
-    match docker.agents() {
-        Ok(agents) if agents.is_empty() => finding.missing("is not found", fix),
-        Ok(agents) => {
-            let shown = agents
-                .iter()
-                .map(|agent| format!("{} ({})", agent.path().display(), agent.arch()));
-            finding.ok(Vec::from_iter(shown).join(", "))
-        }
-        // An agent that was named and cannot be used fails every call.
-        Err(failure) => finding.needed(is_used).wrong(&failure),
     }
 }
 
