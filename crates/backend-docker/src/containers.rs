@@ -253,9 +253,9 @@ fn checked(container: &str) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use bollard::models::ContainerSummaryStateEnum;
+    use sandbox_wire::owner::Owner;
 
     use super::*;
-    use crate::labels::Process;
 
     #[test]
     fn names_cannot_leave_their_place_in_a_request() {
@@ -279,12 +279,10 @@ mod tests {
 
     #[test]
     fn a_listed_container_has_its_name_and_its_owners_fate() {
-        let here = Process::current().unwrap();
-        let gone = Process {
-            pid: u32::MAX - 9,
-            ..here.clone()
-        };
-        let listed = |owner: &Process| {
+        let here = Owner::current().unwrap();
+        let mut gone = here.clone();
+        gone.pid = u32::MAX - 9;
+        let listed = |owner: &Owner| {
             let labels = [
                 (labels::OWNER.to_owned(), owner.label()),
                 (labels::CREATED.to_owned(), "7".to_owned()),

@@ -2,37 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::image::CaBundle;
+use sandbox_runtime::ENVIRONMENT;
 
-/// Turns off prompts, pagers, colours and notices, and lets git work in directories
-/// owned by other users.
-const DEFAULTS: [(&str, &str); 25] = [
-    ("GIT_CONFIG_COUNT", "5"),
-    ("GIT_CONFIG_KEY_0", "safe.directory"),
-    ("GIT_CONFIG_VALUE_0", "*"),
-    ("GIT_CONFIG_KEY_1", "user.name"),
-    ("GIT_CONFIG_VALUE_1", "Agent"),
-    ("GIT_CONFIG_KEY_2", "user.email"),
-    ("GIT_CONFIG_VALUE_2", "agent@sandbox.local"),
-    ("GIT_CONFIG_KEY_3", "init.defaultBranch"),
-    ("GIT_CONFIG_VALUE_3", "main"),
-    ("GIT_CONFIG_KEY_4", "advice.detachedHead"),
-    ("GIT_CONFIG_VALUE_4", "false"),
-    ("GIT_TERMINAL_PROMPT", "0"),
-    ("GIT_PAGER", "cat"),
-    ("PAGER", "cat"),
-    ("NO_COLOR", "1"),
-    ("LANG", "C.UTF-8"),
-    ("DEBIAN_FRONTEND", "noninteractive"),
-    ("PYTHONUNBUFFERED", "1"),
-    ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
-    ("PIP_NO_INPUT", "1"),
-    ("PIP_ROOT_USER_ACTION", "ignore"),
-    ("UV_CONCURRENT_DOWNLOADS", "2"),
-    ("UV_CONCURRENT_INSTALLS", "2"),
-    ("UV_COMPILE_BYTECODE", "1"),
-    ("UV_SYSTEM_PYTHON", "1"),
-];
+use crate::image::CaBundle;
 
 #[derive(Debug, Default)]
 pub(crate) struct EnvironmentSources<'a> {
@@ -49,7 +21,7 @@ pub(crate) fn merged(
     parts: &EnvironmentSources<'_>,
     own: &BTreeMap<String, String>,
 ) -> Vec<String> {
-    let mut all: BTreeMap<&str, &str> = DEFAULTS.into_iter().collect();
+    let mut all: BTreeMap<&str, &str> = ENVIRONMENT.into_iter().collect();
     if !parts.root {
         // The system's packages belong to root, so uv must create an environment.
         all.remove("UV_SYSTEM_PYTHON");

@@ -8,10 +8,11 @@ use backend_core::sync::lock;
 use backend_core::{Error, Result};
 use bollard::models::ContainerSummary;
 use sandbox_wire::engine;
+use sandbox_wire::owner::{self, Owner};
 
 use crate::daemon::{self, Daemon};
 use crate::inspect::{ContainerInfo, ContainerState};
-use crate::labels::{self, Disposal, Process};
+use crate::labels::{self, Disposal};
 
 /// A container whose owner process is gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,11 +77,11 @@ pub(crate) fn reap_once(daemon: &Daemon) {
 }
 
 async fn find(daemon: &Daemon) -> Result<Vec<Leftover>> {
-    let Some(here) = Process::current() else {
+    let Some(here) = Owner::current() else {
         return Ok(Vec::new());
     };
     let listed = daemon.sandboxes(&[]).await?;
-    let local = daemon.socket().is_some().then(labels::host);
+    let local = daemon.socket().is_some().then(owner::host);
     let mut found = Vec::new();
     for container in listed {
         let Some(leftover) = judge(container, &here, local.as_deref()) else {
@@ -97,7 +98,7 @@ async fn find(daemon: &Daemon) -> Result<Vec<Leftover>> {
 
 /// Returns a container as a leftover if the process in its labels is certainly gone.
 /// `host` is this host, if the daemon runs on it.
-fn judge(container: ContainerSummary, here: &Process, host: Option<&str>) -> Option<Leftover> {
+fn judge(container: ContainerSummary, here: &Owner, host: Option<&str>) -> Option<Leftover> {
     let found = container.labels?;
     let disposal = Disposal::of(&found);
     if disposal == Disposal::Keep || !labels::is_owner_gone(&found, here, host) {
@@ -149,11 +150,8 @@ mod tests {
     use super::*;
 
     fn container(change: impl FnOnce(&mut HashMap<String, String>)) -> ContainerSummary {
-        let gone = Process {
-            started: 1,
-            pid: u32::MAX - 9,
-            ..Process::current().unwrap()
-        };
+        let mut gone = Owner::current().unwrap();
+        (gone.started, gone.pid) = (1, u32::MAX - 9);
         let mut found = HashMap::from([
             (labels::SANDBOX.to_owned(), "box".to_owned()),
             (labels::OWNER.to_owned(), gone.label()),
@@ -176,7 +174,7 @@ mod tests {
 
     #[test]
     fn only_what_a_dead_process_left_is_a_leftover() {
-        let here = Process::current().unwrap();
+        let here = Owner::current().unwrap();
         let left = |container| judge(container, &here, Some("host"));
         assert!(left(container(|_| ())).unwrap().removed);
         let kept = left(container(set(labels::DISPOSAL, "stop"))).unwrap();
@@ -200,11 +198,9 @@ mod tests {
 
     #[test]
     fn an_earlier_boot_counts_only_on_the_daemons_own_host() {
-        let here = Process::current().unwrap();
-        let earlier = Process {
-            boot: "earlier".into(),
-            ..here.clone()
-        };
+        let here = Owner::current().unwrap();
+        let mut earlier = here.clone();
+        earlier.boot = "earlier".into();
         let one = || container(set(labels::OWNER, &earlier.label()));
         assert!(judge(one(), &here, Some("host")).is_some());
         assert!(judge(one(), &here, Some("other")).is_none());

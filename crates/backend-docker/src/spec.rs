@@ -8,9 +8,10 @@ use backend_core::VPath;
 use backend_core::ops::ContentHash;
 use bollard::models::{ContainerCreateBody, HealthConfig, HostConfig, Mount, MountType};
 use sandbox_runtime::SYSTEM_DIRECTORIES;
+use sandbox_wire::owner::{self, Owner};
 
 use crate::environment::{self, EnvironmentSources};
-use crate::labels::{self, Process};
+use crate::labels;
 use crate::options::{Network, Relaxation, Source};
 use crate::settings::{DEFAULT_PIDS, Settings};
 
@@ -270,9 +271,9 @@ impl Plan<'_> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.map(|since| since.as_secs()).unwrap_or_default();
         set(labels::CREATED, now.to_string());
-        if let Some(process) = Process::current() {
-            set(labels::OWNER, process.label());
-            set(labels::HOST, labels::host());
+        if let Some(owner) = Owner::current() {
+            set(labels::OWNER, owner.label());
+            set(labels::HOST, owner::host());
         }
         if let Some(idle) = self.settings.idle_timeout {
             set(labels::IDLE, idle.as_secs().to_string());

@@ -2,12 +2,14 @@
 
 mod builtin;
 pub mod dockerfile;
+mod environment;
 mod error;
 mod read;
 mod registry;
 mod runtime;
 mod validate;
 
+pub use environment::ENVIRONMENT;
 pub use registry::Runtimes;
 pub use runtime::{PackageManager, Packages, Runtime, WORK_DIR};
 pub use validate::SYSTEM_DIRECTORIES;

@@ -11,6 +11,7 @@ pub mod fuzz;
 mod handshake;
 mod machine;
 mod message;
+pub mod owner;
 mod serve;
 mod socket;
 

@@ -292,7 +292,7 @@ fn labels_say_whose_it_is() {
     assert_eq!(found[labels::DISPOSAL], "remove");
     assert_eq!(found[labels::IDLE], "60");
     assert_eq!(found[labels::AGENT], "stamp");
-    let owner = Process::parse(&found[labels::OWNER]).unwrap();
+    let owner = Owner::parse(&found[labels::OWNER]).unwrap();
     assert_eq!(owner.pid, std::process::id());
     assert_eq!(
         labels_of(new().auto_remove(false))[labels::DISPOSAL],

@@ -1,0 +1,138 @@
+//! The labels and annotations that identify sandboxes, and the process that owns one.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use sandbox_wire::owner::{self, Owner};
+
+/// The container of a pod that is the sandbox.
+pub(crate) const CONTAINER: &str = "sandbox";
+
+/// The prefix of all our labels and annotations.
+pub(crate) const PREFIX: &str = "agentbox.dev/";
+/// Label: the pod's own name. On a pod that was made from the manifest of a sandbox it
+/// is that of the other one.
+pub(crate) const SANDBOX: &str = "agentbox.dev/sandbox";
+/// Label: the network access, which the network policy selects by.
+pub(crate) const NETWORK: &str = "agentbox.dev/network";
+/// Label: the program that created it.
+pub(crate) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+/// The value of [`MANAGED_BY`].
+pub(crate) const MANAGER: &str = "agentbox";
+
+/// Annotation: the process that created it.
+pub(crate) const OWNER: &str = "agentbox.dev/owner";
+/// Annotation: the host of that process.
+pub(crate) const HOST: &str = "agentbox.dev/host";
+/// Annotation: the action to take when its owner is gone.
+pub(crate) const DISPOSAL: &str = "agentbox.dev/disposal";
+/// Annotation: a fingerprint of its configuration; equal options give equal values.
+pub(crate) const CONFIG: &str = "agentbox.dev/config";
+/// Annotation: seconds without activity after which it is stopped.
+pub(crate) const IDLE: &str = "agentbox.dev/idle-timeout";
+
+/// Returns the label selector of all sandboxes.
+pub(crate) fn selector() -> String {
+    format!("{MANAGED_BY}={MANAGER},{SANDBOX}")
+}
+
+/// Whether an object with this metadata is a sandbox of this crate, and no copy.
+pub(crate) fn is_ours(metadata: &ObjectMeta) -> bool {
+    let label = |key: &str| metadata.labels.as_ref()?.get(key).map(String::as_str);
+    label(MANAGED_BY) == Some(MANAGER)
+        && label(SANDBOX).is_some()
+        && label(SANDBOX) == metadata.name.as_deref()
+}
+
+/// The action to take when a pod's owner is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Disposal {
+    /// Delete it.
+    Remove,
+    /// Leave it alone: it has a name, or is to be kept.
+    Keep,
+}
+
+impl Disposal {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Remove => "remove",
+            Self::Keep => "keep",
+        }
+    }
+
+    /// Reads a pod's annotations. Pods with an unknown value are kept.
+    pub(crate) fn of(annotations: &BTreeMap<String, String>) -> Self {
+        match annotations.get(DISPOSAL).map(String::as_str) {
+            Some("remove") => Self::Remove,
+            _ => Self::Keep,
+        }
+    }
+}
+
+/// Returns a function that tells from a pod's annotations whether its owner is certainly
+/// gone. Nothing is certain about processes of other hosts and pid namespaces.
+pub(crate) fn judge() -> impl Fn(&BTreeMap<String, String>) -> bool {
+    let (here, host) = (Owner::current(), owner::host());
+    move |annotations| {
+        let owner = annotations.get(OWNER).and_then(|text| Owner::parse(text));
+        let same_host = !host.is_empty() && annotations.get(HOST) == Some(&host);
+        let both = owner.zip(here.as_ref());
+        both.is_some_and(|(owner, here)| owner.is_gone(here, same_host))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labelled(name: &str, labels: &[(&str, &str)]) -> ObjectMeta {
+        let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+        ObjectMeta {
+            name: Some(name.to_owned()),
+            labels: Some(labels.iter().map(owned).collect()),
+            ..ObjectMeta::default()
+        }
+    }
+
+    #[test]
+    fn a_copy_of_a_manifest_is_no_sandbox() {
+        let ours = [(MANAGED_BY, MANAGER), (SANDBOX, "box")];
+        assert!(is_ours(&labelled("box", &ours)));
+        assert!(!is_ours(&labelled("copy", &ours)));
+        assert!(!is_ours(&labelled("box", &ours[..1])));
+        assert!(!is_ours(&labelled("box", &ours[1..])));
+        assert!(!is_ours(&ObjectMeta::default()));
+    }
+
+    #[test]
+    fn only_the_pods_of_processes_that_are_gone_are_judged_so() {
+        let here = Owner::current().unwrap();
+        let mut gone = here.clone();
+        gone.pid = u32::MAX - 9;
+        let mut earlier = here.clone();
+        earlier.boot = "earlier".into();
+        let judged = |owner: &str, host: &str| {
+            let annotations = [(OWNER, owner), (HOST, host)];
+            let owned = annotations.map(|(key, value)| (key.to_owned(), value.to_owned()));
+            judge()(&owned.into())
+        };
+        let host = owner::host();
+        assert!(!judged(&here.label(), &host), "it lives");
+        assert!(judged(&gone.label(), "elsewhere"), "the boot id is ours");
+        assert_eq!(judged(&earlier.label(), &host), !host.is_empty());
+        assert!(!judged(&earlier.label(), "elsewhere"), "another host");
+        assert!(!judged("nonsense", &host));
+        assert!(!judge()(&BTreeMap::new()));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_kept() {
+        let found = |text: &str| BTreeMap::from([(DISPOSAL.to_owned(), text.to_owned())]);
+        for disposal in [Disposal::Remove, Disposal::Keep] {
+            assert_eq!(Disposal::of(&found(disposal.as_str())), disposal);
+        }
+        assert_eq!(Disposal::of(&found("burn")), Disposal::Keep);
+        assert_eq!(Disposal::of(&BTreeMap::new()), Disposal::Keep);
+    }
+}

@@ -1,0 +1,377 @@
+//! [`Settings`]: the option values of a sandbox, and their validation.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use backend_core::{Quoted, Result, VPath};
+use sandbox_runtime::dockerfile::Style;
+use sandbox_runtime::{Runtime, WORK_DIR};
+use sandbox_wire::agent::AgentBinary;
+use serde_json::Value;
+
+use crate::check::{self, LEAST_MEMORY, ensure};
+use crate::cluster::Cluster;
+use crate::labels::Disposal;
+use crate::options::{Delivery, Mode, Network, PullPolicy, Relaxation, Source, Volume};
+use crate::overlay;
+
+/// Default memory limit of a sandbox, in bytes.
+pub const DEFAULT_MEMORY: u64 = 2 * 1024 * 1024 * 1024;
+
+/// Default memory that is reserved for a sandbox, in bytes.
+pub const DEFAULT_REQUEST_MEMORY: u64 = 256 * 1024 * 1024;
+
+/// Default share of CPUs that is reserved for a sandbox.
+pub const DEFAULT_REQUEST_CPUS: f64 = 0.1;
+
+/// The user unless one is set.
+pub(crate) const UNPRIVILEGED: (u32, u32) = (1000, 1000);
+
+/// The time that a pod has to become ready.
+const START_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// The time between TERM and KILL for programs that still run when a pod is deleted. The
+/// program that keeps the pod alive ends at once.
+const GRACE: Duration = Duration::from_secs(2);
+
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) cluster: Option<Cluster>,
+    pub(crate) image: Option<String>,
+    pub(crate) runtime: Option<Runtime>,
+    /// The images of runtimes that must be built, by the runtime's name.
+    pub(crate) runtime_images: BTreeMap<String, String>,
+    pub(crate) working_dir: Option<String>,
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) annotations: BTreeMap<String, String>,
+    pub(crate) name: Option<String>,
+    /// Whether an existing pod of that name is refused.
+    pub(crate) exclusive: bool,
+    /// Whether an unnamed pod stays in the end.
+    pub(crate) keep: bool,
+    pub(crate) memory: u64,
+    pub(crate) cpus: Option<f64>,
+    pub(crate) request_memory: Option<u64>,
+    pub(crate) request_cpus: Option<f64>,
+    pub(crate) service_account: Option<String>,
+    pub(crate) mount_token: bool,
+    pub(crate) node_selector: BTreeMap<String, String>,
+    pub(crate) tolerations: Vec<Value>,
+    pub(crate) affinity: Option<Value>,
+    pub(crate) runtime_class: Option<String>,
+    pub(crate) volumes: Vec<Volume>,
+    pub(crate) image_pull_secrets: BTreeSet<String>,
+    pub(crate) pull_policy: PullPolicy,
+    pub(crate) user: Option<(u32, u32)>,
+    pub(crate) relaxed: BTreeSet<Relaxation>,
+    pub(crate) capabilities: BTreeSet<String>,
+    pub(crate) active_deadline: Option<Duration>,
+    pub(crate) network: Network,
+    pub(crate) overlay: Option<Value>,
+    pub(crate) owner_pod: Option<(String, String)>,
+    pub(crate) start_timeout: Duration,
+    pub(crate) grace: Duration,
+    pub(crate) idle_timeout: Option<Duration>,
+    pub(crate) without_reaping: bool,
+    pub(crate) agent: AgentSettings,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            cluster: None,
+            image: None,
+            runtime: None,
+            runtime_images: BTreeMap::new(),
+            working_dir: None,
+            env: BTreeMap::new(),
+            labels: BTreeMap::new(),
+            annotations: BTreeMap::new(),
+            name: None,
+            exclusive: false,
+            keep: false,
+            memory: DEFAULT_MEMORY,
+            cpus: None,
+            request_memory: None,
+            request_cpus: None,
+            service_account: None,
+            mount_token: false,
+            node_selector: BTreeMap::new(),
+            tolerations: Vec::new(),
+            affinity: None,
+            runtime_class: None,
+            volumes: Vec::new(),
+            image_pull_secrets: BTreeSet::new(),
+            pull_policy: PullPolicy::default(),
+            user: None,
+            relaxed: BTreeSet::new(),
+            capabilities: BTreeSet::new(),
+            active_deadline: None,
+            network: Network::default(),
+            overlay: None,
+            owner_pod: None,
+            start_timeout: START_TIMEOUT,
+            grace: GRACE,
+            idle_timeout: None,
+            without_reaping: false,
+            agent: AgentSettings::default(),
+        }
+    }
+}
+
+/// The agent binaries, how they are delivered, and which mode serves the operations.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct AgentSettings {
+    /// One for each architecture.
+    pub(crate) agents: Vec<AgentBinary>,
+    pub(crate) delivery: Delivery,
+    /// The image of the init container, for [`Delivery::Auto`].
+    pub(crate) image: Option<String>,
+    pub(crate) mode: Mode,
+}
+
+impl AgentSettings {
+    /// Adds an agent, replacing the one for the same architecture.
+    pub(crate) fn add(&mut self, agent: AgentBinary) {
+        self.agents.retain(|other| other.arch() != agent.arch());
+        self.agents.push(agent);
+    }
+
+    /// Returns the agents to choose from: the ones given, else the one next to this
+    /// program. Empty in portable mode.
+    pub(crate) fn binaries(&self) -> Result<Vec<AgentBinary>> {
+        if self.mode == Mode::Portable {
+            return Ok(Vec::new());
+        }
+        let mut found = self.agents.clone();
+        if found.is_empty() {
+            found.extend(AgentBinary::locate());
+        }
+        // An init container brings its own.
+        let may_be_brought = matches!(self.delivery, Delivery::Init { .. }) || self.image.is_some();
+        ensure!(
+            !found.is_empty() || may_be_brought || self.mode != Mode::Agent,
+            "there is no sandbox-agent beside this program; give one with `agent` (`agentbox agent install` makes one), or use Mode::Portable"
+        );
+        Ok(found)
+    }
+
+    fn check(&self) -> Result<()> {
+        self.image.as_deref().map_or(Ok(()), check::image)?;
+        let Delivery::Init { image } = &self.delivery else {
+            return Ok(());
+        };
+        ensure!(
+            self.mode != Mode::Portable,
+            "the portable mode takes no agent; leave out Delivery::Init"
+        );
+        check::image(image)
+    }
+}
+
+/// Settings that passed the checks, and what follows from them.
+#[derive(Debug)]
+pub(crate) struct ValidSettings {
+    pub(crate) settings: Settings,
+    pub(crate) cluster: Cluster,
+    pub(crate) image: String,
+    pub(crate) working_dir: VPath,
+}
+
+impl Settings {
+    pub(crate) fn validate(self) -> Result<ValidSettings> {
+        let given = self.working_dir.as_deref();
+        let runtime = self.runtime.as_ref().map(|runtime| &*runtime.work_dir);
+        let working_dir = given
+            .or(runtime.filter(|directory| !directory.is_empty()))
+            .unwrap_or(WORK_DIR);
+        let working_dir = check::mount_point(working_dir)?;
+        let image = self.image_reference()?;
+        self.check_names()?;
+        self.check_limits()?;
+        self.check_mounts()?;
+        self.check_scheduling()?;
+        self.agent.check()?;
+        self.overlay.as_ref().map_or(Ok(()), overlay::check)?;
+        let Some(cluster) = self.cluster.clone() else {
+            return Err(check::wrong(
+                "no cluster is given; name one with `cluster`, such as `Cluster::from_env`",
+            ));
+        };
+        Ok(ValidSettings {
+            settings: self,
+            cluster,
+            image,
+            working_dir,
+        })
+    }
+
+    /// Returns the image: the given one, or that of the runtime, which a cluster cannot
+    /// build.
+    fn image_reference(&self) -> Result<String> {
+        ensure!(
+            self.image.is_none() || self.runtime.is_none(),
+            "an image and a runtime are given; choose one"
+        );
+        for image in self.runtime_images.values() {
+            check::image(image)?;
+        }
+        let image = match (&self.image, &self.runtime) {
+            (Some(image), _) => image.clone(),
+            (None, Some(runtime)) => self.runtime_image(runtime)?,
+            (None, None) => {
+                return Err(check::wrong(
+                    "no image is given; name an image or a runtime",
+                ));
+            }
+        };
+        check::image(&image)?;
+        Ok(image)
+    }
+
+    fn runtime_image(&self, runtime: &Runtime) -> Result<String> {
+        if let Some(image) = self.runtime_images.get(&runtime.name) {
+            return Ok(image.clone());
+        }
+        let built = runtime.dockerfile(Style::default());
+        let is_built = built.map_err(|error| error.on("k8s"))?.is_some();
+        let name = &runtime.name;
+        ensure!(
+            !is_built,
+            "the runtime {} must be built, which a cluster cannot do: `agentbox runtimes build {name} --tag REF` makes an image to push, and `agentbox runtimes build {name} --output TAR` one to import on the nodes; then name it with `runtime_image`",
+            Quoted::new(name)
+        );
+        runtime.image_name().map_err(|error| error.on("k8s"))
+    }
+
+    fn check_names(&self) -> Result<()> {
+        for (name, value) in &self.env {
+            check::variable(name, value)?;
+        }
+        for (key, value) in &self.labels {
+            check::label(key, value)?;
+        }
+        for (key, value) in &self.annotations {
+            check::annotation(key, value)?;
+        }
+        for capability in &self.capabilities {
+            check::capability(capability)?;
+        }
+        self.name.as_deref().map_or(Ok(()), check::pod)?;
+        for secret in &self.image_pull_secrets {
+            check::name("a secret", secret)?;
+        }
+        if let Some(account) = &self.service_account {
+            check::name("a service account", account)?;
+        }
+        if let Some(class) = &self.runtime_class {
+            check::name("a runtime class", class)?;
+        }
+        if let Some((name, uid)) = &self.owner_pod {
+            check::name("a pod", name)?;
+            check::name("the uid of a pod", uid)?;
+        }
+        ensure!(
+            self.relaxed(Relaxation::Root) || self.user.is_none_or(|(uid, _)| uid != 0),
+            "the user is root, which is a relaxation; use Relaxation::Root, or another user"
+        );
+        Ok(())
+    }
+
+    fn check_limits(&self) -> Result<()> {
+        let most = i64::MAX as u64 / 2;
+        let memory = self.memory;
+        ensure!(
+            (LEAST_MEMORY..=most).contains(&memory),
+            "a sandbox cannot have {memory} bytes of memory; give at least {LEAST_MEMORY}"
+        );
+        if let Some(request) = self.request_memory {
+            ensure!(
+                request <= memory,
+                "{request} bytes of memory are reserved and {memory} are the limit; reserve less, or raise the limit"
+            );
+        }
+        for cpus in self.cpus.into_iter().chain(self.request_cpus) {
+            ensure!(
+                (0.01..=4096.0).contains(&cpus),
+                "a sandbox cannot use {cpus} processors; give a number from 0.01"
+            );
+        }
+        if let (Some(request), Some(limit)) = (self.request_cpus, self.cpus) {
+            ensure!(
+                request <= limit,
+                "{request} processors are reserved and {limit} are the limit; reserve less, or raise the limit"
+            );
+        }
+        for (what, time) in [
+            ("active deadline", self.active_deadline),
+            ("start timeout", Some(self.start_timeout)),
+        ] {
+            ensure!(
+                time.is_none_or(|time| time >= Duration::from_secs(1)),
+                "the {what} is shorter than a second; give a longer one"
+            );
+        }
+        check::idle_timeout(self.idle_timeout)
+    }
+
+    fn check_mounts(&self) -> Result<()> {
+        let mut taken = BTreeSet::new();
+        for volume in &self.volumes {
+            let target = check::mount_point(&volume.target)?;
+            ensure!(
+                taken.insert(target.clone()),
+                "two mounts are on '{target}'; leave one out"
+            );
+            if let Source::Claim(name) = &volume.source {
+                check::name("a claim", name)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_scheduling(&self) -> Result<()> {
+        for (key, value) in &self.node_selector {
+            check::node_label(key, value)?;
+        }
+        for toleration in &self.tolerations {
+            check::object("a toleration", toleration)?;
+        }
+        if let Some(affinity) = &self.affinity {
+            check::object("the affinity", affinity)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn relaxed(&self, relaxation: Relaxation) -> bool {
+        self.relaxed.contains(&relaxation)
+    }
+
+    /// Returns the user that commands run as; `None` for that of the image.
+    pub(crate) fn user(&self) -> Option<(u32, u32)> {
+        let runtime = || self.runtime.as_ref()?.run_as_uid;
+        let given = self.user.or_else(|| runtime().map(|uid| (uid, uid)));
+        given.or((!self.relaxed(Relaxation::Root)).then_some(UNPRIVILEGED))
+    }
+
+    /// Returns the action to take on the pod when its owner is gone.
+    pub(crate) fn disposal(&self) -> Disposal {
+        if self.name.is_some() || self.keep {
+            Disposal::Keep
+        } else {
+            Disposal::Remove
+        }
+    }
+
+    /// Whether the files of the working directory survive the pod: they are on a claim.
+    pub(crate) fn keeps_files(&self, working_dir: &VPath) -> bool {
+        let volumes = self.volumes.iter();
+        let nearest = volumes.filter_map(|volume| {
+            let target = VPath::parse(&volume.target).ok()?;
+            working_dir.starts_with(&target).then_some((target, volume))
+        });
+        let nearest = nearest.max_by_key(|(target, _)| target.as_str().len());
+        nearest.is_some_and(|(_, volume)| matches!(volume.source, Source::Claim(_)))
+    }
+}
