@@ -46,7 +46,7 @@ enum Action {
         #[arg(long)]
         json: bool,
     },
-    /// Ends a session. Its files are kept in the directory of workspaces, or in its volume.
+    /// Ends a session. Its files are kept in the directory of workspaces.
     Release {
         /// The session.
         #[arg(value_parser = session_id)]
@@ -92,19 +92,19 @@ fn existing(directory: &Path) -> Result<PathBuf, Failure> {
 }
 
 async fn act(app: &App, root: Option<&Path>, action: Action) -> Result<(), Failure> {
-    let engine = session_engine::engine(&app.spec, root);
+    let engine = || session_engine::engine(&app.spec, root);
     match action {
         Action::List { json } => {
             // Those of pods are never in a directory of this machine.
             let has_more = root.is_none() && app.spec.kind != Kind::K8s;
-            list(&*engine.await?, has_more, json).await
+            list(&*engine().await?, has_more, json).await
         }
-        Action::Show { id, json } => show(&*engine.await?, &id, json).await,
-        Action::Release { id } => release(&*engine.await?, &id).await,
+        Action::Show { id, json } => show(&*engine().await?, &id, json).await,
+        Action::Release { id } => release(&*engine().await?, &id).await,
         Action::Purge { id, yes: false } => Err(usage!(
             "the files of {id} would be deleted; give --yes for that"
         )),
-        Action::Purge { id, yes: true } => purge(&*engine.await?, &id).await,
+        Action::Purge { id, yes: true } => purge(&*engine().await?, &id).await,
         #[cfg(local)]
         Action::Files(args) => files::run(root, args).await,
     }
