@@ -15,7 +15,7 @@ use crate::{flags, process};
 
 /// The package, its program, and its profile in `Cargo.toml`.
 pub(crate) const PACKAGE: &str = "agentbox-sandbox-agent";
-const PROGRAM: &str = "sandbox-agent";
+pub(crate) const PROGRAM: &str = "sandbox-agent";
 const PROFILE: &str = "agent";
 
 /// Maximum size of the program, because it is placed in every sandbox.

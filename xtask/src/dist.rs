@@ -5,6 +5,7 @@
 //! and ends up below `target/dist`.
 
 mod archive;
+mod image;
 mod licences;
 
 use std::env;
@@ -61,7 +62,7 @@ pub(crate) fn run(flags: &flags::Dist) -> Result<bool> {
     for (arch, cpu) in PROCESSORS {
         match choose(&workspace, cpu, &host)? {
             Ok(chosen) => {
-                embed(&workspace, arch, &chosen, &agents)?;
+                embed(&workspace, arch, &chosen, &agents, &output)?;
                 embedded.push(chosen);
             }
             Err(reason) => println!("no agent for {arch}: {reason}"),
@@ -104,10 +105,19 @@ fn choose(workspace: &Workspace, cpu: &str, host: &str) -> Result<Result<String,
     )))
 }
 
-fn embed(workspace: &Workspace, arch: &str, target: &str, agents: &Path) -> Result<()> {
+fn embed(
+    workspace: &Workspace,
+    arch: &str,
+    target: &str,
+    agents: &Path,
+    output: &Path,
+) -> Result<()> {
     let built = agent::build(workspace, Some(target))?;
     built.check()?;
-    Sealed::new(workspace)?.check(&fs::read(&built.path)?)?;
+    let program = fs::read(&built.path)?;
+    Sealed::new(workspace)?.check(&program)?;
+    let name = image::file_name(arch);
+    write_with_sum(output, &name, &image::pack(&program, arch)?)?;
     let packed = pack_agent_as(&built, arch, agents)?;
     println!(
         "agent for {arch} ({target})  {}, {} compressed",
@@ -197,13 +207,17 @@ impl Release<'_> {
         members.extend(generated(self.program, output)?);
         let top = format!("{PROGRAM}-{}-{host}", env!("CARGO_PKG_VERSION"));
         let packed = archive::pack(&top, members, time(workspace)?, self.level)?;
-        let name = format!("{top}.tar.gz");
-        let path = output.join(&name);
-        fs::write(&path, &packed).with_context(|| format!("cannot write {}", path.display()))?;
-        let sum = output.join(format!("{name}.sha256"));
-        fs::write(sum, archive::sum(&packed, &name))?;
-        Ok(path)
+        write_with_sum(output, &format!("{top}.tar.gz"), &packed)
     }
+}
+
+/// Writes a file, and its checksum beside it.
+fn write_with_sum(directory: &Path, name: &str, content: &[u8]) -> Result<PathBuf> {
+    let path = directory.join(name);
+    fs::write(&path, content).with_context(|| format!("cannot write {}", path.display()))?;
+    let sum = directory.join(format!("{name}.sha256"));
+    fs::write(sum, archive::sum(content, name))?;
+    Ok(path)
 }
 
 /// Returns the program's README, with links to the repository.

@@ -45,6 +45,9 @@ pub(crate) const PAUSE: Image = Image {
 const RELEASE: &str = "bookworm";
 const PACKAGES: &str = "python3,python3-pip,python3-venv,ca-certificates";
 
+/// The name of the only layer in an archive.
+pub(crate) const LAYER: &str = "layer.tar";
+
 /// An image and its recipe.
 #[derive(Debug)]
 pub(crate) struct Image {
@@ -107,44 +110,51 @@ impl Image {
 
     /// Writes an archive of one layer, as `docker save` does.
     fn pack(&self, layer: &Path, archive: &Path) -> Result<()> {
-        let config = self.config(&sum(layer)?).to_string();
-        let config_name = format!("{}.json", hex(&Sha256::digest(&config)));
-        let manifest = json!([{
-            "Config": config_name, "RepoTags": [self.name], "Layers": ["layer.tar"],
-        }])
-        .to_string();
-        let mut tar = Builder::new(File::create(archive)?);
-        for (name, content) in [
-            (config_name.as_str(), &config),
-            ("manifest.json", &manifest),
-        ] {
-            let mut header = Header::new_gnu();
-            header.set_mode(0o644);
-            header.set_size(u64::try_from(content.len())?);
-            tar.append_data(&mut header, name, content.as_bytes())?;
-        }
-        tar.append_path_with_name(layer, "layer.tar")?;
-        tar.into_inner()?;
-        Ok(())
-    }
-
-    fn config(&self, layer: &str) -> Value {
-        let created = "1970-01-01T00:00:00Z";
         let architecture = match env::consts::ARCH {
             "x86_64" => "amd64",
             "aarch64" => "arm64",
             other => other,
         };
-        let entrypoint = (!self.entrypoint.is_empty()).then_some(self.entrypoint);
-        json!({
-            "architecture": architecture,
-            "os": "linux",
-            "created": created,
-            "config": {"Entrypoint": entrypoint},
-            "rootfs": {"type": "layers", "diff_ids": [format!("sha256:{layer}")]},
-            "history": [{"created": created}],
-        })
+        let files = description(self.name, architecture, self.entrypoint, &sum(layer)?);
+        let mut tar = Builder::new(File::create(archive)?);
+        for (name, content) in files {
+            let mut header = Header::new_gnu();
+            header.set_mode(0o644);
+            header.set_size(u64::try_from(content.len())?);
+            tar.append_data(&mut header, name, content.as_bytes())?;
+        }
+        tar.append_path_with_name(layer, LAYER)?;
+        tar.into_inner()?;
+        Ok(())
     }
+}
+
+/// Returns the files that describe an image, by name, as `docker save` writes them. The
+/// image has one layer with this checksum, the file [`LAYER`].
+pub(crate) fn description(
+    name: &str,
+    architecture: &str,
+    entrypoint: &[&str],
+    layer: &str,
+) -> [(String, String); 2] {
+    let config = config(architecture, entrypoint, layer).to_string();
+    let config_name = format!("{}.json", hex(&Sha256::digest(&config)));
+    let manifest = json!([{"Config": config_name, "RepoTags": [name], "Layers": [LAYER]}]);
+    let manifest = ("manifest.json".to_owned(), manifest.to_string());
+    [(config_name, config), manifest]
+}
+
+fn config(architecture: &str, entrypoint: &[&str], layer: &str) -> Value {
+    let created = "1970-01-01T00:00:00Z";
+    let entrypoint = (!entrypoint.is_empty()).then_some(entrypoint);
+    json!({
+        "architecture": architecture,
+        "os": "linux",
+        "created": created,
+        "config": {"Entrypoint": entrypoint},
+        "rootfs": {"type": "layers", "diff_ids": [format!("sha256:{layer}")]},
+        "history": [{"created": created}],
+    })
 }
 
 /// Fills a directory with a shell and small tools.
@@ -242,6 +252,7 @@ mod tests {
         let sum = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(config["rootfs"]["diff_ids"][0], sum);
         assert_eq!(config["config"]["Entrypoint"][0], "/bin/busybox");
-        assert_eq!(BUSYBOX.config("")["config"]["Entrypoint"], Value::Null);
+        let plain = super::config("amd64", &[], "");
+        assert_eq!(plain["config"]["Entrypoint"], Value::Null);
     }
 }

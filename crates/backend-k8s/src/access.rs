@@ -10,14 +10,14 @@ use kube::api::PostParams;
 
 use crate::cluster::{Cluster, run};
 
-/// The rights by resource, as in `docs/kubernetes-rbac.yaml`: its API group, its name, its
-/// subresource and the verbs.
+/// The rights by resource, as in `docs/kubernetes-rbac.yaml` without those that can be left
+/// out: its API group, its name, its subresource and the verbs.
 const RIGHTS: &[(&str, &str, &str, &[&str])] = &[
     (
         "",
         "pods",
         "",
-        &["create", "delete", "get", "list", "patch", "watch"],
+        &["create", "delete", "get", "list", "watch"],
     ),
     ("", "pods", "exec", &["create", "get"]),
     ("networking.k8s.io", "networkpolicies", "", &["create"]),

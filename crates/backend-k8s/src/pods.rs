@@ -18,6 +18,7 @@
 //! # }
 //! ```
 
+pub mod objects;
 mod watch;
 
 use std::collections::BTreeMap;

@@ -73,7 +73,7 @@ pub(crate) fn pack(
 }
 
 /// Returns the common header of all entries. Owner and group are root, by number only.
-fn header(time: u64, can_enter: bool) -> Header {
+pub(super) fn header(time: u64, can_enter: bool) -> Header {
     let mut header = Header::new_gnu();
     header.set_uid(0);
     header.set_gid(0);

@@ -118,15 +118,15 @@ fn existing(directory: &Path) -> Result<PathBuf, Failure> {
 }
 
 async fn act(app: &App, root: Option<&Path>, action: Action) -> Result<(), Failure> {
-    let engine = session_engine::engine(&app.spec, root);
+    let engine = || session_engine::engine(&app.spec, root);
     match action {
         Action::List { json } => {
             // Those of pods are never in a directory of this machine.
             let has_more = root.is_none() && app.spec.kind != Kind::K8s;
-            list(&*engine.await?, has_more, json).await
+            list(&*engine().await?, has_more, json).await
         }
-        Action::Show { id, json } => show(&*engine.await?, &id, json).await,
-        Action::Release { id } => release(&*engine.await?, &id).await,
+        Action::Show { id, json } => show(&*engine().await?, &id, json).await,
+        Action::Release { id } => release(&*engine().await?, &id).await,
         Action::Purge { id, yes: false } => Err(usage!(
             "the files of {id} would be deleted; give --yes for that"
         )),

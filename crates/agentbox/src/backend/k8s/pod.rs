@@ -5,7 +5,7 @@ use std::time::Duration;
 use backend_k8s::{Attach, K8sBuilder, K8sSandbox, Mode, Volume};
 use sandbox_wire::agent::AgentBinary;
 
-use super::settings::{K8sSettings, claim, sized, user};
+use super::settings::{K8sSettings, claim, empty_dir, tmpfs, user};
 use crate::exit::{Failure, usage};
 
 /// Creates a builder with all settings except the cluster, and the image or runtime.
@@ -84,20 +84,8 @@ pub(super) fn without_agents(settings: &K8sSettings) -> Result<K8sBuilder, Failu
 /// Returns the volumes: claims, empty directories, and directories in memory.
 fn volumes(settings: &K8sSettings) -> Result<Vec<Volume>, Failure> {
     let claims = settings.volumes.iter().map(|text| claim(text));
-    let empty = settings.empty_dirs.iter().map(|text| {
-        let (path, size) = sized(text).ok_or_else(|| {
-            usage!("{text:?} is not a directory; write PATH or PATH:SIZE in empty_dirs of [k8s]")
-        })?;
-        Ok(Volume::empty_dir(path, size))
-    });
-    let in_memory = settings.tmpfs.iter().map(|text| {
-        let Some((path, Some(size))) = sized(text) else {
-            return Err(usage!(
-                "{text:?} is not a directory with a size; write PATH:SIZE in tmpfs of [k8s]"
-            ));
-        };
-        Ok(Volume::memory(path, size))
-    });
+    let empty = settings.empty_dirs.iter().map(|text| empty_dir(text));
+    let in_memory = settings.tmpfs.iter().map(|text| tmpfs(text));
     claims.chain(empty).chain(in_memory).collect()
 }
 

@@ -129,8 +129,25 @@ pub(super) fn claim(text: &str) -> Result<Volume, Failure> {
     Ok(Volume::claim(claim, target).read_only(read_only))
 }
 
-/// Parses `PATH` or `PATH:SIZE`.
-pub(super) fn sized(text: &str) -> Option<(&str, Option<u64>)> {
+/// Parses `PATH` or `PATH:SIZE`, a directory on the node.
+pub(super) fn empty_dir(text: &str) -> Result<Volume, Failure> {
+    let (path, size) = sized(text).ok_or_else(|| {
+        usage!("{text:?} is not a directory; write PATH or PATH:SIZE in empty_dirs of [k8s]")
+    })?;
+    Ok(Volume::empty_dir(path, size))
+}
+
+/// Parses `PATH:SIZE`, a directory in memory.
+pub(super) fn tmpfs(text: &str) -> Result<Volume, Failure> {
+    let Some((path, Some(size))) = sized(text) else {
+        return Err(usage!(
+            "{text:?} is not a directory with a size; write PATH:SIZE in tmpfs of [k8s]"
+        ));
+    };
+    Ok(Volume::memory(path, size))
+}
+
+fn sized(text: &str) -> Option<(&str, Option<u64>)> {
     match text.split_once(':') {
         None => Some((text, None)),
         Some((path, size)) => Some((path, Some(Size::parse(size)?.0))),
@@ -221,8 +238,11 @@ mod tests {
         for bad in ["", "root", "7:", "7:8:9", "-1"] {
             assert_eq!(user(bad), None, "{bad}");
         }
-        assert_eq!(sized("/cache"), Some(("/cache", None)));
-        assert_eq!(sized("/cache:1g"), Some(("/cache", Some(1 << 30))));
-        assert_eq!(sized("/cache:lots"), None);
+        let cache = |size| Volume::empty_dir("/cache", size);
+        assert_eq!(empty_dir("/cache").unwrap(), cache(None));
+        assert_eq!(empty_dir("/cache:1g").unwrap(), cache(Some(1 << 30)));
+        assert_eq!(tmpfs("/a:1k").unwrap(), Volume::memory("/a", 1024));
+        assert!(empty_dir("/cache:lots").unwrap_err().is_usage());
+        assert!(tmpfs("/a").unwrap_err().is_usage());
     }
 }
