@@ -24,7 +24,9 @@ async fn by_name_in_both_modes_and_it_is_left_alone() {
     assert!(first.is_alive().await.unwrap(), "it is left alone");
     let other = place.attach(first.pod_name()).working_dir("/workspace/in");
     let other = other.open().await.unwrap();
+    other.write_file("b.txt", "two\n").await.unwrap();
     assert_eq!(run(&other, "pwd").await, "/workspace/in");
+    assert_eq!(run(&first, "cat in/b.txt").await, "two");
     purge(&first).await;
     fails(
         ErrorKind::NotFound,

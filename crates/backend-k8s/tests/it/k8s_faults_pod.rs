@@ -95,7 +95,7 @@ impl Drop for Taint {
     }
 }
 
-async fn set_taints(client: &Client, node: &str, taints: Value) -> kube::Result<Node> {
+async fn set_taints(client: &Client, node: &str, taints: Value) -> Result<Node, kube::Error> {
     let nodes: Api<Node> = Api::all(client.clone());
     let patch = Patch::Merge(json!({"spec": {"taints": taints}}));
     nodes.patch(node, &PatchParams::default(), &patch).await
@@ -143,7 +143,8 @@ async fn the_main_process_out_of_memory() {
         let sandbox = builder.overlay(overlay.clone()).build().unwrap();
         sandbox.start().await.unwrap();
         let events = running(&sandbox).await;
-        sandbox.write_file("/tmp/now", "").await.unwrap();
+        // The end may come before the answer.
+        let _ = sandbox.write_file("/tmp/now", "").await;
         let error = lost(events).await;
         says(&error, &["memory", "OOMKilled"]);
         purge(&sandbox).await;

@@ -91,7 +91,7 @@ fn needed(request: &str) -> Vec<String> {
     };
     let mut parts = path.split('/').skip(1);
     let (name, below) = (parts.next(), parts.next());
-    let verbs: &[_] = match (method, name, below) {
+    let verbs: &[&str] = match (method, name, below) {
         // A server of 1.35 or later wants both for a stream, an older one the first.
         ("GET", Some(_), Some("exec")) => &["get", "create"],
         ("GET", None, _) if query.contains("watch=true") => &["watch"],
