@@ -40,6 +40,8 @@ async fn lie(place: &Place, sandbox: &K8sSandbox, script: &str) {
     );
     place.exec(pod, &replace).await;
     kill_agent(place, sandbox).await;
+    // This call notices that the true agent is gone.
+    let _ = within("an answer", sandbox.read_to_string("a.txt")).await;
     let before = resident();
     let told = async {
         for _ in 0..100 {
