@@ -30,6 +30,12 @@ pub(crate) const UNPRIVILEGED: (u32, u32) = (1000, 1000);
 /// The time that a pod has to become ready.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
 
+const SECOND: Duration = Duration::from_secs(1);
+/// The seconds of a day.
+const DAY: u64 = 24 * 60 * 60;
+/// The longest time that can be given.
+const LONGEST: Duration = Duration::from_secs(365 * DAY);
+
 /// The time between TERM and KILL for programs that still run when a pod is deleted. The
 /// program that keeps the pod alive ends at once.
 const GRACE: Duration = Duration::from_secs(2);
@@ -149,9 +155,9 @@ impl AgentSettings {
             found.extend(AgentBinary::locate());
         }
         // An init container brings its own.
-        let is_brought = matches!(self.delivery, Delivery::Init { .. });
+        let may_be_brought = matches!(self.delivery, Delivery::Init { .. }) || self.image.is_some();
         ensure!(
-            !found.is_empty() || is_brought || self.mode != Mode::Agent,
+            !found.is_empty() || may_be_brought || self.mode != Mode::Agent,
             "there is no sandbox-agent beside this program; give one with `agent` (`agentbox agent install` makes one), or use Mode::Portable"
         );
         Ok(found)
@@ -309,10 +315,16 @@ impl Settings {
             ("start timeout", Some(self.start_timeout)),
         ] {
             ensure!(
-                time.is_none_or(|time| time >= Duration::from_secs(1)),
-                "the {what} is shorter than a second; give a longer one"
+                time.is_none_or(|time| (SECOND..=LONGEST).contains(&time)),
+                "the {what} is shorter than a second or longer than {} days; give another one",
+                LONGEST.as_secs() / DAY
             );
         }
+        ensure!(
+            self.grace <= LONGEST,
+            "the time to end is longer than {} days; give a shorter one",
+            LONGEST.as_secs() / DAY
+        );
         check::idle_timeout(self.idle_timeout)
     }
 

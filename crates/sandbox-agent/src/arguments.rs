@@ -1,7 +1,7 @@
 //! The command line, parsed by hand: every kilobyte is copied into each
 //! sandbox.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use backend_core::{Quoted, VPath};
@@ -17,6 +17,7 @@ Usage: sandbox-agent [OPTIONS]
   --root PATH       serve this directory as / instead of the whole file system
   --read-only       refuse changes by file operations
   --hold            serve nothing and wait for a signal: keeps a container alive
+  --install PATH    serve nothing and copy this program to PATH
   --version         print the version
   --help            print this";
 
@@ -29,6 +30,8 @@ pub(crate) enum Request {
     Serve(Arguments),
     /// Does nothing until a signal asks it to end.
     Hold,
+    /// Copies the program.
+    Install(PathBuf),
     Version,
     Help,
 }
@@ -50,6 +53,7 @@ pub(crate) fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Request
             Some("--version") => return Ok(Request::Version),
             Some("--help") => return Ok(Request::Help),
             Some("--hold") => return Ok(Request::Hold),
+            Some("--install") => return Ok(Request::Install(path(&word, words.next())?.into())),
             Some("--read-only") => {
                 read_only = true;
                 continue;
@@ -62,9 +66,7 @@ pub(crate) fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Request
                 return Err(format!("unknown argument {word}; see --help"));
             }
         };
-        let value = words.next().filter(|value| !value.is_empty());
-        *place =
-            value.ok_or_else(|| format!("{} needs a path after it", word.to_string_lossy()))?;
+        *place = path(&word, words.next())?;
     }
     let directory = directory
         .to_str()
@@ -78,6 +80,12 @@ pub(crate) fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Request
         directory,
         read_only,
     }))
+}
+
+/// Returns the path after an option.
+fn path(option: &OsStr, value: Option<OsString>) -> Result<OsString, String> {
+    let value = value.filter(|value| !value.is_empty());
+    value.ok_or_else(|| format!("{} needs a path after it", option.to_string_lossy()))
 }
 
 #[cfg(test)]
@@ -108,6 +116,8 @@ mod tests {
     fn questions_are_answered_wherever_they_stand() {
         assert_eq!(read(&["--root", "/r", "--version"]), Ok(Request::Version));
         assert_eq!(read(&["--hold"]), Ok(Request::Hold));
+        let install = Request::Install("/a/agent".into());
+        assert_eq!(read(&["--install", "/a/agent"]), Ok(install));
         assert_eq!(read(&["--help", "--nonsense"]), Ok(Request::Help));
     }
 
@@ -117,6 +127,7 @@ mod tests {
             (&["--nonsense"][..], "--nonsense"),
             (&["--directory"][..], "--directory needs a path"),
             (&["--root", ""][..], "--root needs a path"),
+            (&["--install"][..], "--install needs a path"),
             (&["--directory", "relative"][..], "must begin with /"),
             (&["--directory", "/.."][..], "root"),
         ] {

@@ -9,6 +9,7 @@ mod arguments;
 mod stdio;
 
 use std::io::{IsTerminal as _, Write as _};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::task::Poll;
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
         }
         Request::Serve(arguments) => told(run(arguments)),
         Request::Hold => told(hold()),
+        Request::Install(path) => told(install(&path)),
     }
 }
 
@@ -83,6 +85,20 @@ fn event_loop() -> Result<Runtime> {
 fn hold() -> Result<()> {
     event_loop()?.block_on(async { Signals::listen().arrive().await });
     Ok(())
+}
+
+/// Copies this program, completely or not at all. The image that it comes from needs no
+/// shell, and the container that it is for may have none.
+fn install(path: &Path) -> Result<()> {
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(".part");
+    let copied = std::env::current_exe()
+        .and_then(|program| std::fs::copy(program, &partial))
+        .and_then(|_| std::fs::rename(&partial, path));
+    copied.map_err(|error| {
+        let text = format!("the agent cannot be copied to {}", path.display());
+        backend_core::Error::unavailable(text).with_source(error)
+    })
 }
 
 /// Serves until the stream ends or a signal asks the program to end.

@@ -121,6 +121,8 @@ const FOR_TESTS_OF_WRAPPERS: &[(&str, &str)] = &[
     ("backend-composite", "backend-sync"),
     ("backend-docker", "backend-local"),
     ("backend-docker", "console-testkit"),
+    ("backend-k8s", "backend-local"),
+    ("backend-k8s", "console-testkit"),
     ("backend-sync", "backend-local"),
     ("console-mcp", "backend-local"),
     ("console-testkit", "backend-local"),

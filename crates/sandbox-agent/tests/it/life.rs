@@ -60,6 +60,24 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+#[test]
+fn it_copies_itself_completely_or_not_at_all() {
+    let directory = tempfile::tempdir().unwrap();
+    let copy = directory.path().join("agent");
+    let copied = run(&["--install", copy.to_str().unwrap()], Stdio::null());
+    assert!(copied.status.success(), "{}", text(&copied.stderr));
+    let same = |path: &Path| std::fs::read(path).unwrap();
+    assert!(same(&copy) == same(Path::new(AGENT)));
+    assert_eq!(copy.metadata().unwrap().mode() & 0o111, 0o111);
+    let names = std::fs::read_dir(directory.path()).unwrap();
+    assert_eq!(names.count(), 1);
+    let nowhere = directory.path().join("missing/agent");
+    let failed = run(&["--install", nowhere.to_str().unwrap()], Stdio::null());
+    assert_eq!(failed.status.code(), Some(1));
+    let said = text(&failed.stderr);
+    assert!(said.contains("cannot be copied to"), "{said}");
+}
+
 #[tokio::test]
 async fn whatever_it_started_goes_when_the_stream_ends() {
     let (_directory, sandbox) = start();

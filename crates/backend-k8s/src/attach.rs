@@ -1,0 +1,198 @@
+//! [`Attach`]: a sandbox on an existing pod.
+
+use std::time::Duration;
+
+use backend_core::{Error, ErrorKind, Quoted, Result};
+use k8s_openapi::api::core::v1::{Container, Pod};
+use kube::Api;
+use sandbox_runtime::WORK_DIR;
+use sandbox_wire::agent::AgentBinary;
+
+use crate::check;
+use crate::cluster::{self, Cluster};
+use crate::labels::{self, CONTAINER};
+use crate::machine::MachineConfig;
+use crate::options::Mode;
+use crate::pods;
+use crate::sandbox::K8sSandbox;
+use crate::settings::Settings;
+use crate::spec;
+
+/// Options for attaching to a pod, from [`K8sSandbox::attach`].
+#[derive(Debug, Clone)]
+#[must_use = "this does nothing until `open`"]
+pub struct Attach {
+    pod: Sought,
+    foreign: bool,
+    /// Of these, only the options that are set here have an effect.
+    settings: Settings,
+}
+
+#[derive(Debug, Clone)]
+enum Sought {
+    Named(String),
+    /// The only one that a label selector matches.
+    Labelled(String),
+}
+
+impl K8sSandbox {
+    /// Attaches to a pod by its name.
+    ///
+    /// ```no_run
+    /// # async fn example() -> backend_core::Result<()> {
+    /// use backend_k8s::{Cluster, K8sSandbox};
+    /// let cluster = Cluster::from_env().await?;
+    /// let sandbox = K8sSandbox::attach("my-box").cluster(cluster).open().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn attach(pod: impl Into<String>) -> Attach {
+        Attach::by_name(pod.into(), Settings::default())
+    }
+
+    /// Attaches to the only pod that a label selector matches, such as
+    /// `example.com/user=alice`.
+    pub fn attach_by_label(selector: impl Into<String>) -> Attach {
+        Attach {
+            pod: Sought::Labelled(selector.into()),
+            foreign: false,
+            settings: Settings::default(),
+        }
+    }
+}
+
+impl Attach {
+    pub(crate) fn by_name(pod: String, settings: Settings) -> Self {
+        Self {
+            pod: Sought::Named(pod),
+            foreign: false,
+            settings,
+        }
+    }
+
+    backend_core::setters! {
+        /// Sets the cluster and its namespace. Required.
+        fn cluster(self, cluster: Cluster) { self.settings.cluster = Some(cluster) }
+
+        /// Sets the directory that relative paths and commands start in. Defaults to the
+        /// container's own working directory.
+        fn working_dir(self, working_dir: impl Into<String>) {
+            self.settings.working_dir = Some(working_dir.into());
+        }
+
+        /// Whether pods that are not sandboxes are accepted, in which the container is
+        /// called `sandbox`. With this, any such pod of the namespace can be used and
+        /// deleted by name.
+        fn allow_foreign(self, foreign: bool) { self.foreign = foreign }
+
+        /// Stops the sandbox after this time without activity through this object.
+        fn idle_timeout(self, idle_timeout: impl Into<Option<Duration>>) {
+            self.settings.idle_timeout = idle_timeout.into();
+        }
+
+        /// Adds an agent binary, as [`K8sBuilder::agent`](crate::K8sBuilder::agent) does.
+        fn agent(self, agent: AgentBinary) { self.settings.agent.add(agent) }
+
+        /// Sets whether the agent or the image's own tools serve the operations.
+        fn mode(self, mode: Mode) { self.settings.agent.mode = mode }
+    }
+
+    /// Looks up the pod, and binds the sandbox to it: another pod that gets the same name
+    /// later is not used.
+    ///
+    /// # Errors
+    ///
+    /// `Config` for invalid options; `NotFound` if there is no such pod; `Conflict` if a
+    /// label selector matches several; `PermissionDenied` if it is not a sandbox;
+    /// `Unavailable` if the cluster does not answer.
+    pub async fn open(self) -> Result<K8sSandbox> {
+        let Self {
+            pod,
+            foreign,
+            mut settings,
+        } = self;
+        if let Sought::Named(name) = &pod {
+            check::pod(name)?;
+        }
+        check::idle_timeout(settings.idle_timeout)?;
+        let Some(cluster) = settings.cluster.take() else {
+            return Err(check::wrong(
+                "no cluster is given; name one with `cluster`, such as `Cluster::from_env`",
+            ));
+        };
+        let asked = cluster.clone();
+        let found = cluster::run(async move { find(&asked, pod).await }).await?;
+        let name = found.metadata.name.clone().unwrap_or_default();
+        if !foreign && !labels::is_ours(&found.metadata) {
+            return Err(Error::new(
+                ErrorKind::PermissionDenied,
+                format!("the pod {name} is not a sandbox; set `allow_foreign` to use it"),
+            )
+            .on("k8s"));
+        }
+        let container = container(&found, &name)?;
+        let theirs = match container.working_dir.as_deref() {
+            None | Some("" | "/") => WORK_DIR,
+            Some(directory) => directory,
+        };
+        let working_dir = settings.working_dir.as_deref().unwrap_or(theirs);
+        let command = container.command.as_ref().and_then(|line| line.first());
+        let has_agent = command.is_some_and(|program| *program == spec::agent_path());
+        let agents = match settings.agent.binaries() {
+            Err(_) if has_agent => Vec::new(),
+            agents => agents?,
+        };
+        let config = MachineConfig {
+            cluster,
+            working_dir: check::absolute_path("work", working_dir)?,
+            uid: found.metadata.uid,
+            name,
+            recipe: None,
+            foreign,
+            agents,
+            start_timeout: settings.start_timeout,
+            grace: settings.grace,
+        };
+        Ok(K8sSandbox::assemble(config, settings, None))
+    }
+}
+
+async fn find(cluster: &Cluster, sought: Sought) -> Result<Pod> {
+    let missing = |what: String| {
+        let text = format!("there is no pod {what}; `kubectl get pods` lists them");
+        Error::new(ErrorKind::NotFound, text)
+    };
+    match sought {
+        Sought::Named(name) => {
+            let api: Api<Pod> = cluster.api()?;
+            let found = cluster.found(api.get(&name).await)?;
+            found.ok_or_else(|| missing(name))
+        }
+        Sought::Labelled(selector) => {
+            let (mut found, _) = pods::list_now(cluster, &selector).await?;
+            let shown = Quoted::new(&selector);
+            match (found.pop(), found.len()) {
+                (Some(found), 0) => Ok(found),
+                (None, _) => Err(missing(format!("with the label {shown}"))),
+                (Some(_), others) => Err(Error::new(
+                    ErrorKind::Conflict,
+                    format!(
+                        "there are {} pods with the label {shown}; attach to one by its name",
+                        others + 1
+                    ),
+                )),
+            }
+        }
+    }
+}
+
+fn container<'a>(pod: &'a Pod, name: &str) -> Result<&'a Container> {
+    let containers = pod.spec.as_ref().map(|spec| &spec.containers[..]);
+    let mut containers = containers.unwrap_or_default().iter();
+    let container = containers.find(|one| one.name == CONTAINER);
+    container.ok_or_else(|| {
+        check::wrong(format!(
+            "the pod {name} has no container called {CONTAINER}; attach to another pod"
+        ))
+    })
+}

@@ -1,0 +1,108 @@
+//! Errors of a cluster, and clusters that are not there.
+
+use kube::error::Status;
+
+use super::*;
+
+/// Returns a cluster without encryption at this address, with the namespace `work`.
+pub(crate) async fn cluster_at(server: &str) -> Cluster {
+    let place = tempfile::tempdir().unwrap();
+    let path = kubeconfig(place.path(), server);
+    Cluster::from_kubeconfig(&path, None).await.unwrap()
+}
+
+/// A kubeconfig for an API server without encryption at this address.
+fn kubeconfig(directory: &Path, server: &str) -> std::path::PathBuf {
+    let path = directory.join("config");
+    let text = format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: here\n\
+         clusters: [{{name: here, cluster: {{server: '{server}'}}}}]\n\
+         contexts: [{{name: here, context: {{cluster: here, user: me, namespace: work}}}}]\n\
+         users: [{{name: me, user: {{}}}}]\n"
+    );
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+#[test]
+fn names_cannot_leave_their_place_in_a_request() {
+    for good in ["a", "0", "box-1", "a.b", &"a".repeat(253)] {
+        assert!(is_name(good), "{good}");
+    }
+    let long = "a".repeat(254);
+    for bad in [
+        "", "-a", "a-", "a/b", "a?b", "a%2f", "..", "a..b", "A", "ä", "a b", &long,
+    ] {
+        assert!(!is_name(bad), "{bad}");
+    }
+}
+
+#[test]
+fn refusals_keep_their_meaning() {
+    let refused = |code, reason: &str, message: &str| {
+        let status = Status::failure(message, reason).with_code(code);
+        failure("", kube::Error::Api(status.boxed()))
+    };
+    for (code, reason, kind) in [
+        (400, "BadRequest", ErrorKind::Config),
+        (401, "Unauthorized", ErrorKind::Auth),
+        (403, "Forbidden", ErrorKind::PermissionDenied),
+        (404, "NotFound", ErrorKind::NotFound),
+        (409, "AlreadyExists", ErrorKind::AlreadyExists),
+        (409, "Conflict", ErrorKind::Conflict),
+        (410, "Expired", ErrorKind::Unavailable),
+        (422, "Invalid", ErrorKind::Config),
+        (429, "TooManyRequests", ErrorKind::RateLimited),
+        (500, "InternalError", ErrorKind::Unavailable),
+    ] {
+        let error = refused(code, reason, "no\u{1b}[2J");
+        assert_eq!(error.kind(), kind, "{code} {reason}");
+        assert!(!error.to_string().contains('\u{1b}'));
+    }
+    let quota = refused(403, "Forbidden", "exceeded quota: pods");
+    assert_eq!(quota.kind(), ErrorKind::Unavailable);
+    assert!(quota.to_string().contains("raise the quota"), "{quota}");
+}
+
+#[test]
+fn failures_of_the_system_say_what_to_do() {
+    for (kind, text) in [
+        (io::ErrorKind::ConnectionRefused, "start the cluster"),
+        (io::ErrorKind::InvalidData, "renew the certificates"),
+        (io::ErrorKind::TimedOut, "does not answer"),
+    ] {
+        let source = io::Error::from(kind);
+        let error = failure("https://x", kube::Error::Service(source.into()));
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        assert!(error.to_string().contains(text), "{error}");
+        assert!(error.to_string().contains("'https://x'"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_cluster_that_is_not_there_says_what_to_do() {
+    let place = tempfile::tempdir().unwrap();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let path = kubeconfig(place.path(), &format!("http://{address}"));
+    let cluster = Cluster::from_kubeconfig(&path, None).await.unwrap();
+    assert_eq!(cluster.namespace(), "work");
+    let error = cluster.info().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(error.to_string().contains("start the cluster"), "{error}");
+    let error = Cluster::from_kubeconfig(&path, Some("other")).await;
+    assert_eq!(error.unwrap_err().kind(), ErrorKind::Config);
+    let error = Cluster::from_kubeconfig(place.path().join("none"), None).await;
+    assert_eq!(error.unwrap_err().kind(), ErrorKind::Config);
+}
+
+#[tokio::test]
+async fn a_namespace_that_is_no_name_is_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let path = kubeconfig(place.path(), "http://127.0.0.1:1");
+    let cluster = Cluster::from_kubeconfig(&path, None).await.unwrap();
+    let cluster = cluster.with_namespace("../../nodes");
+    let api = cluster.api::<k8s_openapi::api::core::v1::Pod>();
+    assert_eq!(api.err().unwrap().kind(), ErrorKind::Config);
+}

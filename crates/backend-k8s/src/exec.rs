@@ -1,0 +1,123 @@
+//! Starts a program in a pod.
+
+use std::time::Duration;
+
+use backend_core::{Error, ErrorKind, Quoted, Result};
+use k8s_openapi::api::core::v1::Pod;
+use kube::Resource as _;
+use kube::api::{AttachParams, Request};
+use sandbox_wire::Process;
+use tokio::io::AsyncWriteExt as _;
+use tokio::time::timeout;
+
+use crate::cluster::{Cluster, is_name};
+use crate::labels::CONTAINER;
+use crate::stream;
+
+/// The time in which the cluster must open a stream.
+const START: Duration = Duration::from_secs(10);
+
+/// The longest command line that is part of a request, as it is encoded there. Addresses
+/// have at most 64 KiB, and proxies may allow less.
+const LINE_BYTES: usize = 32 * 1024;
+
+/// Runs a program whose arguments are the first line of its input. The shell reads that
+/// line byte by byte, so the rest is the program's.
+const READ_ARGUMENTS: &str = r#"agentbox_nl='
+'
+IFS= read -r agentbox_line || exit 126
+eval "unset agentbox_line; set -- $agentbox_line"
+exec "$@""#;
+
+/// The time for a shell to take a long command line.
+const TAKE: Duration = Duration::from_secs(30);
+
+/// Starts a program in a pod, in the directory and with the variables of its container.
+/// No shell interprets it.
+///
+/// Its exit code says nothing about the pod: also a container runtime that was killed
+/// ends it with 0.
+///
+/// # Errors
+///
+/// `Unavailable` if the cluster does not answer in time; `NotFound` if there is no such
+/// pod.
+pub(crate) async fn exec(
+    cluster: &Cluster,
+    pod: &str,
+    program: &[String],
+    stdin: bool,
+) -> Result<Process> {
+    if !is_name(pod) {
+        let text = format!("{} is not a valid name for a pod", Quoted::new(pod));
+        return Err(Error::new(ErrorKind::Config, text));
+    }
+    if program.iter().any(|argument| argument.contains('\0')) {
+        let text = "an argument of the program holds a NUL character; remove it";
+        return Err(Error::invalid_input(text));
+    }
+    if encoded_bytes(program) <= LINE_BYTES {
+        return start(cluster, pod, program, stdin).await;
+    }
+    let shell = ["sh", "-c", READ_ARGUMENTS].map(str::to_owned);
+    let mut process = start(cluster, pod, &shell, true).await?;
+    if let Some(input) = &mut process.stdin {
+        // If there is no shell, the output and the exit code say so.
+        let line = line(program);
+        let _ = timeout(TAKE, input.write_all(line.as_bytes())).await;
+    }
+    process.stdin = process.stdin.filter(|_| stdin);
+    Ok(process)
+}
+
+async fn start(cluster: &Cluster, pod: &str, program: &[String], stdin: bool) -> Result<Process> {
+    // Checks the namespace.
+    cluster.api::<Pod>()?;
+    let options = AttachParams::default().container(CONTAINER).stdin(stdin);
+    let request = Request::new(Pod::url_path(&(), Some(cluster.namespace())));
+    let request = request.exec(pod, program, &options);
+    let request = request.map_err(|error| cluster.error(kube::Error::BuildRequest(error)))?;
+    let key = format!("{}/{pod}", cluster.namespace());
+    let turn = cluster.turns().take(&key).await?;
+    let opened = timeout(START, cluster.client().connect(request)).await;
+    let opened = opened.map_err(|_| {
+        let seconds = START.as_secs();
+        Error::unavailable(format!(
+            "the cluster did not open a stream into the pod {pod} in {seconds} s; try again, and see whether its node is overloaded"
+        ))
+    })?;
+    let connection = opened.map_err(|error| cluster.error(error))?;
+    if stdin && !connection.supports_stream_close() {
+        return Err(Error::unsupported(
+            "the cluster cannot end the input of a program; update it to Kubernetes 1.30 or later",
+        ));
+    }
+    // Nothing was read from it yet, so nothing is lost with the buffers around it.
+    stream::attach(connection.into_stream().into_inner(), stdin, turn).await
+}
+
+/// The size of arguments in the address of a request.
+fn encoded_bytes(program: &[String]) -> usize {
+    let bytes = program.iter().flat_map(|argument| argument.bytes());
+    let content: usize = bytes
+        .map(|byte| match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'*' | b'-' | b'.' | b'_' | b' ' => 1,
+            _ => 3,
+        })
+        .sum();
+    content + program.len() * "&command=".len()
+}
+
+/// Writes arguments as one line for a shell, which [`READ_ARGUMENTS`] evaluates.
+fn line(program: &[String]) -> String {
+    let quote = |argument: &String| {
+        let quoted = argument.replace('\'', r"'\''");
+        format!("'{}'", quoted.replace('\n', "'\"$agentbox_nl\"'"))
+    };
+    let mut line = program.iter().map(quote).collect::<Vec<_>>().join(" ");
+    line.push('\n');
+    line
+}
+
+#[cfg(test)]
+mod tests;

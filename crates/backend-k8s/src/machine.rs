@@ -1,0 +1,268 @@
+//! [`K8sMachine`]: a pod, as the transports see it.
+
+mod agent;
+mod create;
+mod events;
+mod lifecycle;
+mod program;
+mod state;
+mod wait;
+
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use backend_core::ops::StopMode;
+use backend_core::sync::lock;
+use backend_core::{Error, Result, VPath};
+use k8s_openapi::api::core::v1::Pod;
+use sandbox_wire::agent::AgentBinary;
+use sandbox_wire::{Machine, Process, Spawn};
+use tokio::sync::Semaphore;
+
+use crate::cluster::Cluster;
+use crate::reason::PodState;
+use crate::settings::Settings;
+
+use state::{Demand, Presence, State};
+
+pub(crate) use lifecycle::StartReason;
+pub(crate) use state::Run;
+
+/// The time in which a node tells the cluster why a container has ended, and with it a
+/// stream, and the pause between looks.
+const NOTICE: Duration = Duration::from_secs(3);
+const LOOK: Duration = Duration::from_millis(500);
+
+/// A pod, created or not created yet. Clones refer to the same pod.
+#[derive(Debug, Clone)]
+pub(crate) struct K8sMachine(Arc<Core>);
+
+#[derive(Debug)]
+pub(crate) struct Core {
+    config: MachineConfig,
+    state: Mutex<State>,
+    /// Held by every operation that changes the pod's state.
+    lock: Arc<Semaphore>,
+}
+
+/// The pod of a machine, and how it is used.
+#[derive(Debug, Clone)]
+pub(crate) struct MachineConfig {
+    pub(crate) cluster: Cluster,
+    /// The pod's name, used in all requests. It is chosen before the pod is created, so
+    /// that one whose creation was cancelled is found again.
+    pub(crate) name: String,
+    pub(crate) working_dir: VPath,
+    /// Its options and image, if it creates pods; `None` if it is bound to one.
+    pub(crate) recipe: Option<Recipe>,
+    /// The uid of the pod that it is bound to.
+    pub(crate) uid: Option<String>,
+    /// Whether a pod that this crate did not create may be used.
+    pub(crate) foreign: bool,
+    /// One for each architecture.
+    pub(crate) agents: Vec<AgentBinary>,
+    pub(crate) start_timeout: Duration,
+    pub(crate) grace: Duration,
+}
+
+/// The options and the image of a new pod.
+#[derive(Debug, Clone)]
+pub(crate) struct Recipe {
+    pub(crate) settings: Settings,
+    pub(crate) image: String,
+}
+
+impl MachineConfig {
+    /// Whether a new pod has the files of the working directory.
+    fn keeps_files(&self) -> bool {
+        let recipe = self.recipe.as_ref();
+        recipe.is_some_and(|recipe| recipe.settings.keeps_files(&self.working_dir))
+    }
+
+    /// A pod that was attached to exists.
+    fn initial_presence(&self) -> Presence {
+        match self.recipe {
+            Some(_) => Presence::Unseen,
+            None => Presence::Seen,
+        }
+    }
+}
+
+impl K8sMachine {
+    pub(crate) fn new(config: MachineConfig) -> Self {
+        let state = State {
+            presence: config.initial_presence(),
+            ..State::default()
+        };
+        Self(Arc::new(Core {
+            config,
+            state: Mutex::new(state),
+            lock: Arc::new(Semaphore::new(1)),
+        }))
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.0.config.name
+    }
+
+    /// Whether the pod was running when it was last looked at.
+    pub(crate) fn runs(&self) -> bool {
+        self.0.state().presence == Presence::Running
+    }
+
+    /// Returns the pod and the run of its container that are used.
+    pub(crate) fn run(&self) -> Option<Run> {
+        self.0.state().run().cloned()
+    }
+
+    /// The error for a command whose container ended and was started again.
+    pub(crate) fn ended_meanwhile(&self) -> Error {
+        self.0.ended_meanwhile()
+    }
+
+    /// Closes the machine: a creation in progress is finished and then disposed of, and
+    /// nothing is created any more. Returns the remaining work, if there is any.
+    pub(crate) fn close(&self) -> Option<impl Future<Output = Result<()>> + use<>> {
+        let demand = std::mem::replace(&mut self.0.state().demand, Demand::Closed);
+        let core = Arc::clone(&self.0);
+        (demand == Demand::Requested).then_some(async move {
+            let stop = move |core: Arc<Core>| async move {
+                if core.state().attempted {
+                    return core.stop(StopMode::Purge).await;
+                }
+                Ok(())
+            };
+            core.exclusively(stop).await
+        })
+    }
+
+    /// Makes the pod ready. Work that has begun is finished even if the caller is dropped:
+    /// otherwise a pod could stay forever that no object knows of.
+    pub(crate) async fn ready(&self, reason: StartReason) -> Result<()> {
+        self.0.request();
+        let ready = move |core: Arc<Core>| async move { core.ready(reason).await };
+        self.0.exclusively(ready).await
+    }
+
+    /// Creates a new pod, never an existing one of this name. Returns its uid.
+    pub(crate) async fn create_new(&self) -> Result<String> {
+        self.0.request();
+        let create = |core: Arc<Core>| async move { core.create_new().await };
+        self.0.exclusively(create).await?;
+        let run = self.run();
+        run.map(|run| run.uid).ok_or_else(|| self.0.deleted())
+    }
+
+    pub(crate) async fn stop_pod(&self, mode: StopMode) -> Result<()> {
+        let stop = move |core: Arc<Core>| async move { core.stop(mode).await };
+        self.0.exclusively(stop).await
+    }
+
+    pub(crate) async fn find(&self) -> Result<Option<Pod>> {
+        self.0.find().await
+    }
+}
+
+impl Core {
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    /// Records that a caller needs the pod.
+    fn request(&self) {
+        let mut state = self.state();
+        if state.demand == Demand::None {
+            state.demand = Demand::Requested;
+        }
+    }
+
+    /// Runs operations that change the pod's state, one at a time and to completion.
+    async fn exclusively<F>(self: &Arc<Self>, work: impl FnOnce(Arc<Self>) -> F) -> Result<()>
+    where
+        F: Future<Output = Result<()>> + Send + 'static,
+    {
+        let lock = Arc::clone(&self.lock);
+        let work = work(Arc::clone(self));
+        let task = tokio::spawn(async move {
+            let _guard = lock.acquire_owned().await;
+            work.await
+        });
+        let ended = task.await;
+        ended.unwrap_or_else(|_| Err(Error::unavailable("the process is ending")))
+    }
+
+    /// Explains a failed call on the pod: the pod's state if that is the reason, else the
+    /// cluster's message.
+    async fn explain(&self, error: Error) -> Error {
+        match self.diagnosis().await {
+            Some(reason) => reason,
+            // The pod is there, so a missing object is another one.
+            None if error.is_not_found() => Error::unavailable(error.message().to_owned()),
+            None => error,
+        }
+    }
+
+    /// Returns why the pod does not answer, or `None` if it should. After a stream has
+    /// ended, waits for the cluster to hear of the reason.
+    async fn diagnosis_soon(&self) -> Option<Error> {
+        loop {
+            if let Some(reason) = self.diagnosis().await {
+                return Some(reason);
+            }
+            let suspect = self.state().suspect;
+            if suspect.is_none_or(|ended| ended.elapsed() >= NOTICE) {
+                return None;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+}
+
+#[async_trait]
+impl Machine for K8sMachine {
+    fn name(&self) -> Cow<'static, str> {
+        "k8s".into()
+    }
+
+    fn id(&self) -> String {
+        self.0.config.name.clone()
+    }
+
+    fn working_dir(&self) -> VPath {
+        self.0.config.working_dir.clone()
+    }
+
+    async fn start(&self) -> Result<()> {
+        self.ready(StartReason::OnDemand).await
+    }
+
+    async fn stop(&self, mode: StopMode) -> Result<()> {
+        self.stop_pod(mode).await
+    }
+
+    async fn is_alive(&self) -> Result<bool> {
+        let Some(found) = self.0.find().await? else {
+            return Ok(false);
+        };
+        let state = self.0.state();
+        let is_ours = self.0.is_used(&state, &found);
+        Ok(is_ours && !state.stopped && PodState::of(&found) == PodState::Running)
+    }
+
+    async fn agent(&self) -> Result<Vec<String>> {
+        self.0.agent_command().await
+    }
+
+    async fn spawn(&self, program: Spawn) -> Result<Process> {
+        self.start_program(program).await
+    }
+
+    async fn diagnose(&self) -> Option<Error> {
+        self.0.diagnosis_soon().await
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,136 @@
+//! The agent of a pod: which one it is, and where.
+
+use backend_core::{Error, Quoted, Result, VPath};
+use futures::StreamExt as _;
+use sandbox_wire::agent::AgentBinary;
+use sandbox_wire::{OutputChunk, Spawn};
+
+use super::{Core, K8sMachine};
+use crate::check;
+use crate::deliver;
+use crate::exec::exec;
+use crate::spec;
+
+/// The directory for the agent in pods that have no volume for it.
+const TEMPORARY: &str = "/tmp";
+
+/// Bytes of the name of a processor.
+const NAME_BYTES: usize = 64;
+
+/// The names of processors as `uname` prints them and as images have them, where they
+/// differ.
+const PROCESSORS: [(&str, &str); 3] = [
+    ("x86_64", "amd64"),
+    ("aarch64", "arm64"),
+    ("loongarch64", "loong64"),
+];
+
+impl K8sMachine {
+    /// Whether an init container has brought the agent into the pod that is used.
+    pub(crate) fn has_agent(&self) -> bool {
+        self.0.has_agent()
+    }
+
+    /// Returns the processor of the running pod's node. Empty if it is not known.
+    pub(crate) async fn architecture(&self) -> Result<String> {
+        self.0.architecture().await
+    }
+}
+
+impl Core {
+    fn has_agent(&self) -> bool {
+        self.state().pod.as_ref().is_some_and(|pod| pod.has_agent)
+    }
+
+    /// Returns the command line of the agent.
+    pub(super) async fn agent_command(&self) -> Result<Vec<String>> {
+        let path = if self.has_agent() {
+            spec::agent_path()
+        } else {
+            let agent = self.fitting_agent().await?;
+            let path = deliver::agent_path(&agent, &self.agent_directory()?).await?;
+            self.state().agent = Some((path.clone(), agent));
+            path
+        };
+        let directory = self.config.working_dir.to_string();
+        Ok(vec![path, "--directory".to_owned(), directory])
+    }
+
+    /// Returns the agent that a program is, if it still has to be delivered, and whether
+    /// it is the agent at all.
+    pub(super) fn agent_of(&self, program: &Spawn) -> (Option<AgentBinary>, bool) {
+        let Some(first) = program.argv.first() else {
+            return (None, false);
+        };
+        let state = self.state();
+        match &state.agent {
+            Some((path, agent)) if path == first => ((!state.placed).then(|| agent.clone()), true),
+            _ => (None, *first == spec::agent_path()),
+        }
+    }
+
+    pub(super) fn agent_directory(&self) -> Result<VPath> {
+        let directory = match self.config.foreign {
+            true => TEMPORARY,
+            false => spec::AGENT_DIRECTORY,
+        };
+        Ok(VPath::parse(directory)?)
+    }
+
+    /// Returns the agent for the node's processor. If there is only one, it is taken to
+    /// fit: to find out would take as long as to start it.
+    async fn fitting_agent(&self) -> Result<AgentBinary> {
+        let architecture = match self.config.agents.len() {
+            0 | 1 => String::new(),
+            _ => self.architecture().await?,
+        };
+        let agents = self.config.agents.iter();
+        let mut fitting =
+            agents.filter(|agent| architecture.is_empty() || agent.arch() == architecture);
+        let agent = fitting.next().cloned();
+        agent.ok_or_else(|| self.no_agent(&architecture))
+    }
+
+    fn no_agent(&self, node: &str) -> Error {
+        let ours: Vec<_> = self.config.agents.iter().map(AgentBinary::arch).collect();
+        check::wrong(if ours.is_empty() {
+            "there is no agent to place in the pod; give one, or use Mode::Portable".to_owned()
+        } else {
+            format!(
+                "the agents are for {} and the node for {}; build the agent for it, or use Mode::Portable",
+                ours.join(" and "),
+                Quoted::new(node)
+            )
+        })
+    }
+
+    async fn architecture(&self) -> Result<String> {
+        let known = self.state().architecture.clone();
+        if !known.is_empty() {
+            return Ok(known);
+        }
+        let found = match self.ask_architecture().await {
+            Ok(found) => found,
+            Err(error) => return Err(self.explain(error).await),
+        };
+        self.state().architecture.clone_from(&found);
+        Ok(found)
+    }
+
+    /// Asks the image's own `uname`. If there is none, its processor is unknown.
+    async fn ask_architecture(&self) -> Result<String> {
+        let program = ["uname", "-m"].map(str::to_owned);
+        let mut process = exec(&self.config.cluster, &self.config.name, &program, false).await?;
+        let mut printed = Vec::new();
+        while let Some(piece) = process.output.next().await {
+            if let OutputChunk::Stdout(bytes) = piece? {
+                let room = NAME_BYTES.saturating_sub(printed.len());
+                printed.extend(bytes.iter().take(room));
+            }
+        }
+        let printed = String::from_utf8_lossy(&printed);
+        let name = printed.trim();
+        let known = PROCESSORS.iter().find(|(theirs, _)| *theirs == name);
+        Ok(known.map_or(name, |(_, ours)| ours).to_owned())
+    }
+}

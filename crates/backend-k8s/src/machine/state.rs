@@ -1,0 +1,112 @@
+//! [`State`]: the last known state of a pod.
+
+use k8s_openapi::api::core::v1::Pod;
+use sandbox_wire::agent::AgentBinary;
+use tokio::time::Instant;
+
+use crate::labels::CONTAINER;
+use crate::reason;
+use crate::spec;
+
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub(super) demand: Demand,
+    pub(super) presence: Presence,
+    /// A pod of this name may exist that this object created.
+    pub(super) attempted: bool,
+    /// The pod that is used.
+    pub(super) pod: Option<Known>,
+    /// This object has stopped the sandbox, whose pod goes on running.
+    pub(super) stopped: bool,
+    /// The agent is in the pod already.
+    pub(super) placed: bool,
+    /// The processor of the pod's node. Empty if it is not known.
+    pub(super) architecture: String,
+    /// When a stream last ended in a way that the end of the pod would explain.
+    pub(super) suspect: Option<Instant>,
+    /// The path of the agent in the pod, and the agent, once it was asked for.
+    pub(super) agent: Option<(String, AgentBinary)>,
+}
+
+/// A pod and one run of its container. If either changes while a command runs, the
+/// command has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Run {
+    pub(crate) uid: String,
+    pub(crate) restarts: i32,
+}
+
+/// The facts about a pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Known {
+    pub(super) run: Run,
+    /// Whether an init container has brought the agent.
+    pub(super) has_agent: bool,
+    /// Whether a restart loses what was written outside its volumes.
+    pub(super) has_writable_root: bool,
+}
+
+impl Known {
+    pub(super) fn of(pod: &Pod) -> Self {
+        let containers = pod.spec.as_ref().map(|spec| &spec.containers[..]);
+        let mut containers = containers.unwrap_or_default().iter();
+        let container = containers.find(|one| one.name == CONTAINER);
+        let command = container.and_then(|one| one.command.as_ref()?.first());
+        let security = container.and_then(|one| one.security_context.as_ref());
+        let read_only = security.and_then(|one| one.read_only_root_filesystem);
+        Self {
+            run: Run {
+                uid: pod.metadata.uid.clone().unwrap_or_default(),
+                restarts: reason::restarts(pod),
+            },
+            has_agent: command.is_some_and(|program| *program == spec::agent_path()),
+            has_writable_root: read_only != Some(true),
+        }
+    }
+}
+
+/// Whether callers need the pod.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Demand {
+    /// No caller has requested it yet.
+    #[default]
+    None,
+    Requested,
+    /// The last clone is dropped: nothing is created any more.
+    Closed,
+}
+
+/// The pod as it was last seen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Presence {
+    /// It was never there, or this object has deleted it.
+    #[default]
+    Unseen,
+    /// It was there, so if it is missing now, it was deleted.
+    Seen,
+    /// It was running, and this object has not stopped it since.
+    Running,
+}
+
+impl State {
+    pub(super) fn existed(&self) -> bool {
+        self.presence != Presence::Unseen
+    }
+
+    pub(super) fn set_not_running(&mut self) {
+        self.presence = self.presence.min(Presence::Seen);
+    }
+
+    /// Forgets the pod, but not whether callers need one.
+    pub(super) fn forget(&mut self, presence: Presence) {
+        *self = Self {
+            demand: self.demand,
+            presence,
+            ..Self::default()
+        };
+    }
+
+    pub(super) fn run(&self) -> Option<&Run> {
+        self.pod.as_ref().map(|pod| &pod.run)
+    }
+}

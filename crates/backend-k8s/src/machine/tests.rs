@@ -1,0 +1,304 @@
+//! The life of a pod on a cluster that is played by a function.
+
+use backend_core::ErrorKind;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::builder::K8sBuilder;
+use crate::labels::{CONTAINER, MANAGED_BY, MANAGER, SANDBOX};
+use crate::options::{Mode, Network};
+use crate::pods::tests::{Answer, Asked, cluster_of};
+use crate::sandbox::K8sSandbox;
+
+/// The pods of a cluster, of which there is one at most.
+#[derive(Debug, Default)]
+struct World {
+    pod: Option<Value>,
+    /// Pods that were created.
+    created: u64,
+    /// The status of new pods.
+    status: Value,
+}
+
+type Shared = Arc<Mutex<World>>;
+
+fn status(restarts: i32, state: Value, last: Value) -> Value {
+    let container = json!({
+        "name": CONTAINER, "image": "image:1", "imageID": "", "ready": true,
+        "restartCount": restarts, "state": state, "lastState": last,
+    });
+    json!({"phase": "Running", "containerStatuses": [container]})
+}
+
+fn up() -> Value {
+    status(0, json!({"running": {}}), json!({}))
+}
+
+fn answer(world: &Shared, asked: &Asked) -> Answer {
+    let mut world = lock(world);
+    let path = asked.target.split('?').next().unwrap();
+    let name = path.split("/pods/").nth(1);
+    match (&*asked.method, name) {
+        ("GET", Some(_)) => world.pod.clone().map_or(Answer::Refused(404), Answer::Json),
+        ("DELETE", Some(_)) => match world.pod.take() {
+            Some(pod) => Answer::Json(pod),
+            None => Answer::Refused(404),
+        },
+        ("POST", None) if world.pod.is_some() => Answer::Refused(409),
+        ("POST", None) => {
+            world.created += 1;
+            let mut pod = asked.body.clone();
+            pod["metadata"]["uid"] = format!("uid-{}", world.created).into();
+            pod["metadata"]["resourceVersion"] = "7".into();
+            let is_brought = pod["spec"].get("initContainers").is_some();
+            pod["status"] = if is_brought {
+                up()
+            } else {
+                world.status.clone()
+            };
+            world.pod = Some(pod.clone());
+            Answer::Json(pod)
+        }
+        ("GET", None) if asked.target.contains("watch=true") => Answer::Never,
+        ("GET", None) => Answer::Json(json!({
+            "apiVersion": "v1", "kind": "PodList",
+            "metadata": {"resourceVersion": "7"}, "items": [],
+        })),
+        _ => Answer::Refused(400),
+    }
+}
+
+/// Returns the machine of a builder, and the cluster that it is on.
+fn machine(change: impl FnOnce(K8sBuilder) -> K8sBuilder) -> (K8sMachine, Shared) {
+    let world: Shared = Arc::default();
+    lock(&world).status = up();
+    let played = Arc::clone(&world);
+    let (cluster, _) = cluster_of(move |asked| answer(&played, asked));
+    let builder = K8sSandbox::builder()
+        .cluster(cluster.clone())
+        .image("image:1")
+        .network(Network::Open)
+        .reap_leftovers(false)
+        .mode(Mode::Portable);
+    let valid = change(builder).settings.validate().unwrap();
+    let name = valid.settings.name.clone();
+    let config = MachineConfig {
+        cluster,
+        name: name.unwrap_or_else(|| "box".to_owned()),
+        working_dir: valid.working_dir,
+        uid: None,
+        foreign: false,
+        agents: Vec::new(),
+        start_timeout: valid.settings.start_timeout,
+        grace: valid.settings.grace,
+        recipe: Some(Recipe {
+            settings: valid.settings,
+            image: valid.image,
+        }),
+    };
+    (K8sMachine::new(config), world)
+}
+
+fn unavailable(result: Result<()>) -> String {
+    let error = result.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    error.message().to_owned()
+}
+
+#[tokio::test]
+async fn a_pod_is_made_on_demand_and_not_anew_unasked() {
+    let (machine, world) = machine(|builder| builder);
+    assert!(!machine.is_alive().await.unwrap());
+    machine.start().await.unwrap();
+    machine.start().await.unwrap();
+    assert!(machine.is_alive().await.unwrap());
+    assert_eq!(lock(&world).created, 1);
+    lock(&world).pod = None;
+    assert!(unavailable(machine.start().await).contains("was deleted"));
+    assert!(!machine.is_alive().await.unwrap());
+    let told = machine.diagnose().await.unwrap();
+    assert!(told.message().contains("started again"), "{told}");
+    machine.ready(StartReason::Explicit).await.unwrap();
+    assert_eq!(lock(&world).created, 2);
+    machine.stop(StopMode::Purge).await.unwrap();
+    assert!(lock(&world).pod.is_none());
+    machine.start().await.unwrap();
+    assert_eq!(lock(&world).created, 3, "this object has deleted it");
+}
+
+#[tokio::test]
+async fn a_stop_that_keeps_leaves_the_pod_unless_its_files_are_on_a_claim() {
+    let (machine, world) = machine(|builder| builder);
+    machine.start().await.unwrap();
+    machine.stop(StopMode::Keep).await.unwrap();
+    assert!(!machine.is_alive().await.unwrap());
+    assert!(lock(&world).pod.is_some());
+    machine.start().await.unwrap();
+    assert!(machine.is_alive().await.unwrap());
+    assert_eq!(lock(&world).created, 1);
+
+    let claim = crate::options::Volume::claim("files", "/workspace");
+    let (machine, world) = self::machine(|builder| builder.volume(claim));
+    machine.start().await.unwrap();
+    machine.stop(StopMode::Keep).await.unwrap();
+    assert!(lock(&world).pod.is_none());
+    machine.start().await.unwrap();
+    lock(&world).pod = None;
+    let told = machine.diagnose().await.unwrap();
+    assert!(told.message().contains("files are kept"), "{told}");
+    machine.start().await.unwrap();
+    assert_eq!(lock(&world).created, 3);
+}
+
+#[tokio::test]
+async fn restarts_are_told_with_their_reason() {
+    let (machine, world) = machine(|builder| builder);
+    machine.start().await.unwrap();
+    assert!(machine.diagnose().await.is_none());
+    let run = machine.run();
+    let last = json!({"terminated": {"exitCode": 137, "reason": "OOMKilled"}});
+    let restarted = status(1, json!({"running": {}}), last);
+    lock(&world).pod.as_mut().unwrap()["status"] = restarted;
+    let told = machine.diagnose().await.unwrap();
+    assert!(
+        told.message()
+            .contains("was restarted: it ran out of memory"),
+        "{told}"
+    );
+    // All that can be written to is a volume, which outlives the restart.
+    machine.start().await.unwrap();
+    assert_ne!(machine.run(), run);
+    assert!(machine.diagnose().await.is_none());
+}
+
+#[tokio::test]
+async fn a_restart_that_lost_files_is_told_once() {
+    let relaxation = crate::options::Relaxation::WritableRoot;
+    let (machine, world) = machine(|builder| builder.relax(relaxation));
+    machine.start().await.unwrap();
+    let restarted = status(1, json!({"running": {}}), json!({}));
+    lock(&world).pod.as_mut().unwrap()["status"] = restarted;
+    let told = unavailable(machine.start().await);
+    assert!(
+        told.contains("files outside its volumes are gone"),
+        "{told}"
+    );
+    machine.start().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_name_that_is_taken() {
+    let named = |builder: K8sBuilder| builder.name("box");
+    let (first, world) = machine(named);
+    first.start().await.unwrap();
+    let pod = lock(&world).pod.clone();
+    let taken = |pod: Option<Value>, change: fn(K8sBuilder) -> K8sBuilder| async move {
+        let (machine, world) = machine(change);
+        lock(&world).pod = pod;
+        machine.start().await
+    };
+    taken(pod.clone(), |builder| builder.name("box"))
+        .await
+        .unwrap();
+    let cases: [(fn(K8sBuilder) -> K8sBuilder, &str); 2] = [
+        (|builder| builder.name("box").env("A", "b"), "other options"),
+        (
+            |builder| builder.name("box").exclusive(true),
+            "exists already",
+        ),
+    ];
+    for (change, expected) in cases {
+        let error = taken(pod.clone(), change).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+        assert!(error.message().contains(expected), "{error}");
+    }
+    let foreign = pod.map(|mut pod| {
+        pod["metadata"]["labels"] = json!({MANAGED_BY: MANAGER, SANDBOX: "other"});
+        pod
+    });
+    let error = taken(foreign, |builder| builder.name("box"))
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert!(error.message().contains("not a sandbox"), "{error}");
+}
+
+#[tokio::test]
+async fn a_new_one_is_never_one_that_exists() {
+    let (first, world) = machine(|builder| builder.name("box").exclusive(true));
+    assert_eq!(first.create_new().await.unwrap(), "uid-1");
+    let pod = lock(&world).pod.clone();
+    let (second, world) = machine(|builder| builder.name("box").exclusive(true));
+    lock(&world).pod = pod;
+    let error = second.create_new().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert!(lock(&world).pod.is_some());
+}
+
+#[tokio::test]
+async fn a_pod_that_does_not_start_is_deleted_and_the_reason_told() {
+    let (machine, world) = machine(|builder| builder);
+    let waiting = json!({"waiting": {"reason": "ErrImageNeverPull", "message": "not present"}});
+    lock(&world).status = status(0, waiting, json!({}));
+    let told = unavailable(machine.start().await);
+    assert!(
+        told.contains("cannot get the image 'image:1': 'not present'"),
+        "{told}"
+    );
+    assert!(lock(&world).pod.is_none());
+    // Nothing of its own exists, so the next call tries again.
+    lock(&world).status = up();
+    machine.start().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_takes_too_long_is_deleted_and_the_reason_told() {
+    let (machine, world) = machine(|builder| builder);
+    lock(&world).status = json!({"phase": "Pending", "conditions": [{
+        "type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+        "message": "0/1 nodes are available",
+    }]});
+    let told = unavailable(machine.start().await);
+    assert!(told.contains("cannot be placed on a node"), "{told}");
+    assert!(told.contains("120 s"), "{told}");
+    assert!(lock(&world).pod.is_none());
+}
+
+#[tokio::test]
+async fn an_image_without_a_shell_gets_the_agent_from_an_init_container() {
+    let message = "exec: \"sh\": executable file not found in $PATH";
+    let waiting = json!({"waiting": {"reason": "RunContainerError", "message": message}});
+    let without = || status(0, waiting.clone(), json!({}));
+    let (machine, world) = machine(|builder| builder.image("no-shell:1"));
+    lock(&world).status = without();
+    let error = machine.start().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.message().contains("agent_image"), "{error}");
+    assert!(lock(&world).pod.is_none());
+
+    let brought = |builder: K8sBuilder| {
+        let builder = builder.image("no-shell:2").mode(Mode::Agent);
+        builder.agent_image("agent:1")
+    };
+    for created in [2, 1] {
+        let (machine, world) = self::machine(brought);
+        lock(&world).status = without();
+        machine.start().await.unwrap();
+        let world = lock(&world);
+        assert_eq!(world.created, created, "the image is remembered");
+        let init = &world.pod.as_ref().unwrap()["spec"]["initContainers"][0];
+        assert_eq!(init["image"], "agent:1");
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_made_after_the_last_clone_is_gone() {
+    let (machine, world) = machine(|builder| builder);
+    assert!(machine.close().is_none(), "nothing was asked for");
+    assert!(unavailable(machine.start().await).contains("dropped"));
+    assert_eq!(lock(&world).created, 0);
+    let (machine, world) = self::machine(|builder| builder);
+    machine.start().await.unwrap();
+    machine.close().unwrap().await.unwrap();
+    assert!(lock(&world).pod.is_none());
+}
