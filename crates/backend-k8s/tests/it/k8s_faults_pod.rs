@@ -16,7 +16,7 @@ use crate::support::sandbox::{
 };
 use crate::support::wait::{at_last, until};
 
-/// What a sandbox says whose pod was deleted by other means than the library.
+/// The words of a sandbox whose pod was deleted by other means than the library.
 const DELETED: &[&str] = &["was deleted", "was evicted"];
 
 /// Checks that a sandbox whose pod has ended says so, is never made anew unasked, and can
