@@ -28,33 +28,60 @@ fn resident() -> u64 {
     kib.parse::<u64>().unwrap() * 1_024
 }
 
+/// Replaces the agent by a script, and makes calls until one reports an error. The true
+/// agent is then put back.
+async fn lie(place: &Place, sandbox: &K8sSandbox, script: &str) {
+    let pod = sandbox.pod_name();
+    let agents = "for a in /.agentbox/sandbox-agent-*[0-9a-f]";
+    let replace = format!(
+        "{agents}; do
+             mv $a /tmp/true-agent; printf '%s\\n' '#!/bin/sh' '{script}' > $a; chmod 755 $a
+         done"
+    );
+    place.exec(pod, &replace).await;
+    kill_agent(place, sandbox).await;
+    // This call notices that the true agent is gone.
+    let _ = within("an answer", sandbox.read_to_string("a.txt")).await;
+    let before = resident();
+    let told = async {
+        for _ in 0..100 {
+            match sandbox.read_to_string("a.txt").await {
+                Ok(text) => assert_eq!(text, "one\n", "{script}"),
+                Err(error) => return error,
+            }
+        }
+        panic!("{script}: nothing was noticed");
+    };
+    let error = within("an error", told).await;
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{}", error.chain());
+    let told = error.chain().to_string();
+    assert!(told.len() < 4_000, "{told}");
+    let grown = resident().saturating_sub(before);
+    assert!(grown < 64 * MIB, "{} MiB more", grown / MIB);
+    let restore = format!("{agents}; do mv /tmp/true-agent $a; done");
+    place.exec(pod, &restore).await;
+    kill_agent(place, sandbox).await;
+    until("the true agent", async || {
+        let read = within("an answer", sandbox.read_to_string("a.txt")).await;
+        read.is_ok_and(|text| text == "one\n")
+    })
+    .await;
+}
+
 #[tokio::test]
 #[ignore = "needs a Kubernetes cluster; run by cargo xtask test-all"]
-async fn an_agent_that_was_replaced_is_not_run() {
+async fn an_agent_that_lies_is_not_believed() {
     let place = Place::new().await;
     let sandbox = place.builder().build().unwrap();
     sandbox.write_file("a.txt", "one\n").await.unwrap();
-    for lie in ["exec cat", "exec yes", "echo hello; exit 0"] {
-        let replace = format!(
-            "for a in /.agentbox/sandbox-agent-*; do
-                 rm -f $a; printf '#!/bin/sh\\ntouch /tmp/ran\\n{lie}\\n' > $a; chmod 755 $a
-             done"
-        );
-        run(&sandbox, &replace).await;
-        kill_agent(&place, &sandbox).await;
-        until("the next agent", async || {
-            let read = within("an answer", sandbox.read_to_string("a.txt")).await;
-            match read {
-                Ok(text) => text == "one\n",
-                Err(error) => {
-                    assert_eq!(error.kind(), ErrorKind::Unavailable, "{}", error.chain());
-                    false
-                }
-            }
-        })
-        .await;
-        let ran = run(&sandbox, "ls /tmp/ran 2>/dev/null || echo never").await;
-        assert_eq!(ran, "never", "{lie}");
+    for script in [
+        "exit 0",
+        "echo hello; exit 0",
+        "exec cat",
+        "exec yes",
+        "exec cat /dev/urandom",
+    ] {
+        lie(&place, &sandbox, script).await;
     }
     purge(&sandbox).await;
     place.end().await;

@@ -2,10 +2,10 @@
 
 use backend_core::ops::StopMode;
 use backend_core::{Backend as _, BackendExt as _, ErrorKind, Sandbox as _};
-use backend_k8s::Mode;
+use backend_k8s::{K8sSandbox, Mode};
 use backend_testkit::fails;
 
-use crate::support::place::{CONTAINER, Place};
+use crate::support::place::{CONTAINER, Place, agent};
 use crate::support::sandbox::{purge, run};
 
 #[tokio::test]
@@ -24,13 +24,39 @@ async fn by_name_in_both_modes_and_it_is_left_alone() {
     assert!(first.is_alive().await.unwrap(), "it is left alone");
     let other = place.attach(first.pod_name()).working_dir("/workspace/in");
     let other = other.open().await.unwrap();
+    other.write_file("b.txt", "two\n").await.unwrap();
     assert_eq!(run(&other, "pwd").await, "/workspace/in");
+    assert_eq!(run(&first, "cat in/b.txt").await, "two");
     purge(&first).await;
+    place.gone(first.pod_name()).await;
     fails(
         ErrorKind::NotFound,
         place.attach(first.pod_name()).open().await,
     );
     fails(ErrorKind::Config, place.attach("no/name").open().await);
+    place.end().await;
+}
+
+#[tokio::test]
+#[ignore = "needs a Kubernetes cluster; run by cargo xtask test-all"]
+async fn by_a_label_that_one_pod_has() {
+    let place = Place::new().await;
+    let red = || place.builder().label("example.com/team", "red");
+    let by_label = || {
+        let attach = K8sSandbox::attach_by_label("example.com/team=red");
+        attach.cluster(place.cluster.clone()).agent(agent())
+    };
+    fails(ErrorKind::NotFound, by_label().open().await);
+    let first = red().build().unwrap();
+    first.write_file("a.txt", "one\n").await.unwrap();
+    let attached = by_label().open().await.unwrap();
+    assert_eq!(attached.pod_name(), first.pod_name());
+    assert_eq!(attached.read_to_string("a.txt").await.unwrap(), "one\n");
+    let second = red().build().unwrap();
+    second.start().await.unwrap();
+    fails(ErrorKind::Conflict, by_label().open().await);
+    purge(&first).await;
+    purge(&second).await;
     place.end().await;
 }
 
@@ -50,6 +76,10 @@ async fn pods_of_others_only_when_allowed() {
     drop(sandbox);
     assert!(place.exists("foreign").await);
     place.delete("foreign").await;
+    place.foreign_pod("other", "main").await;
+    let other = place.attach("other").allow_foreign(true);
+    fails(ErrorKind::Config, other.open().await);
+    place.delete("other").await;
     place.end().await;
 }
 

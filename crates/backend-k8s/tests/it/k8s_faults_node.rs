@@ -82,12 +82,15 @@ async fn a_kubelet_that_stays_away() {
     place.awaits::<Pod>(sandbox.pod_name(), given_up).await;
     let error = first_failure(&sandbox).await;
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{}", error.chain());
-    says(&error, &["node", "deleted"]);
+    says(&error, &["node", "was deleted", "was evicted"]);
     assert!(!sandbox.is_alive().await.unwrap());
     kubelet.start().await;
     place.healthy().await;
     place.gone(sandbox.pod_name()).await;
-    is_unavailable(sandbox.exists("kept.txt").await, &["deleted"]);
+    is_unavailable(
+        sandbox.exists("kept.txt").await,
+        &["was deleted", "was evicted"],
+    );
     sandbox.start().await.unwrap();
     assert!(!sandbox.exists("kept.txt").await.unwrap());
     purge(&sandbox).await;

@@ -250,7 +250,7 @@ async fn a_new_one_never_adopts_and_is_never_made_anew() {
     let first = place.builder().name("box").create().await.unwrap();
     run(&first, "echo kept > file").await;
     let second = place.builder().name("box").create().await;
-    fails(ErrorKind::AlreadyExists, second);
+    fails(ErrorKind::Conflict, second);
     assert_eq!(run(&first, "cat file").await, "kept");
     drop(first);
     assert!(place.exists("box").await, "a drop changes nothing");

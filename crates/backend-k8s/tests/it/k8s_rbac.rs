@@ -2,15 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::time::Duration;
 
 use backend_core::ops::StopMode;
 use backend_core::{BackendExt as _, ErrorKind, Sandbox as _};
 use backend_k8s::{Cluster, Mode, leftovers, pods, reap};
 use backend_testkit::fails;
 use futures::StreamExt as _;
-use k8s_openapi::api::core::v1::{Secret, ServiceAccount};
+use k8s_openapi::api::core::v1::{Namespace, Secret, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
-use kube::ResourceExt as _;
+use kube::api::{ListParams, Patch, PatchParams};
+use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 use yaml_rust2::{Yaml, YamlLoader};
 
@@ -18,7 +20,7 @@ use crate::support::account;
 use crate::support::observed::observed;
 use crate::support::place::Place;
 use crate::support::sandbox::{purge, run};
-use crate::support::wait::within;
+use crate::support::wait::{until, within};
 
 /// Returns the manifest's objects, for the namespace of a test.
 fn manifest(namespace: &str) -> Vec<Value> {
@@ -29,10 +31,9 @@ fn manifest(namespace: &str) -> Vec<Value> {
     let moved = |document: &Yaml| {
         let mut object = json_of(document);
         object["metadata"]["namespace"] = json!(namespace);
-        if let Some(subjects) = object["subjects"].as_array_mut() {
-            for subject in subjects {
-                subject["namespace"] = json!(namespace);
-            }
+        let subjects = object.get_mut("subjects").and_then(Value::as_array_mut);
+        for subject in subjects.into_iter().flatten() {
+            subject["namespace"] = json!(namespace);
         }
         object
     };
@@ -63,7 +64,7 @@ async fn granted(place: &Place) -> (String, BTreeSet<String>) {
     for object in manifest(&place.namespace) {
         let kind = object["kind"].as_str().unwrap().to_owned();
         match &*kind {
-            "Namespace" => {}
+            "Namespace" => relabel(place, &object["metadata"]["labels"]).await,
             "ServiceAccount" => account = place.create::<ServiceAccount>(object).await.name_any(),
             "Role" => {
                 let role: Role = place.create(object).await;
@@ -82,6 +83,14 @@ async fn granted(place: &Place) -> (String, BTreeSet<String>) {
     (account, rights)
 }
 
+/// Gives the namespace of a test the labels of the manifest's.
+async fn relabel(place: &Place, labels: &Value) {
+    let namespaces: Api<Namespace> = Api::all(place.client.clone());
+    let patch = Patch::Merge(json!({"metadata": {"labels": labels}}));
+    let patched = namespaces.patch(&place.namespace, &PatchParams::default(), &patch);
+    patched.await.unwrap();
+}
+
 /// Returns the rights about pods that a request needs.
 fn needed(request: &str) -> Vec<String> {
     let (method, uri) = request.split_once(' ').unwrap();
@@ -91,7 +100,7 @@ fn needed(request: &str) -> Vec<String> {
     };
     let mut parts = path.split('/').skip(1);
     let (name, below) = (parts.next(), parts.next());
-    let verbs: &[_] = match (method, name, below) {
+    let verbs: &[&str] = match (method, name, below) {
         // A server of 1.35 or later wants both for a stream, an older one the first.
         ("GET", Some(_), Some("exec")) => &["get", "create"],
         ("GET", None, _) if query.contains("watch=true") => &["watch"],
@@ -155,7 +164,7 @@ async fn use_all(place: &Place, cluster: &Cluster) {
     let note = BTreeMap::from([("example.com/note".to_owned(), Some("one".to_owned()))]);
     let noted = pods::annotate(cluster, &found, &note).await.unwrap();
     let labelled = pods::label(cluster, &noted, &note).await.unwrap();
-    let grace = std::time::Duration::ZERO;
+    let grace = Duration::ZERO;
     let deleted = pods::delete(cluster, &labelled, grace, false).await;
     assert!(deleted.unwrap());
     place.gone("box").await;
@@ -170,15 +179,20 @@ async fn the_manifest_grants_what_is_needed_and_no_more() {
     let client = account::client(&place, &account).await;
     let (client, requests) = observed(&client, &place.namespace);
     let cluster = Cluster::from_client(client, &*place.namespace);
+    // The server takes a moment to know them.
+    until("the rights", async || {
+        pods::list(&cluster, "").await.is_ok()
+    })
+    .await;
     use_all(&place, &cluster).await;
     let used = requests.take();
     let used: BTreeSet<_> = used.iter().flat_map(|request| needed(request)).collect();
     let unused: Vec<_> = rights.difference(&used).collect();
     assert!(unused.is_empty(), "granted, and never used: {unused:?}");
     // It reads nothing else of the namespace, and nothing of others.
-    let secrets: kube::Api<Secret> =
-        kube::Api::namespaced(account::client(&place, &account).await, &place.namespace);
-    let secrets = secrets.list(&Default::default()).await;
+    let client = account::client(&place, &account).await;
+    let secrets: Api<Secret> = Api::namespaced(client, &place.namespace);
+    let secrets = secrets.list(&ListParams::default()).await;
     assert!(matches!(secrets, Err(kube::Error::Api(status)) if status.code == 403));
     let other = cluster.with_namespace("default");
     fails(ErrorKind::PermissionDenied, pods::find(&other, "box").await);

@@ -1,4 +1,4 @@
-//! What tests do with a sandbox.
+//! Running commands in a sandbox, and judging its answers.
 
 use backend_core::ops::{Command, Event, ExecuteOutcome, StopMode};
 use backend_core::{BackendExt as _, Error, ErrorKind, EventStream, Result, Sandbox as _};
