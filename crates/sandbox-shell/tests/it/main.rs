@@ -7,7 +7,6 @@
 )]
 
 mod conformance;
-mod container;
 mod hostile;
 mod same;
 mod support {
