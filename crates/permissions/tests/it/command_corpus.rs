@@ -6,6 +6,8 @@ use permissions::command::{CommandContext, CommandPolicy, CommandReport};
 use permissions::rules::Ruleset;
 use permissions::{Action, Policy, Preset, Verdict};
 
+use crate::support::corpus::corpus;
+
 fn permissive() -> CommandPolicy {
     CommandPolicy::new(&Preset::Permissive.ruleset())
 }
@@ -58,22 +60,9 @@ fn vault() -> Ruleset {
 
 /// Allows everyday programs by name.
 fn programs() -> Ruleset {
-    const ALLOWED: &[&str] = &[
-        "apt-get",
-        "cc",
-        "gcc",
-        "less",
-        "make",
-        "man",
-        "patch",
-        "rsync",
-        "ssh",
-        "systemd-run",
-        "true",
-        "zip",
-    ];
-    let rule = |name: &&str| format!(r#"{{"pattern": "{name} *", "action": "allow"}}"#);
-    let rules: Vec<String> = ALLOWED.iter().map(rule).collect();
+    let allowed = "apt-get cc gcc less make man patch rsync ssh systemd-run true zip";
+    let rule = |name| format!(r#"{{"pattern": "{name} *", "action": "allow"}}"#);
+    let rules: Vec<String> = allowed.split(' ').map(rule).collect();
     let text = format!(
         r#"{{"default": "allow", "execute": {{"default": "ask", "rules": [{}]}}}}"#,
         rules.join(",")
@@ -84,26 +73,6 @@ fn programs() -> Ruleset {
 fn judge(policy: &CommandPolicy, line: &str) -> CommandReport {
     let directory = VPath::parse("/workspace").unwrap();
     policy.judge(CommandContext::new(line, &directory))
-}
-
-/// Returns the entries of a corpus, each with its section.
-fn corpus(name: &str) -> Vec<(String, String)> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/corpus")
-        .join(name);
-    let text = std::fs::read_to_string(path).unwrap();
-    let mut section = String::new();
-    let mut entries = Vec::new();
-    for line in text
-        .lines()
-        .filter(|line| !line.is_empty() && !line.starts_with("# "))
-    {
-        match line.strip_prefix('@') {
-            Some(name) => section = name.to_owned(),
-            None => entries.push((section.clone(), line.replace("\\n", "\n"))),
-        }
-    }
-    entries
 }
 
 #[test]

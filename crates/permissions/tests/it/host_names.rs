@@ -9,6 +9,8 @@ use backend_core::{Error, ErrorKind, Sandbox as _};
 use backend_local::{Commands, Environment, LocalBackend, NameSpace, Supervisor};
 use permissions::{Guarded, Policy, Ruleset};
 
+use crate::support::corpus::corpus;
+
 const SECRET: &str = "the-secret-text";
 
 /// A `work/project` directory with `vault/k`, which must not be read, and links to it.
@@ -82,136 +84,15 @@ async fn run(guarded: &Guarded<LocalBackend>, line: &str) -> Result<String, Erro
     Ok(printed.join("\n"))
 }
 
-/// Ways to name `vault/k`.
-const SPELLINGS: &[&str] = &[
-    "cat vault/k",
-    "cat ./vault/../vault//k",
-    "cat ROOT/vault/k",
-    "cat ABOVE/project/./vault/k",
-    "cat ABOVE/alias/vault/k",
-    "cat ../project/vault/k",
-    "cat src/../../project/vault/k",
-    "cat src/deep/../../../project/vault/k",
-    "cd ..; cat project/vault/k",
-    "cd .. && cd project && cat vault/k",
-    "cd ABOVE && cat project/vault/k",
-    "cd ROOT/vault && cat k",
-    "cd ROOT; cat vault/k",
-    "cd vault; cat k",
-    "(cd src/deep; cat ../../vault/k)",
-    "pushd ROOT/vault; cat k",
-    "cat /proc/self/cwd/vault/k",
-    "cat /proc/self/cwd/../project/vault/k",
-    "cat /proc/thread-self/cwd/vault/k",
-    "cat /proc/self/task/*/cwd/vault/k",
-    "cat /proc/$$/cwd/vault/k",
-    "cat /proc/*/cwd/vault/k",
-    "cat /proc/se*f/cwd/vault/k",
-    "cat /pro?/self/c?d/vault/k",
-    "cd /proc/self/cwd; cat vault/k",
-    "cd /proc/self && cat cwd/vault/k",
-    "cat /proc/self/root/ROOT/vault/k",
-    "cat /proc/self/root/proc/self/cwd/vault/k",
-    "exec 3< .; cat /proc/self/fd/3/vault/k",
-    "exec 3< .; cat /dev/fd/3/vault/k",
-    "cat $PWD/vault/k",
-    "cat \"$(pwd)/vault/k\"",
-    "cat `pwd`/vault/k",
-    "cat ${PWD}/vault/k",
-    "cat $PROJECT/vault/k",
-    "cat $HOME/project/vault/k",
-    "cat ~/project/vault/k",
-    "cat ~/alias/vault/k",
-    "cd; cat project/vault/k",
-    "cd ~ && cat project/vault/k",
-    "D=$(dirname ROOT); cat $D/project/vault/k",
-    "cat src/innocent",
-    "cat src/dir/k",
-    "cat src/deep/root/vault/k",
-    "cat src/around",
-    "cat src/far",
-    "cat src/self",
-    "cat src/dir/../vault/k",
-    "cat src/deep/root/src/dir/k",
-    "cat < src/innocent",
-    "head -c 100 ROOT/src/innocent",
-    "cat src/innocen*",
-    "cat src/di*/k",
-    "cat src/dir/*",
-    "cat /v*/k vault/*",
-    "cat v*/k",
-    "cat */k",
-    "cat */*",
-    "cat ROOT/*/k",
-    "cat ABOVE/*/vault/k",
-    "cat ABOVE/p*/v*/k",
-    "cat ../*/vault/k",
-    "cat ../p*/v*/k",
-    "cd v* && cat k",
-    "cd */ ; cat k",
-    "cat {vault,src}/k",
-    "cat v{a,}ult/k",
-    "cat va\\ult/k",
-    "cat $'\\166ault/k'",
-    "cat va$(echo ult)/k",
-    "cat \"va$(printf ult)/k\"",
-    "env -C vault cat k",
-    "env --chdir=vault cat k",
-    "env -C ROOT/vault cat k",
-    "env -C ABOVE cat project/vault/k",
-    "sh -c 'cat vault/k'",
-    "sh -c 'cd ABOVE; cat project/vault/k'",
-    "tar -C vault -cf - k",
-    "tar --directory=vault -cf - k",
-    "tar -C ROOT/vault -cf - k",
-    "tar -cf - -C .. project/vault/k",
-    "dd if=vault/k",
-    "dd if=../project/vault/k",
-    "dd if=ROOT/vault/k of=/dev/stdout",
-    "find vault -exec cat {} \\;",
-    "find ROOT/vault -type f -exec cat {} +",
-    "find src -exec cat vault/k \\;",
-    "find . -maxdepth 0 -exec cat {}/vault/k \\;",
-    "echo k | xargs -I{} cat vault/{}",
-    "echo vault/k | xargs cat",
-    "printf '%s/k' vault | xargs cat",
-    "xargs cat <<E\nvault/k\nE",
-    "xargs -a vault/k echo",
-    "for f in vault/k; do cat \"$f\"; done",
-    "for f in vault/*; do cat \"$f\"; done",
-    "for d in vault; do cat $d/k; done",
-    "f=vault/k; cat $f",
-    "d=vault; cat $d/k",
-    "set -- vault/k; cat $1",
-    "while read l; do echo $l; done < vault/k",
-    "grep -f vault/k notes.txt; grep . ROOT/vault/k",
-    "sed -n p ../project/vault/k",
-    "awk 1 ROOT/vault/k",
-    "awk 'BEGIN { while ((getline l < \"vault/k\") > 0) print l }'",
-    "sort --files0-from=vault/k",
-    "sort -o/dev/stdout ROOT/vault/k",
-    "diff --from-file=vault/k notes.txt",
-    "ln -s . d; cat d/vault/k",
-    "ln -s ROOT r && cat r/vault/k",
-    "ln -s .. up; cat up/project/vault/k",
-    "ln vault/k copy; cat copy",
-    "cp vault/k copy; cat copy",
-    "cp src/innocent copy; cat copy",
-    "mv vault v; cat v/k",
-    "cat $(echo vault)/k",
-    "echo $(< vault/k) $(cat ROOT/vault/k)",
-    "git diff --no-index /dev/null vault/k",
-    "git -C vault diff --no-index /dev/null k",
-    "git -C .. diff --no-index /dev/null project/vault/k",
-];
-
 #[tokio::test]
 async fn no_name_of_the_host_evades_a_rule() {
     let place = Place::new();
     let guarded = place.guarded(&place.root, NameSpace::Virtual, "/vault/**");
+    let spellings = corpus("host_names.txt");
+    assert_eq!(spellings.len(), 119);
     let mut told = Vec::new();
-    for line in SPELLINGS {
-        let line = place.line(line);
+    for (_, line) in spellings {
+        let line = place.line(&line);
         match run(&guarded, &line).await {
             Ok(output) if output.contains(SECRET) => told.push(line),
             Ok(_) => {}

@@ -42,6 +42,8 @@ mod rules_presets;
 mod rules_properties;
 mod support {
     pub(crate) mod asked;
+    #[cfg(feature = "shell")]
+    pub(crate) mod corpus;
     pub(crate) mod scene;
 }
 #[cfg(target_os = "linux")]

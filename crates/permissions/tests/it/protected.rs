@@ -78,172 +78,31 @@ async fn a_link_to_such_a_file_does_not_help() {
 }
 
 #[cfg(feature = "shell")]
-#[test]
-fn commands_that_name_them_are_refused() {
+fn judge(policy: &Policy, line: &str) -> Action {
     let here = VPath::root();
-    let judge = |line: &str| {
-        let command = permissions::command::CommandContext::new(line, &here);
-        open().judge_command(command).verdict.action()
-    };
-    for line in [
-        "echo 'default = \"allow\"' > config.toml",
-        "rm config.toml",
-        "mv conf elsewhere",
-        "rm -r ./conf",
-        "rm -rf *",
-        "cd conf && sed -i s/deny/allow/ rules.toml",
-        "cp evil conf/rules.toml",
-        "mv config.toml x",
-        "chmod 777 conf/*.toml",
-        "strange-program config.toml",
-        "true; (cd /conf; tee rules.toml < /evil)",
-        "mv c*f elsewhere",
-        "ln conf/rules.toml second",
-        "ln -s ../config.toml conf/link",
-        "cp -al config.toml second",
-        "echo x > conf/rule*.toml",
-    ] {
-        assert_eq!(judge(line), Action::Deny, "{line}");
-    }
-    for line in [
-        "cat config.toml",
-        "grep -r deny conf",
-        "cp a.txt .",
-        "mv sub/a.txt .",
-        "cp a.txt conf/other",
-        "cp config.toml copy.toml",
-        "ln a.txt b.txt",
-        "cat *.toml",
-        "touch conf/new",
-        "rm *.o",
-        "rm -r build",
-        "ls conf",
-        "make $TARGET",
-        "python3 -c 'print(1)'",
-    ] {
-        assert_eq!(judge(line), Action::Allow, "{line}");
-    }
+    let command = permissions::command::CommandContext::new(line, &here);
+    policy.judge_command(command).verdict.action()
 }
 
-/// Lines that name a directory above a protected file.
-#[cfg(feature = "shell")]
-const NAMED: &[&str] = &[
-    "git clean -fd conf",
-    "git -C conf clean -fdx",
-    "cd conf && git clean -fdx",
-    "git mv conf conf2",
-    "git rm -rqf conf",
-    "git checkout HEAD -- conf",
-    "git checkout HEAD -- conf/rules.toml",
-    "git checkout HEAD conf",
-    "git restore conf",
-    "git restore -s HEAD~1 conf/rules.toml",
-    "git --work-tree=conf checkout -f HEAD",
-    "git worktree remove conf",
-    "find conf -type f -delete",
-    "find . -name conf -exec rm -rf {} +",
-    "find conf -name '*.toml' -exec cp e {} \\;",
-    "tar cf x.tar --remove-files conf",
-    "zip -qrm x.zip conf",
-    "gzip -r conf",
-    "gzip conf/rules.toml",
-    "cp -rT d conf",
-    "cp -r d/conf .",
-    "cp d/rules.toml conf",
-    "cp -t conf d/rules.toml",
-    "tar xf a.tar -C conf",
-    "x=conf; cp e $x/rules.toml",
-    "for d in conf; do cp e $d/rules.toml; done",
-];
-
-/// Lines that name nothing, or only the directory they run in.
-#[cfg(feature = "shell")]
-const UNNAMED: &[&str] = &[
-    "git clean -fd",
-    "git clean -fdx .",
-    "git stash -u",
-    "git stash pop",
-    "git add -A && git stash",
-    "git reset --hard",
-    "git checkout main",
-    "git checkout -q main --",
-    "git switch main",
-    "git switch -c new origin/main",
-    "git pull --rebase",
-    "git merge main",
-    "git rebase main",
-    "git cherry-pick abc",
-    "git apply x.diff",
-    "git am x.mbox",
-    "git read-tree -u --reset HEAD",
-    "git submodule update",
-    "find . -name rules.toml -delete",
-    "find . -name 'rules*' -exec cp e {} \\;",
-    "find . -type f -exec cp e {} \\;",
-    "tar xf a.tar",
-    "unzip -o a.zip",
-    "patch -p1 < x.diff",
-    "cp -r d/. .",
-    "cp e $x/rules.toml",
-    "cp e \"$x\"",
-    "ls | xargs -I{} cp e {}",
-];
-
-/// Lines that change other files.
-#[cfg(feature = "shell")]
-const OTHERS: &[&str] = &[
-    "git status",
-    "git add -A && git commit -m x",
-    "git checkout -b new",
-    "git switch -c new",
-    "git checkout -- src/a.rs",
-    "git restore --staged .",
-    "git restore src/a.rs",
-    "git rm src/a.rs",
-    "git rm -r --cached conf/old",
-    "git mv a b",
-    "git stash list",
-    "git reset HEAD~1",
-    "git clean -n",
-    "git clean -fd build",
-    "git -C sub clean -fd",
-    "git apply --check x.diff",
-    "git fetch && git push",
-    "find . -name '*.pyc' -delete",
-    "find . -name '*.rs' -exec grep -l x {} +",
-    "find build -type f -delete",
-    "tar cf x.tar conf",
-    "tar xf a.tar -C out",
-    "zip -r x.zip .",
-    "cp -r src backup",
-    "cp $x dist/",
-    "cp e $x/other.toml",
-    "mkdir -p \"$OUT\"",
-    "gzip a.log",
-    "rsync -a src/ out/",
-];
-
 #[cfg(feature = "shell")]
 #[test]
-fn commands_that_change_whole_directories_are_held_to_them() {
-    let here = VPath::root();
-    let judge = |policy: Policy, line: &str| {
-        let command = permissions::command::CommandContext::new(line, &here);
-        policy.judge_command(command).verdict.action()
-    };
-    let protecting = || Policy::allow_all().protecting([path("/conf/rules.toml")]);
-    for (lines, expected) in [
-        (NAMED, Action::Deny),
-        (UNNAMED, Action::Ask),
-        (OTHERS, Action::Allow),
+fn commands_that_change_protected_files_are_held_to_them() {
+    let lines = crate::support::corpus::corpus("protected.txt");
+    let directories = Policy::allow_all().protecting([path("/conf/rules.toml")]);
+    for (section, count, policy, expected) in [
+        ("files deny", 16, &open(), Action::Deny),
+        ("files allow", 14, &open(), Action::Allow),
+        ("directories deny", 26, &directories, Action::Deny),
+        ("directories ask", 28, &directories, Action::Ask),
+        ("directories allow", 29, &directories, Action::Allow),
+        // If nothing is protected, nothing is asked about.
+        ("directories ask", 28, &Policy::allow_all(), Action::Allow),
     ] {
-        for line in lines {
-            assert_eq!(judge(protecting(), line), expected, "{line}");
+        let lines = lines.iter().filter(|(name, _)| name == section);
+        assert_eq!(lines.clone().count(), count, "{section}");
+        for (_, line) in lines {
+            assert_eq!(judge(policy, line), expected, "{line}");
         }
-    }
-    // If nothing is protected, nothing is asked about.
-    for line in UNNAMED {
-        assert_eq!(judge(Policy::allow_all(), line), Action::Allow, "{line}");
     }
 }
 
@@ -252,21 +111,16 @@ fn commands_that_change_whole_directories_are_held_to_them() {
 #[cfg(feature = "shell")]
 #[test]
 fn find_may_change_a_hidden_file_without_spelling_its_dot() {
-    let here = VPath::root();
-    let judge = |line: &str| {
-        let policy = Policy::allow_all().protecting([path("/conf/.env")]);
-        let command = permissions::command::CommandContext::new(line, &here);
-        policy.judge_command(command).verdict.action()
-    };
+    let policy = Policy::allow_all().protecting([path("/conf/.env")]);
     for pattern in [
         "?env", "*env", "[.]env", "?en?", "*", r"\.env", r".\e*", ".ENV",
     ] {
         let line = format!("find conf -name '{pattern}' -delete");
-        assert_eq!(judge(&line), Action::Deny, "{line}");
+        assert_eq!(judge(&policy, &line), Action::Deny, "{line}");
     }
     for pattern in ["?nv", "env", "?.env", "x*", r"\?env"] {
         let line = format!("find conf -name '{pattern}' -delete");
-        assert_eq!(judge(&line), Action::Allow, "{line}");
+        assert_eq!(judge(&policy, &line), Action::Allow, "{line}");
     }
 }
 

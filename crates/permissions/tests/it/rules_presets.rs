@@ -1,7 +1,7 @@
 //! Tests of the presets and the builder.
 use backend_testkit::path;
 use permissions::rules::{
-    AUTO_RUN, CommandRule, PathRules, Preset, Rules, Ruleset, SECRETS, SYSTEM,
+    AUTO_RUN, CommandRule, PathRule, PathRules, Preset, Rules, Ruleset, SECRETS, SYSTEM,
 };
 use permissions::{Action, Op};
 
@@ -19,43 +19,13 @@ fn read(rules: &Rules, text: &str) -> Action {
 fn presets_say_what_their_table_says() {
     // Default, permissive, readonly and strict, for a plain path, a secret and a system
     // path.
+    let (open, ask) = ([Allow, Deny, Allow], [Ask, Deny, Ask]);
+    let changes = [ask, [Allow, Deny, Deny], [Deny; 3], ask];
     let table = [
-        (
-            Op::Read,
-            [
-                [Allow, Deny, Allow],
-                [Allow, Deny, Allow],
-                [Allow, Deny, Allow],
-                [Ask, Deny, Ask],
-            ],
-        ),
-        (
-            Op::Write,
-            [
-                [Ask, Deny, Ask],
-                [Allow, Deny, Deny],
-                [Deny, Deny, Deny],
-                [Ask, Deny, Ask],
-            ],
-        ),
-        (
-            Op::Edit,
-            [
-                [Ask, Deny, Ask],
-                [Allow, Deny, Deny],
-                [Deny, Deny, Deny],
-                [Ask, Deny, Ask],
-            ],
-        ),
-        (
-            Op::Delete,
-            [
-                [Ask, Deny, Ask],
-                [Allow, Deny, Deny],
-                [Deny, Deny, Deny],
-                [Ask, Deny, Ask],
-            ],
-        ),
+        (Op::Read, [open, open, open, ask]),
+        (Op::Write, changes),
+        (Op::Edit, changes),
+        (Op::Delete, changes),
         (Op::Ls, [[Allow; 3], [Allow; 3], [Allow; 3], [Ask; 3]]),
         (Op::Glob, [[Allow; 3], [Allow; 3], [Allow; 3], [Ask; 3]]),
         (Op::Grep, [[Allow; 3], [Allow; 3], [Allow; 3], [Ask; 3]]),
@@ -97,33 +67,19 @@ fn presets_say_what_their_table_says() {
 #[test]
 fn every_preset_pattern_is_a_rule() {
     let permissive = Preset::Permissive.ruleset();
-    let patterns = |section: &Option<PathRules>| {
-        let rules = &section.as_ref().unwrap().rules;
-        rules
-            .iter()
-            .map(|rule| rule.pattern.as_str().to_owned())
-            .collect::<Vec<_>>()
+    let rules = |section: Option<PathRules>| section.unwrap().rules;
+    let (read, write, edit) = (permissive.read, permissive.write, permissive.edit);
+    let [read, write, edit] = [read, write, edit].map(rules);
+    let patterns = |rules: &[PathRule]| -> Vec<String> {
+        let patterns = rules.iter().map(|rule| rule.pattern.as_str().to_owned());
+        patterns.collect()
     };
-    assert_eq!(patterns(&permissive.read), SECRETS);
-    assert_eq!(
-        patterns(&permissive.write),
-        [SECRETS, SYSTEM, AUTO_RUN].concat()
-    );
-    let descriptions = |section: &Option<PathRules>| {
-        section
-            .as_ref()
-            .unwrap()
-            .rules
-            .last()
-            .unwrap()
-            .description
-            .clone()
-    };
-    assert_eq!(descriptions(&permissive.read), "Protect sensitive files");
-    assert_eq!(
-        descriptions(&permissive.edit),
-        "Other programs run or obey this without asking"
-    );
+    assert_eq!(patterns(&read), SECRETS);
+    assert_eq!(patterns(&write), [SECRETS, SYSTEM, AUTO_RUN].concat());
+    let last = |rules: &[PathRule]| rules.last().unwrap().description.clone();
+    assert_eq!(last(&read), "Protect sensitive files");
+    let said = "Other programs run or obey this without asking";
+    assert_eq!(last(&edit), said);
 }
 
 #[test]
@@ -135,28 +91,15 @@ fn what_other_programs_obey_is_asked_about_in_every_preset() {
         (Preset::Readonly, Deny),
     ] {
         let rules = in_work(&preset.ruleset());
-        for text in [
-            "/project/.git/hooks/pre-commit",
-            "/project/.git/config",
-            "/project/.git",
-            "/project/sub/.git",
-            "/project/.envrc",
-            "/project/.mcp.json",
-            "/project/.vscode/tasks.json",
-            "/project/.vscode/settings.json",
-            "/project/.idea/workspace.xml",
-            "/project/.husky/pre-commit",
-            "/project/.pre-commit-config.yaml",
-            "/project/.claude/settings.json",
-            "/project/.cursor/mcp.json",
-            "/project/.devcontainer/devcontainer.json",
-            "/project/a.code-workspace",
-            "/root/.bashrc",
-            "/root/.profile",
-            "/root/.zshenv",
-            "/root/.config/agentbox/config.toml",
-            "/root/.config/fish/config.fish",
-        ] {
+        let obeyed = "/project/.git/hooks/pre-commit /project/.git/config /project/.git \
+            /project/sub/.git /project/.envrc /project/.mcp.json /project/.vscode/tasks.json \
+            /project/.vscode/settings.json /project/.idea/workspace.xml \
+            /project/.husky/pre-commit /project/.pre-commit-config.yaml \
+            /project/.claude/settings.json /project/.cursor/mcp.json \
+            /project/.devcontainer/devcontainer.json /project/a.code-workspace /root/.bashrc \
+            /root/.profile /root/.zshenv /root/.config/agentbox/config.toml \
+            /root/.config/fish/config.fish";
+        for text in obeyed.split_whitespace() {
             for op in [Op::Write, Op::Edit, Op::Delete] {
                 let vote = rules.judge(op, &path(text));
                 assert_eq!(vote.action, action, "{preset} {op} {text}");
@@ -170,20 +113,11 @@ fn what_other_programs_obey_is_asked_about_in_every_preset() {
         assert_eq!(key.action, Deny);
     }
     let rules = in_work(&Preset::Permissive.ruleset());
-    for text in [
-        "/project/.gitignore",
-        "/project/.github/workflows/ci.yml",
-        "/project/Makefile",
-        "/project/package.json",
-        "/project/git/config",
-        "/project/CLAUDE.md",
-    ] {
-        assert_eq!(rules.judge(Op::Write, &path(text)).action, Allow, "{text}");
-        assert_eq!(
-            rules.judge(Op::Read, &path("/project/.git/config")).action,
-            Allow
-        );
+    let others = ".gitignore .github/workflows/ci.yml Makefile package.json git/config CLAUDE.md";
+    for text in others.split(' ').map(|name| format!("/project/{name}")) {
+        assert_eq!(rules.judge(Op::Write, &path(&text)).action, Allow, "{text}");
     }
+    assert_eq!(read(&rules, "/project/.git/config"), Allow);
 }
 
 #[cfg(feature = "shell")]
@@ -226,34 +160,17 @@ fn commands_that_write_what_other_programs_obey_are_asked_about() {
 #[test]
 fn secrets_are_protected_whole() {
     let rules = in_work(&Preset::Default.ruleset());
-    for text in [
-        "/project/.env",
-        "/project/.env.local",
-        "/project/a/k.pem",
-        "/project/k.key",
-        "/project/k.crt",
-        "/project/credentials.json",
-        "/project/secrets",
-        "/project/secrets/db/prod.txt",
-        "/project/my_secret_notes/a",
-        "/project/password-store/x",
-        "/root/.aws",
-        "/root/.aws/config",
-        "/root/.ssh",
-        "/root/.ssh/id_rsa",
-        "/root/.gnupg/x/y",
-    ] {
+    let secrets = "/project/.env /project/.env.local /project/a/k.pem /project/k.key \
+        /project/k.crt /project/credentials.json /project/secrets /project/secrets/db/prod.txt \
+        /project/my_secret_notes/a /project/password-store/x /root/.aws /root/.aws/config \
+        /root/.ssh /root/.ssh/id_rsa /root/.gnupg/x/y";
+    for text in secrets.split_whitespace() {
         for op in [Op::Read, Op::Write, Op::Edit, Op::Delete] {
             assert_eq!(rules.judge(op, &path(text)).action, Deny, "{op} {text}");
         }
     }
-    for text in [
-        "/project/env",
-        "/project/.environment",
-        "/project/key",
-        "/root/.sshd",
-        "/project/a.pemx",
-    ] {
+    let others = "/project/env /project/.environment /project/key /root/.sshd /project/a.pemx";
+    for text in others.split(' ') {
         assert_eq!(read(&rules, text), Allow, "{text}");
     }
 }
