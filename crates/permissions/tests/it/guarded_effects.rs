@@ -239,13 +239,8 @@ async fn a_directory_is_as_protected_as_what_it_holds() {
         "write":  {"rules": [{"pattern": "**/*.lock", "action": "deny"},
                              {"pattern": "**/*.cfg", "action": "ask"}]} }"#;
     let backend = StateBackend::new();
-    for path in [
-        "/secret/deep/.env",
-        "/locked/x.lock",
-        "/asks/one.cfg",
-        "/asks/two.cfg",
-        "/free/a/b",
-    ] {
+    let paths = "/secret/deep/.env /locked/x.lock /asks/one.cfg /asks/two.cfg /free/a/b";
+    for path in paths.split(' ') {
         backend.write_file(path, "x").await.unwrap();
     }
     let person = Person::yes();
