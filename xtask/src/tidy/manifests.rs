@@ -326,12 +326,9 @@ mod tests {
 
     #[test]
     fn every_kind_of_dependency_is_inherited() {
-        for table in [
-            "dependencies.x",
-            "dev-dependencies.x",
-            "target.'cfg(unix)'.dependencies.x",
-            "dependencies.own",
-        ] {
+        let all_tables = "dependencies.x dev-dependencies.x target.'cfg(unix)'.dependencies.x \
+            dependencies.own";
+        for table in all_tables.split(' ') {
             let text = GOOD.replace("[dependencies]", "[build-dependencies]");
             let text = format!("{text}\n[{table}]\nversion = \"1\"\n");
             let name = table.rsplit('.').next().unwrap();

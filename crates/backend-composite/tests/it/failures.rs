@@ -26,32 +26,27 @@ fn gone() -> Arc<dyn Backend> {
     }))
 }
 
+fn texts<'a>(paths: impl Iterator<Item = &'a VPath>) -> Vec<&'a str> {
+    paths.map(VPath::as_str).collect()
+}
+
 #[tokio::test]
 async fn errors_speak_the_composites_names() {
     let composite = Composite::new(state());
     composite.add_route(route("/a/b", &state())).unwrap();
-    composite
-        .add_route(Route::new(path("/gone"), gone()))
-        .unwrap();
+    let lost = Route::new(path("/gone"), gone());
+    composite.add_route(lost).unwrap();
     let error = composite.read_bytes("/a/b/missing").await.unwrap_err();
     assert_eq!(error.path(), Some(&path("/a/b/missing")));
     assert_eq!(error.backend(), Some("composite"));
-    let text = error.to_string();
-    assert!(
-        text.starts_with("composite: read '/a/b/missing': no such file"),
-        "{text}"
-    );
+    let told = "composite: read '/a/b/missing': no such file";
+    assert!(error.to_string().starts_with(told), "{error}");
 
-    let error = fails(
-        ErrorKind::Unavailable,
-        composite.read_bytes("/gone/f").await,
-    );
+    let read = composite.read_bytes("/gone/f").await;
+    let error = fails(ErrorKind::Unavailable, read);
     assert_eq!(error.operation(), Some(Operation::Read));
-    let text = error.to_string();
-    assert_eq!(
-        text,
-        "composite: read '/gone/f': route '/gone' (state): the sandbox is gone"
-    );
+    let told = "composite: read '/gone/f': route '/gone' (state): the sandbox is gone";
+    assert_eq!(error.to_string(), told);
 
     for failed in [
         composite.find_files("**").await.map(drop),
@@ -70,9 +65,8 @@ async fn errors_speak_the_composites_names() {
 async fn the_shared_walk_has_files_searched_where_they_are() {
     let (child, calls) = Intercepted::recording(StateBackend::new());
     let composite = Composite::new(state());
-    composite
-        .add_route(Route::new(path("/a"), Arc::new(child)))
-        .unwrap();
+    let recorded = Route::new(path("/a"), Arc::new(child));
+    composite.add_route(recorded).unwrap();
     // An ignore file above the route requires the shared walk.
     for (file, content) in [
         ("/.gitignore", "ignored\n"),
@@ -84,26 +78,22 @@ async fn the_shared_walk_has_files_searched_where_they_are() {
     }
     drop(calls.taken());
     let found = composite.search_text("needle").await.unwrap();
-    let files: Vec<_> = found.files.iter().map(|file| file.path.as_str()).collect();
+    let files = texts(found.files.iter().map(|file| &file.path));
     assert_eq!(files, ["/a/f", "/z"]);
     let calls = calls.taken();
     let of = |operation| calls.iter().filter(move |call| call.operation == operation);
     let searched: Vec<_> = of(Operation::Grep).map(|call| call.path.as_str()).collect();
     assert_eq!(searched, ["/f"]);
-    let is_rules = |path: &VPath| path.as_str().ends_with("ignore");
-    assert!(
-        of(Operation::Read).all(|call| is_rules(&call.path)),
-        "{calls:?}"
-    );
+    let mut reads = of(Operation::Read).map(|call| call.path.as_str());
+    assert!(reads.all(|path| path.ends_with("ignore")), "{calls:?}");
 }
 
 #[tokio::test]
 async fn partial_results_come_with_the_failures() {
     let composite = Composite::new(state());
     composite.add_route(route("/a", &state())).unwrap();
-    composite
-        .add_route(Route::new(path("/a/gone"), gone()))
-        .unwrap();
+    let lost = Route::new(path("/a/gone"), gone());
+    composite.add_route(lost).unwrap();
     composite.write_file("/a/f", "needle").await.unwrap();
     composite.write_file("/z", "needle").await.unwrap();
     // With an ignore file above the route, the shared walk does the search.
@@ -113,11 +103,7 @@ async fn partial_results_come_with_the_failures() {
         }
         let query = GlobQuery::new("**", VPath::root());
         let (globbed, failures) = composite.glob_partial(query).await.unwrap();
-        let files: Vec<_> = globbed
-            .files
-            .iter()
-            .map(|file| file.path.as_str())
-            .collect();
+        let files = texts(globbed.files.iter().map(|file| &file.path));
         assert_eq!(files, ["/a/f", "/z"], "{rules:?}");
         assert_eq!(failures.len(), 1);
         assert_eq!(failures[0].route, path("/a/gone"));
@@ -126,24 +112,20 @@ async fn partial_results_come_with_the_failures() {
         let (grepped, failures) = composite.grep_partial(query).await.unwrap();
         assert_eq!((grepped.matches, failures.len()), (2, 1));
     }
-    let options = LsOptions::default();
-    let (listed, failures) = composite
-        .ls_partial(&path("/a/gone"), options.clone())
-        .await
-        .unwrap();
-    assert_eq!((listed.total, failures.len()), (0, 1));
-    let (listed, failures) = composite
-        .ls_partial(&path("/a"), options.clone())
-        .await
-        .unwrap();
-    assert_eq!((listed.total, failures.len()), (2, 0));
+    let ls = async |text| {
+        composite
+            .ls_partial(&path(text), LsOptions::default())
+            .await
+    };
+    for (text, total, failed) in [("/a/gone", 0, 1), ("/a", 2, 0)] {
+        let (listed, failures) = ls(text).await.unwrap();
+        assert_eq!((listed.total, failures.len()), (total, failed));
+    }
     // An error of the call itself still fails it.
-    let missing = composite.ls_partial(&path("/a/missing"), options).await;
-    fails(ErrorKind::NotFound, missing.map(|_| ()));
-    let bad = composite
-        .glob_partial(GlobQuery::new("[", VPath::root()))
-        .await;
-    fails(ErrorKind::InvalidInput, bad.map(|_| ()));
+    fails(ErrorKind::NotFound, ls("/a/missing").await.map(drop));
+    let bad = GlobQuery::new("[", VPath::root());
+    let bad = composite.glob_partial(bad).await;
+    fails(ErrorKind::InvalidInput, bad.map(drop));
 }
 
 /// A child may list its files and be gone when they are searched.
@@ -154,10 +136,10 @@ async fn the_shared_walk_goes_on_after_a_child_that_fails_in_it() {
         Operation::Grep => Err(Error::unavailable("the sandbox is gone")),
         _ => Ok(()),
     });
-    composite.add_route(route("/a", &state())).unwrap();
-    composite
-        .add_route(Route::new(path("/a/b"), Arc::new(failing)))
-        .unwrap();
+    let failing = Route::new(path("/a/b"), Arc::new(failing));
+    for added in [route("/a", &state()), failing] {
+        composite.add_route(added).unwrap();
+    }
     // Rules from above the start turn the whole search into one walk.
     for (file, content) in [
         ("/.gitignore", "nothing\n"),
@@ -171,7 +153,7 @@ async fn the_shared_walk_goes_on_after_a_child_that_fails_in_it() {
     let error = fails(ErrorKind::Unavailable, composite.grep(query.clone()).await);
     assert!(error.message().contains("route '/a/b'"), "{error}");
     let (found, failures) = composite.grep_partial(query).await.unwrap();
-    let files: Vec<_> = found.files.iter().map(|file| file.path.as_str()).collect();
+    let files = texts(found.files.iter().map(|file| &file.path));
     assert_eq!(files, ["/a/z"]);
     assert_eq!(failures.len(), 1);
     assert_eq!(failures[0].route, path("/a/b"));
@@ -184,10 +166,8 @@ async fn a_failing_default_leaves_the_routes() {
     composite.add_route(route("/a", &state())).unwrap();
     composite.write_file("/a/f", "needle").await.unwrap();
     fails(ErrorKind::Unavailable, composite.list_dir("/").await);
-    let (listed, failures) = composite
-        .ls_partial(&VPath::root(), LsOptions::default())
-        .await
-        .unwrap();
+    let (root, options) = (VPath::root(), LsOptions::default());
+    let (listed, failures) = composite.ls_partial(&root, options).await.unwrap();
     assert_eq!((listed.total, failures.len()), (1, 1));
     assert_eq!(failures[0].route, VPath::root());
     let query = GrepQuery::new("needle", VPath::root());
@@ -240,9 +220,8 @@ async fn children_are_asked_at_once() {
     let composite = Composite::new(state());
     for prefix in ["/a", "/b", "/c"] {
         let meeting = Arc::new(Meeting(Arc::clone(&barrier)));
-        composite
-            .add_route(Route::new(path(prefix), meeting))
-            .unwrap();
+        let added = Route::new(path(prefix), meeting);
+        composite.add_route(added).unwrap();
     }
     // The paused clock advances only when every task waits. Then no further call would arrive.
     let finding = tokio::time::timeout(Duration::from_secs(1), found(&composite, "**"));
@@ -265,11 +244,7 @@ async fn a_maximum_of_bytes_cuts_where_one_backend_would() {
     let query = GrepQuery::new("needle", VPath::root()).max_bytes(16);
     let grepped = composite.grep(query).await.unwrap();
     assert!(grepped.truncated);
-    let files: Vec<_> = grepped
-        .files
-        .iter()
-        .map(|file| file.path.as_str())
-        .collect();
+    let files = texts(grepped.files.iter().map(|file| &file.path));
     assert_eq!(files, ["/a1"]);
 }
 
@@ -296,11 +271,7 @@ async fn a_long_search_keeps_its_routes() {
     // A name with a dot that spans routes makes the walk start at the root.
     let query = GlobQuery::new("{b/*,.c/*}", VPath::root());
     let globbed = composite.glob(query).await.unwrap();
-    let files: Vec<_> = globbed
-        .files
-        .iter()
-        .map(|file| file.path.as_str())
-        .collect();
+    let files = texts(globbed.files.iter().map(|file| &file.path));
     assert_eq!(files, ["/b/f"]);
     assert!(composite.remove_route(&path("/b")).is_err());
 }

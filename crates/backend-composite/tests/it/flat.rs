@@ -56,41 +56,21 @@ proptest! {
 /// without the names above its own paths must still skip the same directories.
 #[test]
 fn generated_directories_are_passed_by_alike() {
-    let files = [
-        "/a",
-        "/build/b",
-        "/plain/a",
-        "/plain/build/a",
-        "/plain/build/venv/a",
-        "/plain/x/target/a",
-        "/target/a",
-        "/target/build/a",
-        "/target/sub/dist/a",
-    ]
-    .map(|path| (VPath::parse(path).unwrap(), "needle\n"));
-    let patterns = [
-        "**",
-        "target/**",
-        "/target/**",
-        "/target/*",
-        "**/build/*",
-        "plain/build/**",
-        "/plain/{build,x}/**",
-        "*/build/**",
-        "pl*/*/target/a",
-        "{build/b,plain/**}",
-        "/*/build/**",
-    ];
-    let prefixes: [&[&str]; 5] = [
-        &["/plain"],
-        &["/target"],
-        &["/plain", "/target"],
-        &["/plain/build"],
-        &["/target/sub"],
-    ];
-    for prefixes in prefixes {
+    let files = "/a /build/b /plain/a /plain/build/a /plain/build/venv/a /plain/x/target/a \
+        /target/a /target/build/a /target/sub/dist/a";
+    let file = |path| (VPath::parse(path).unwrap(), "needle\n");
+    let files: Vec<_> = files.split(' ').map(file).collect();
+    let patterns = "** target/** /target/** /target/* **/build/* plain/build/** \
+        /plain/{build,x}/** */build/** pl*/*/target/a {build/b,plain/**} /*/build/**";
+    for prefixes in [
+        "/plain",
+        "/target",
+        "/plain /target",
+        "/plain/build",
+        "/target/sub",
+    ] {
         for names in [Names::Below, Names::Full, Names::Directory] {
-            let routes = prefixes.iter().map(|prefix| RouteAt {
+            let routes = prefixes.split(' ').map(|prefix| RouteAt {
                 prefix: VPath::parse(prefix).unwrap(),
                 names,
                 rules_above: None,
@@ -103,7 +83,7 @@ fn generated_directories_are_passed_by_alike() {
             let mut pair = Pair::new(&layout, &files);
             for (start, pattern) in ["/", "/plain", "/target"]
                 .into_iter()
-                .flat_map(|start| patterns.map(|pattern| (start, pattern)))
+                .flat_map(|start| patterns.split(' ').map(move |pattern| (start, pattern)))
             {
                 let search = Search {
                     start: VPath::parse(start).unwrap(),

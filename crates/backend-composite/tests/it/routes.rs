@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use backend_composite::{Composite, Route};
 use backend_core::ErrorKind::{
-    self, AlreadyExists, InvalidInput, IsADirectory, NotFound, PermissionDenied,
+    AlreadyExists, InvalidInput, IsADirectory, IsALink, NotFound, PermissionDenied,
 };
 use backend_core::ops::{Content, GlobQuery, GrepQuery, Links, ReadOptions, ResolveOptions};
 use backend_core::{Backend, BackendExt as _, Capabilities, Containment, VPath};
@@ -17,6 +17,10 @@ use futures::StreamExt as _;
 use tokio::sync::mpsc;
 
 use crate::support::states::{found, route, state};
+
+async fn text(backend: &(impl Backend + ?Sized), path: &str) -> String {
+    backend.read_to_string(path).await.unwrap()
+}
 
 async fn names(composite: &Composite, path: &str) -> Vec<String> {
     let listing = composite.list_dir(path).await.unwrap();
@@ -35,27 +39,21 @@ async fn a_child_sees_the_names_that_its_route_says() {
         .build()
         .unwrap();
     for name in ["below", "full", "deep", "belowed"] {
-        composite
-            .write_file(&format!("/{name}/f"), name)
-            .await
-            .unwrap();
+        let path = format!("/{name}/f");
+        composite.write_file(&path, name).await.unwrap();
     }
-    assert_eq!(below.read_to_string("/f").await.unwrap(), "below");
-    assert_eq!(full.read_to_string("/full/f").await.unwrap(), "full");
-    assert_eq!(deep.read_to_string("/desk/space/f").await.unwrap(), "deep");
-    assert_eq!(
-        default.read_to_string("/belowed/f").await.unwrap(),
-        "belowed"
-    );
+    assert_eq!(text(&*below, "/f").await, "below");
+    assert_eq!(text(&*full, "/full/f").await, "full");
+    assert_eq!(text(&*deep, "/desk/space/f").await, "deep");
+    assert_eq!(text(&*default, "/belowed/f").await, "belowed");
     let expected = ["/below/f", "/belowed/f", "/deep/f", "/full/f"];
     assert_eq!(found(&composite, "**").await, expected);
     let matches = composite.search_text("e").await.unwrap();
-    let files: Vec<_> = matches
-        .files
-        .iter()
-        .map(|file| file.path.as_str())
-        .collect();
-    assert_eq!(files, ["/below/f", "/belowed/f", "/deep/f"]);
+    let files = matches.files.iter().map(|file| file.path.as_str());
+    assert_eq!(
+        files.collect::<Vec<_>>(),
+        ["/below/f", "/belowed/f", "/deep/f"]
+    );
 }
 
 #[tokio::test]
@@ -99,13 +97,9 @@ async fn what_lies_above_a_route_is_a_directory() {
             assert_eq!(error.path(), Some(&at));
         }
     }
-    assert_eq!(
-        composite
-            .resolve(&path("/x/y"), ResolveOptions::default())
-            .await
-            .unwrap(),
-        path("/x/y")
-    );
+    let above = path("/x/y");
+    let resolved = composite.resolve(&above, ResolveOptions::default()).await;
+    assert_eq!(resolved.unwrap(), above);
     // The parent of a route also accepts files; the default creates the directory.
     composite.write_file("/x/file", "x").await.unwrap();
     assert_eq!(names(&composite, "/x").await, ["y", "file"]);
@@ -134,19 +128,14 @@ async fn routes_come_and_go() {
     composite.add_route(route("/a/", &added)).unwrap();
     fails(AlreadyExists, composite.add_route(route("/a", &added)));
     composite.write_file("/a/f", "route").await.unwrap();
-    let prefixes: Vec<_> = composite
-        .routes()
-        .iter()
-        .map(|route| route.prefix().to_string())
-        .collect();
-    assert_eq!(prefixes, ["/", "/a"]);
+    let routes = composite.routes();
+    let prefixes = routes.iter().map(|route| route.prefix().as_str());
+    assert_eq!(prefixes.collect::<Vec<_>>(), ["/", "/a"]);
 
     let removed = composite.remove_route(&path("/a")).unwrap();
-    assert_eq!(
-        removed.backend().read_to_string("/f").await.unwrap(),
-        "route"
-    );
-    assert_eq!(composite.read_to_string("/a/f").await.unwrap(), "default");
+    let kept = removed.backend().read_to_string("/f").await;
+    assert_eq!(kept.unwrap(), "route");
+    assert_eq!(text(&composite, "/a/f").await, "default");
     fails(NotFound, composite.remove_route(&path("/a")));
     // The default is the route at the root.
     composite.remove_route(&VPath::root()).unwrap();
@@ -191,29 +180,19 @@ async fn without_a_default_only_routes_are_there() {
     assert_eq!(names(&composite, "/in").await, ["put"]);
     assert_eq!(found(&composite, "**").await, ["/out/f"]);
     fails(NotFound, composite.read_bytes("/other").await);
+    let new = path("/in/new");
+    let created = composite.create_dir(&new, Default::default()).await;
     for denied in [
         composite.write_file("/other", "x").await.map(drop),
         composite.copy_to("/out/f", "/in/f").await,
-        composite
-            .create_dir(&path("/in/new"), Default::default())
-            .await,
+        created,
     ] {
         let error = fails(PermissionDenied, denied);
-        assert!(
-            error.message().contains("no route has this path"),
-            "{error}"
-        );
+        let told = "no route has this path";
+        assert!(error.message().contains(told), "{error}");
     }
-    assert!(
-        Composite::builder()
-            .build()
-            .unwrap()
-            .list_dir("/")
-            .await
-            .unwrap()
-            .entries
-            .is_empty()
-    );
+    let empty = Composite::builder().build().unwrap();
+    assert!(names(&empty, "/").await.is_empty());
 }
 
 #[tokio::test]
@@ -226,16 +205,13 @@ async fn capabilities_are_what_holds_everywhere() {
     assert_eq!(alone.capabilities, Capabilities::writable().with_times());
     assert_eq!(alone.containment, Containment::NoCommands);
     assert!(composite.as_sandbox().is_none());
-    composite
-        .add_route(Route::new(path("/l"), Arc::new(local)))
-        .unwrap();
+    let added = Route::new(path("/l"), Arc::new(local));
+    composite.add_route(added).unwrap();
     let both = composite.info().capabilities;
     assert!(both.writable && both.links && both.times);
     assert!(!both.modes && !both.durable && !both.commands);
-    assert_eq!(
-        Composite::builder().build().unwrap().info().capabilities,
-        Capabilities::default()
-    );
+    let empty = Composite::builder().build().unwrap();
+    assert_eq!(empty.info().capabilities, Capabilities::default());
 }
 
 #[tokio::test]
@@ -248,33 +224,22 @@ async fn links_lead_to_names_of_the_composite() {
     std::os::unix::fs::symlink("real/inner", root.join("shadowed")).unwrap();
     let local = Arc::new(LocalBackend::builder(root).open().unwrap());
     let composite = Composite::new(state());
-    composite
-        .add_route(Route::new(path("/l"), Arc::<LocalBackend>::clone(&local)))
-        .unwrap();
-    composite
-        .add_route(route("/l/real/inner", &state()))
-        .unwrap();
-    let resolve = async |text: &str| {
-        composite
-            .resolve(&path(text), ResolveOptions::default())
-            .await
-    };
-    assert_eq!(resolve("/l/link/f").await.unwrap(), path("/l/real/f"));
-    assert_eq!(
-        resolve("/l/link/new/deeper").await.unwrap(),
-        path("/l/real/new/deeper")
-    );
+    let linked = Route::new(path("/l"), Arc::<LocalBackend>::clone(&local));
+    for added in [linked, route("/l/real/inner", &state())] {
+        composite.add_route(added).unwrap();
+    }
+    let options = ResolveOptions::default();
+    let resolve = async |text: &str| composite.resolve(&path(text), options).await;
+    for end in ["f", "new/deeper"] {
+        let resolved = resolve(&format!("/l/link/{end}")).await;
+        assert_eq!(resolved.unwrap(), path(&format!("/l/real/{end}")));
+    }
     // The link leads to a path that the route hides, so the target has no path here.
     fails(PermissionDenied, resolve("/l/shadowed").await);
     let refuse = ReadOptions::default().links(Links::Refuse);
-    let refused = composite
-        .read(&path("/l/link/f"), refuse)
-        .await
-        .unwrap_err();
-    assert_eq!(
-        (refused.kind(), refused.path()),
-        (ErrorKind::IsALink, Some(&path("/l/link/f")))
-    );
+    let link = path("/l/link/f");
+    let refused = fails(IsALink, composite.read(&link, refuse).await);
+    assert_eq!(refused.path(), Some(&link));
 
     let below = Route::new(path("/below"), local).to_directory(path("/real"));
     std::os::unix::fs::symlink("../link", root.join("real/out")).unwrap();
@@ -313,12 +278,11 @@ async fn a_thousand_routes() {
     let query = GlobQuery::new("f", VPath::root()).limit(3);
     let globbed = composite.glob(query).await.unwrap();
     assert!(globbed.truncated);
-    let files: Vec<_> = globbed
-        .files
-        .iter()
-        .map(|file| file.path.as_str())
-        .collect();
-    assert_eq!(files, ["/r/000/f", "/r/001/f", "/r/002/f"]);
+    let files = globbed.files.iter().map(|file| file.path.as_str());
+    assert_eq!(
+        files.collect::<Vec<_>>(),
+        ["/r/000/f", "/r/001/f", "/r/002/f"]
+    );
     assert_eq!(composite.search_text("needle").await.unwrap().matches, 1000);
     assert_eq!(composite.list_dir("/r").await.unwrap().total, 1000);
 }

@@ -64,10 +64,7 @@ impl LineIndex {
             return Err(WindowError::NotText);
         }
         let start = (block * Self::BLOCK_BYTES).max(encoding.mark_len());
-        let uncounted = TextOptions {
-            count_total: false,
-            ..request
-        };
+        let uncounted = request.count_total(false);
         let mut collector = Collector::resume(uncounted, self.before[block]);
         collector.feed(content.get(start..).unwrap_or_default());
         let mut window = collector.end(encoding)?;

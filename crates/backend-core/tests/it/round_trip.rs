@@ -327,88 +327,54 @@ fn look(bytes: &[u8]) {
     }
 }
 
-type Lines = Vec<(u64, u32, LineKind)>;
-
 #[test]
 fn forged_matches_are_refused() {
-    let refused = |text: &'static str, lines: Lines, cuts: Vec<(usize, u64)>| {
+    // The text, each line's number and end, and the cuts.
+    let is_refused = |text: &'static str, lines: &[(u64, u32)], cuts: &[(usize, u64)]| {
+        let lines: Vec<_> = lines
+            .iter()
+            .map(|(n, end)| (n, end, LineKind::Match))
+            .collect();
         let forged = bytes(&(VPath::root(), Bytes::from(text), lines, cuts));
         postcard::from_bytes::<FileMatches>(&forged).is_err()
     };
-    let kind = LineKind::Match;
-    assert!(!refused(
-        "abc",
-        vec![(1, 1, kind), (2, 2, kind)],
-        vec![(1, 5)]
-    ));
-    assert!(refused("abc", vec![(1, 4, kind)], vec![]), "past the end");
-    assert!(
-        refused("abc", vec![(1, 1, kind), (2, u32::MAX, kind)], vec![]),
-        "far past the end"
-    );
-    assert!(
-        refused("abc", vec![(1, 2, kind)], vec![]),
-        "text without a line"
-    );
-    assert!(
-        refused("ab", vec![(2, 1, kind), (1, 1, kind)], vec![]),
-        "back"
-    );
-    assert!(
-        refused("ab", vec![(1, 1, kind), (1, 1, kind)], vec![]),
-        "twice"
-    );
-    assert!(refused("a", vec![(0, 1, kind)], vec![]), "line 0");
-    assert!(
-        refused("a", vec![(u64::MAX, 1, kind)], vec![]),
-        "the last number"
-    );
-    assert!(
-        refused("a", vec![(1, 1, kind)], vec![(1, 1)]),
-        "a cut of no line"
-    );
-    assert!(
-        refused("a", vec![(1, 1, kind)], vec![(0, 1), (0, 1)]),
-        "two cuts of a line"
-    );
+    assert!(!is_refused("abc", &[(1, 1), (2, 2)], &[(1, 5)]));
+    for (why, text, lines, cuts) in [
+        ("past the end", "abc", &[(1, 4)][..], &[][..]),
+        ("far past the end", "abc", &[(1, 1), (2, u32::MAX)], &[]),
+        ("text without a line", "abc", &[(1, 2)], &[]),
+        ("back", "ab", &[(2, 1), (1, 1)], &[]),
+        ("twice", "ab", &[(1, 1), (1, 1)], &[]),
+        ("line 0", "a", &[(0, 1)], &[]),
+        ("the last number", "a", &[(u64::MAX, 1)], &[]),
+        ("a cut of no line", "a", &[(1, 1)], &[(1, 1)]),
+        ("two cuts of a line", "a", &[(1, 1)], &[(0, 1), (0, 1)]),
+    ] {
+        assert!(is_refused(text, lines, cuts), "{why}");
+    }
 }
 
 #[test]
 fn forged_windows_are_refused() {
-    let refused =
-        |text: &str, lines: usize, cuts: Vec<(usize, u64)>, offset: u64, total: Option<u64>| {
-            let forged = bytes(&(text, lines, cuts, offset, false, total, 0_u8));
-            postcard::from_bytes::<TextWindow>(&forged).is_err()
-        };
-    assert!(!refused("a\nb", 2, vec![(1, 3)], 7, Some(9)));
-    assert!(!refused("", 0, vec![], 0, Some(0)));
-    assert!(!refused("", 1, vec![], 0, Some(1)));
-    assert!(
-        refused("a\nb", 3, vec![], 0, None),
-        "more lines than there are"
-    );
-    assert!(
-        refused("a\nb", 1, vec![], 0, None),
-        "fewer lines than there are"
-    );
-    assert!(refused("a", 0, vec![], 0, None), "text without a line");
-    assert!(refused("a", 1, vec![(1, 1)], 0, None), "a cut of no line");
-    assert!(
-        refused("a\nb", 2, vec![(1, 1), (0, 1)], 0, None),
-        "cuts out of order"
-    );
-    assert!(
-        refused("a", 1, vec![], u64::MAX, None),
-        "a number too large"
-    );
-    assert!(
-        refused("a", 1, vec![], u64::MAX - 1, None),
-        "a number too large"
-    );
-    assert!(
-        refused("a", 1, vec![], 5, Some(5)),
-        "fewer lines than are shown"
-    );
+    let is_refused = |text: &str, lines: usize, cuts: &[(usize, u64)], offset: u64, total| {
+        let forged = bytes(&(text, lines, cuts, offset, false, total, 0_u8));
+        postcard::from_bytes::<TextWindow>(&forged).is_err()
+    };
+    assert!(!is_refused("a\nb", 2, &[(1, 3)], 7, Some(9_u64)));
+    assert!(!is_refused("", 0, &[], 0, Some(0)));
+    assert!(!is_refused("", 1, &[], 0, Some(1)));
+    for (why, text, lines, cuts, offset, total) in [
+        ("more lines than there are", "a\nb", 3, &[][..], 0, None),
+        ("fewer lines than there are", "a\nb", 1, &[], 0, None),
+        ("text without a line", "a", 0, &[], 0, None),
+        ("a cut of no line", "a", 1, &[(1, 1)], 0, None),
+        ("cuts out of order", "a\nb", 2, &[(1, 1), (0, 1)], 0, None),
+        ("a number too large", "a", 1, &[], u64::MAX, None),
+        ("a number too large", "a", 1, &[], u64::MAX - 1, None),
+        ("fewer lines than are shown", "a", 1, &[], 5, Some(5)),
+    ] {
+        assert!(is_refused(text, lines, cuts, offset, total), "{why}");
+    }
 }
 
 #[test]

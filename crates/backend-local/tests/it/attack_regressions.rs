@@ -69,11 +69,7 @@ async fn cve_2025_53110_siblings_with_the_same_beginning() {
         }
     }
     assert_eq!(snapshot::snapshot(&outer), before);
-    for path in [
-        "../root-evil/secret",
-        "/../root-evil/secret",
-        "a/../../ROOT/secret",
-    ] {
+    for path in "../root-evil/secret /../root-evil/secret a/../../ROOT/secret".split(' ') {
         let read = place.builder().open().unwrap().read_bytes(path).await;
         assert_eq!(read.unwrap_err().kind(), ErrorKind::InvalidPath, "{path}");
     }

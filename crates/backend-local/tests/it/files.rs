@@ -18,6 +18,28 @@ use rustix::fs::{CWD, FileType, Mode};
 
 use crate::support::disk::{BOTH, Mounted, at, directory, mode, names, open, open_by, set_mode};
 
+async fn text(backend: &LocalBackend, path: &str) -> String {
+    backend.read_to_string(path).await.unwrap()
+}
+
+/// Runs `work` in sixteen threads at the same time.
+fn in_sixteen_threads<T: Send + 'static>(
+    work: impl Fn(usize) -> T + Clone + Send + 'static,
+) -> Vec<T> {
+    let barrier = Arc::new(Barrier::new(16));
+    let threads: Vec<_> = (0..16)
+        .map(|n| {
+            let (work, barrier) = (work.clone(), Arc::clone(&barrier));
+            std::thread::spawn(move || {
+                barrier.wait();
+                work(n)
+            })
+        })
+        .collect();
+    let results = threads.into_iter().map(|thread| thread.join().unwrap());
+    results.collect()
+}
+
 #[tokio::test]
 async fn a_read_only_backend_changes_nothing() {
     let (_keep, root) = directory();
@@ -67,15 +89,11 @@ async fn permission_bits_are_kept_and_copied() {
         .unwrap();
     assert_eq!(mode(&root.join("script")), 0o640);
     let durable = WriteOptions::default().durable(true);
-    backend
-        .write(&at("script"), "safe".into(), durable)
-        .await
-        .unwrap();
-    backend
-        .write(&at("x/y/z"), "safe".into(), durable)
-        .await
-        .unwrap();
-    assert_eq!(backend.read_to_string("x/y/z").await.unwrap(), "safe");
+    for name in ["script", "x/y/z"] {
+        let write = backend.write(&at(name), "safe".into(), durable);
+        write.await.unwrap();
+    }
+    assert_eq!(text(&backend, "x/y/z").await, "safe");
     assert_eq!(mode(&root.join("script")), 0o640);
     fs::create_dir(root.join("dir")).unwrap();
     fs::write(root.join("dir/file"), "x").unwrap();
@@ -97,29 +115,15 @@ fn of_sixteen_threads_one_creates() {
     for resolution in BOTH {
         let (_keep, root) = directory();
         let backend = open_by(&root, resolution);
-        let barrier = Arc::new(Barrier::new(16));
-        let threads: Vec<_> = (0..16)
-            .map(|n| {
-                let (backend, barrier) = (backend.clone(), Arc::clone(&barrier));
-                std::thread::spawn(move || {
-                    barrier.wait();
-                    let write = backend.write_new_file("a/b/file", format!("{n}"));
-                    futures::executor::block_on(write)
-                })
-            })
-            .collect();
-        let results: Vec<_> = threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap())
-            .collect();
+        let results = in_sixteen_threads(move |n| {
+            let write = backend.write_new_file("a/b/file", format!("{n}"));
+            futures::executor::block_on(write)
+        });
         let winners: Vec<_> = (0..16).filter(|n| results[*n].is_ok()).collect();
         assert_eq!(winners.len(), 1);
-        assert!(
-            results
-                .into_iter()
-                .filter_map(Result::err)
-                .all(|e| e.kind() == ErrorKind::AlreadyExists)
-        );
+        for error in results.into_iter().filter_map(Result::err) {
+            assert_eq!(error.kind(), ErrorKind::AlreadyExists);
+        }
         let content = fs::read_to_string(root.join("a/b/file")).unwrap();
         assert_eq!(content, winners[0].to_string());
         assert_eq!(names(&root.join("a/b")), ["file"]);
@@ -134,21 +138,13 @@ fn sixteen_edits_of_one_file_all_apply() {
     fs::write(root.join("file"), lines).unwrap();
     symlink("file", root.join("link")).unwrap();
     let backend = open(&root);
-    let barrier = Arc::new(Barrier::new(16));
-    let threads: Vec<_> = (0..16)
-        .map(|n| {
-            let (backend, barrier) = (backend.clone(), Arc::clone(&barrier));
-            std::thread::spawn(move || {
-                barrier.wait();
-                let path = if n % 2 == 0 { "file" } else { "link" };
-                let (old, new) = (format!("line {n};"), format!("edited {n};"));
-                let edit = backend.replace_text(path, &old, &new);
-                futures::executor::block_on(edit)
-            })
-        })
-        .collect();
-    for thread in threads {
-        thread.join().unwrap().unwrap();
+    let edits = in_sixteen_threads(move |n| {
+        let path = if n % 2 == 0 { "file" } else { "link" };
+        let (old, new) = (format!("line {n};"), format!("edited {n};"));
+        futures::executor::block_on(backend.replace_text(path, &old, &new))
+    });
+    for edit in edits {
+        edit.unwrap();
     }
     let expected: String = (0..16).map(|n| format!("edited {n};\n")).collect();
     assert_eq!(fs::read_to_string(root.join("file")).unwrap(), expected);
@@ -280,38 +276,23 @@ async fn the_longest_name_can_be_written_moved_and_copied() {
     backend.replace_text(&one, "y", "z").await.unwrap();
     backend.copy_to(&one, &two).await.unwrap();
     backend.move_to(&two, &format!("d/{two}")).await.unwrap();
-    assert_eq!(
-        backend.read_to_string(&format!("d/{two}")).await.unwrap(),
-        "xz"
-    );
+    assert_eq!(text(&backend, &format!("d/{two}")).await, "xz");
 }
 
 #[tokio::test]
 async fn a_size_that_is_not_told_is_found_out() {
-    let backend = LocalBackend::builder("/proc/self")
-        .read_only(true)
-        .open()
-        .unwrap();
-    let status = backend
-        .read(&at("status"), ReadOptions::default())
-        .await
-        .unwrap();
+    let backend = LocalBackend::builder("/proc/self").read_only(true);
+    let backend = backend.open().unwrap();
+    let (path, options) = (at("status"), ReadOptions::default());
+    let status = backend.read(&path, options).await.unwrap();
     assert!(status.data.starts_with(b"Name:"));
     assert_eq!(status.size, status.data.len() as u64);
-    let part = backend
-        .read(&at("status"), ReadOptions::default().range(0..4))
-        .await
-        .unwrap();
+    let part = backend.read(&path, options.range(0..4)).await.unwrap();
     assert_eq!(&part.data[..], b"Name");
-    let large = backend
-        .read(&at("status"), ReadOptions::default().max_bytes(10))
-        .await;
+    let large = backend.read(&path, options.max_bytes(10)).await;
     fails(ErrorKind::TooLarge, large);
-    let window = backend
-        .read_text(&at("status"), TextOptions::default())
-        .await
-        .unwrap();
-    assert!(window.text().starts_with("Name:"));
+    let window = backend.read_text(&path, TextOptions::default()).await;
+    assert!(window.unwrap().text().starts_with("Name:"));
 }
 
 #[tokio::test]
@@ -349,18 +330,11 @@ async fn a_file_over_the_limit_is_not_written() {
     fails(ErrorKind::TooLarge, edited);
     let pieces = futures::stream::iter(["012345", "67890"].map(|piece| Ok(piece.into())));
     let path = backend.path("new/streamed").unwrap();
-    let streamed = backend
-        .write(
-            &path,
-            Content::Stream(pieces.boxed()),
-            WriteOptions::default(),
-        )
-        .await;
+    let pieces = Content::Stream(pieces.boxed());
+    let streamed = backend.write(&path, pieces, WriteOptions::default()).await;
     fails(ErrorKind::TooLarge, streamed);
-    assert_eq!(
-        fs::read(directory.path().join("file")).unwrap(),
-        b"0123456789"
-    );
+    let file = fs::read(directory.path().join("file")).unwrap();
+    assert_eq!(file, b"0123456789");
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
 }
 
@@ -413,9 +387,6 @@ mod needs_root {
             fails(ErrorKind::TooLarge, refused);
         }
         assert_eq!(names(&root), ["file", "half"]);
-        assert_eq!(
-            backend.read_to_string("file").await.unwrap(),
-            "old content\n"
-        );
+        assert_eq!(text(&backend, "file").await, "old content\n");
     }
 }

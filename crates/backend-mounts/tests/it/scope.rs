@@ -48,14 +48,7 @@ fn a_path_is_folded_before_its_mount_is_chosen() {
         assert_eq!(place(typed), Ok::<_, Refusal>(expected), "{typed}");
     }
     let roots = strings(&["/data/special", "/data"]);
-    for typed in [
-        "/data/..",
-        "/data/../special/f",
-        "/datafoo",
-        "/DATA/x",
-        "/",
-        "/host/_data/f",
-    ] {
+    for typed in "/data/.. /data/../special/f /datafoo /DATA/x / /host/_data/f".split(' ') {
         let folded = scope.parse(typed).unwrap();
         let outside = Refusal::outside(folded.as_str(), roots.clone());
         assert_eq!(place(typed), Err(outside), "{typed}");

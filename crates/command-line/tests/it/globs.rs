@@ -7,24 +7,7 @@ use command_line::glob::glob_could_name;
 use command_line::{CommandContext, analyze};
 
 /// Contents of the brackets, combined in every order.
-const TOKENS: &[&str] = &[
-    "n",
-    "x",
-    "a-z",
-    "-",
-    "!",
-    "^",
-    "]",
-    "[",
-    "\\]",
-    "\"!\"",
-    "'n'",
-    "\"-\"",
-    "[:alpha:]",
-    "[:x:]",
-    "[.n.]",
-    "[=n=]",
-];
+const TOKENS: &str = r#"n x a-z - ! ^ ] [ \] "!" 'n' "-" [:alpha:] [:x:] [.n.] [=n=]"#;
 
 fn patterns() -> Vec<String> {
     let mut inner = vec![String::new()];
@@ -33,7 +16,7 @@ fn patterns() -> Vec<String> {
         let starts = inner.get(from..).unwrap_or_default().to_vec();
         from = inner.len();
         for start in starts {
-            inner.extend(TOKENS.iter().map(|token| format!("{start}{token}")));
+            inner.extend(TOKENS.split(' ').map(|token| format!("{start}{token}")));
         }
     }
     inner.iter().map(|inner| format!(".e[{inner}]v")).collect()

@@ -6,8 +6,8 @@ use backend_core::ErrorKind::{
     self, AlreadyExists, Conflict, IsADirectory, IsALink, NoMatch, PermissionDenied, TooLarge,
 };
 use backend_core::ops::{
-    Command, GrepQuery, GrepResult, Links, ReadOptions, ResolveOptions, ShellId, WriteMode,
-    WriteOptions,
+    Command, GrepQuery, GrepResult, Links, ReadOptions, ResolveOptions, ShellId, StopMode,
+    WriteMode, WriteOptions,
 };
 use backend_core::{Backend, BackendExt as _, Sandbox as _};
 use backend_state::StateBackend;
@@ -38,45 +38,41 @@ fn found(result: &GrepResult) -> Vec<String> {
 #[tokio::test]
 async fn a_link_is_judged_where_it_leads_and_nothing_is_told_about_it() {
     let (directory, backend) = local();
-    backend
-        .write_file("/deny/secret.txt", "secret")
-        .await
-        .unwrap();
-    backend.write_file("/ok/file", "fine").await.unwrap();
+    for (path, text) in [("/deny/secret.txt", "secret"), ("/ok/file", "fine")] {
+        backend.write_file(path, text).await.unwrap();
+    }
     let root = directory.path();
     link(root, "out", "deny/secret.txt");
     link(root, "dir", "deny");
     link(root, "fine", "ok");
     let guarded = guard(backend, policy(RULES), &Person::yes());
     for name in ["/out", "/dir/secret.txt"] {
-        for error in [
-            guarded.read_bytes(name).await.unwrap_err(),
-            guarded.write_file(name, "x").await.unwrap_err(),
-            guarded.replace_text(name, "secret", "x").await.unwrap_err(),
-            guarded.metadata(name).await.unwrap_err(),
-            guarded
-                .resolve(&path(name), ResolveOptions::default())
-                .await
-                .unwrap_err(),
+        let (at, options) = (path(name), ResolveOptions::default());
+        for result in [
+            guarded.read_bytes(name).await.map(drop),
+            guarded.write_file(name, "x").await.map(drop),
+            guarded.replace_text(name, "secret", "x").await.map(drop),
+            guarded.metadata(name).await.map(drop),
+            guarded.resolve(&at, options).await.map(drop),
             guarded
                 .grep(GrepQuery::new(".", path(name)))
                 .await
-                .unwrap_err(),
+                .map(drop),
         ] {
-            assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
-            assert_eq!(error.path(), Some(&path(name)), "{error}");
+            let error = fails(PermissionDenied, result);
+            assert_eq!(error.path(), Some(&at), "{error}");
             assert!(Refusal::of(&error).is_some(), "{error}");
             assert!(!format!("{error:?}").contains("/deny"), "{error:?}");
         }
     }
-    for error in [
-        guarded.list_dir("/dir").await.unwrap_err(),
-        guarded.delete_file("/dir/secret.txt").await.unwrap_err(),
-        guarded.move_to("/dir/secret.txt", "/x").await.unwrap_err(),
-        guarded.copy_to("/dir/secret.txt", "/x").await.unwrap_err(),
-        guarded.copy_to("/ok/file", "/dir/new").await.unwrap_err(),
+    for result in [
+        guarded.list_dir("/dir").await.map(drop),
+        guarded.delete_file("/dir/secret.txt").await,
+        guarded.move_to("/dir/secret.txt", "/x").await,
+        guarded.copy_to("/dir/secret.txt", "/x").await,
+        guarded.copy_to("/ok/file", "/dir/new").await,
     ] {
-        assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
+        let error = fails(PermissionDenied, result);
         assert!(!format!("{error:?}").contains("/deny"), "{error:?}");
     }
     assert_eq!(guarded.read_to_string("/fine/file").await.unwrap(), "fine");
@@ -84,10 +80,8 @@ async fn a_link_is_judged_where_it_leads_and_nothing_is_told_about_it() {
     fails(IsALink, guarded.read(&path("/fine/file"), refuse).await);
     // The link itself is not secret.
     guarded.delete_file("/out").await.unwrap();
-    assert_eq!(
-        fs::read_to_string(root.join("deny/secret.txt")).unwrap(),
-        "secret"
-    );
+    let secret = fs::read_to_string(root.join("deny/secret.txt"));
+    assert_eq!(secret.unwrap(), "secret");
 }
 
 #[tokio::test]
@@ -100,18 +94,10 @@ async fn one_question_tells_where_a_link_leads() {
     guarded.write_file("/link", "new").await.unwrap();
     let questions = person.taken();
     assert_eq!(questions.len(), 1);
-    let targets: Vec<_> = questions[0]
-        .asked
-        .iter()
-        .map(|asked| &asked.target)
-        .collect();
-    assert_eq!(
-        targets,
-        [
-            &Target::Path(path("/link")),
-            &Target::Path(path("/ask/file"))
-        ]
-    );
+    let asked = questions[0].asked.iter();
+    let targets: Vec<_> = asked.map(|asked| asked.target.clone()).collect();
+    let expected = ["/link", "/ask/file"].map(|text| Target::Path(path(text)));
+    assert_eq!(targets, expected);
     assert!(!questions[0].description.contains("/ask/file"));
     assert_eq!(backend.read_to_string("/ask/file").await.unwrap(), "new");
     // Only the target is asked about.
@@ -135,11 +121,9 @@ async fn a_link_swapped_while_somebody_thinks_changes_nothing() {
     });
     let guarded = guard(backend, policy(RULES), &person);
     guarded.write_file("/link", "new").await.unwrap();
-    assert_eq!(fs::read_to_string(root.join("ask/file")).unwrap(), "new");
-    assert_eq!(
-        fs::read_to_string(root.join("deny/file")).unwrap(),
-        "secret"
-    );
+    for (name, text) in [("ask/file", "new"), ("deny/file", "secret")] {
+        assert_eq!(fs::read_to_string(root.join(name)).unwrap(), text);
+    }
 }
 
 #[tokio::test]
@@ -150,10 +134,10 @@ async fn what_changed_since_the_question_is_not_overwritten() {
     let person = Person::who(move |question| {
         let shown = format!("{:?}", question.effect);
         assert!(shown.contains("mine"), "{shown}");
-        let write = other.write_file("/ask/file", "theirs\n");
-        futures::executor::block_on(write).unwrap();
-        let write = other.write_file("/ask/new", "theirs\n");
-        futures::executor::block_on(write).unwrap();
+        for path in ["/ask/file", "/ask/new"] {
+            let write = other.write_file(path, "theirs\n");
+            futures::executor::block_on(write).unwrap();
+        }
         Answer::yes()
     });
     let guarded = guard(backend.clone(), policy(RULES), &person);
@@ -162,21 +146,15 @@ async fn what_changed_since_the_question_is_not_overwritten() {
             backend.write_file(path, "one\n").await.unwrap();
         }
         let error = fails(Conflict, guarded.write_file(path, "mine\n").await);
-        assert!(
-            error.to_string().contains("changed in the meantime"),
-            "{error}"
-        );
+        let told = "changed in the meantime";
+        assert!(error.to_string().contains(told), "{error}");
         assert_eq!(backend.read_to_string(path).await.unwrap(), "theirs\n");
     }
     backend.write_file("/ask/file", "one\n").await.unwrap();
-    fails(
-        Conflict,
-        guarded.replace_text("/ask/file", "one", "mine").await,
-    );
-    assert_eq!(
-        backend.read_to_string("/ask/file").await.unwrap(),
-        "theirs\n"
-    );
+    let edited = guarded.replace_text("/ask/file", "one", "mine").await;
+    fails(Conflict, edited);
+    let now = backend.read_to_string("/ask/file").await.unwrap();
+    assert_eq!(now, "theirs\n");
 }
 
 #[tokio::test]
@@ -193,10 +171,8 @@ async fn nobody_is_asked_about_what_cannot_be_done() {
     // The reason why an edit fails reveals the contents of the file, so it needs
     // approval.
     let no = guard(backend, policy(RULES), &Person::no());
-    let error = fails(
-        PermissionDenied,
-        no.replace_text("/ask/file", "onn", "x").await,
-    );
+    let edited = no.replace_text("/ask/file", "onn", "x").await;
+    let error = fails(PermissionDenied, edited);
     assert!(!error.to_string().contains("one"), "{error}");
     fails(NoMatch, guarded.replace_text("/ask/file", "onn", "x").await);
     assert_eq!(person.taken().len(), 1);
@@ -210,10 +186,8 @@ async fn a_search_keeps_what_rules_deny_or_ask_about() {
     }
     let person = Person::yes();
     let guarded = guard(backend.clone(), policy(RULES), &person);
-    assert_eq!(
-        found(&guarded.search_text("needle").await.unwrap()),
-        ["/ok/c"]
-    );
+    let all = guarded.search_text("needle").await.unwrap();
+    assert_eq!(found(&all), ["/ok/c"]);
     assert!(person.taken().is_empty());
     for (place, expected) in [
         ("/ask/b", &["/ask/b"][..]),
@@ -223,10 +197,8 @@ async fn a_search_keeps_what_rules_deny_or_ask_about() {
         assert_eq!(found(&result.unwrap()), expected, "{place}");
         assert_eq!(person.taken().len(), 1);
     }
-    let error = guarded
-        .grep(GrepQuery::new("needle", path("/deny/a")))
-        .await;
-    fails(PermissionDenied, error);
+    let query = GrepQuery::new("needle", path("/deny/a"));
+    fails(PermissionDenied, guarded.grep(query).await);
     let no = guard(backend, policy(RULES), &Person::no());
     let error = no.grep(GrepQuery::new("needle", path("/ask"))).await;
     fails(PermissionDenied, error);
@@ -239,29 +211,20 @@ async fn a_directory_is_as_protected_as_what_it_holds() {
         "write":  {"rules": [{"pattern": "**/*.lock", "action": "deny"},
                              {"pattern": "**/*.cfg", "action": "ask"}]} }"#;
     let backend = StateBackend::new();
-    for path in [
-        "/secret/deep/.env",
-        "/locked/x.lock",
-        "/asks/one.cfg",
-        "/asks/two.cfg",
-        "/free/a/b",
-    ] {
+    let paths = "/secret/deep/.env /locked/x.lock /asks/one.cfg /asks/two.cfg /free/a/b";
+    for path in paths.split(' ') {
         backend.write_file(path, "x").await.unwrap();
     }
     let person = Person::yes();
     let guarded = guard(backend.clone(), policy(rules), &person);
-    let copy = backend_core::ops::CopyOptions::default().recursive(true);
+    let options = backend_core::ops::CopyOptions::default().recursive(true);
+    let (to, env, lock) = (path("/x"), "/secret/deep/.env", "/locked/x.lock");
+    let copy = async |from| guarded.copy(&path(from), &to, options).await;
     for (error, named) in [
-        (guarded.move_to("/secret", "/x").await, "/secret/deep/.env"),
-        (
-            guarded.copy(&path("/secret"), &path("/x"), copy).await,
-            "/secret/deep/.env",
-        ),
-        (
-            guarded.copy(&path("/locked"), &path("/x"), copy).await,
-            "/locked/x.lock",
-        ),
-        (guarded.delete_tree("/locked").await, "/locked/x.lock"),
+        (guarded.move_to("/secret", "/x").await, env),
+        (copy("/secret").await, env),
+        (copy("/locked").await, lock),
+        (guarded.delete_tree("/locked").await, lock),
     ] {
         let error = fails(PermissionDenied, error);
         assert!(error.to_string().contains(named), "{error}");
@@ -335,18 +298,11 @@ async fn what_is_typed_into_a_shell_is_judged() {
     let other = backend.shell_start(Command::new("sh")).await.unwrap().id;
     assert_eq!(type_into(&guarded, &other, "true\n").await, refused);
     assert_eq!(person.taken().len(), 1);
-    let unknown = ShellId::new("none");
-    assert_eq!(
-        type_into(&guarded, &unknown, "x").await,
-        Err(ErrorKind::NotFound)
-    );
-    let python = backend
-        .shell_start(Command::new("exec python3 -i || true"))
-        .await;
-    assert_eq!(
-        type_into(&guarded, &python.unwrap().id, "1\n").await,
-        refused
-    );
+    let typed = type_into(&guarded, &ShellId::new("none"), "x").await;
+    assert_eq!(typed, Err(ErrorKind::NotFound));
+    let python = Command::new("exec python3 -i || true");
+    let python = backend.shell_start(python).await.unwrap().id;
+    assert_eq!(type_into(&guarded, &python, "1\n").await, refused);
     assert_eq!(person.taken().len(), 1, "code of another kind");
     guarded.shell_write(&shell, None).await.unwrap();
     assert!(person.taken().is_empty());
@@ -360,10 +316,7 @@ async fn what_is_typed_into_a_shell_is_judged() {
     fails(PermissionDenied, denied.shell_list().await);
     fails(PermissionDenied, denied.shell_kill(&cat).await);
     assert!(person.taken().is_empty());
-    backend
-        .stop(backend_core::ops::StopMode::Keep)
-        .await
-        .unwrap();
+    backend.stop(StopMode::Keep).await.unwrap();
 }
 
 #[tokio::test]
@@ -378,66 +331,37 @@ async fn what_may_be_a_shell_is_typed_into_as_into_one() {
     for line in ["linux64 || cat", "fakeroot || cat", "./tool || cat"] {
         let id = guarded.shell_start(Command::new(line)).await.unwrap().id;
         assert_eq!(type_into(&guarded, &id, "echo a\n").await, Ok(()), "{line}");
-        assert_eq!(
-            type_into(&guarded, &id, "cat .env\n").await,
-            refused,
-            "{line}"
-        );
+        let typed = type_into(&guarded, &id, "cat .env\n").await;
+        assert_eq!(typed, refused, "{line}");
     }
     let python = guarded.shell_start(Command::new("python3 -i")).await;
     let python = python.unwrap().id;
-    assert_eq!(
-        type_into(&guarded, &python, "open('a.txt')\n").await,
-        Ok(())
-    );
-    assert_eq!(
-        type_into(&guarded, &python, "open('.env')\n").await,
-        refused
-    );
+    for (line, expected) in [("open('a.txt')\n", Ok(())), ("open('.env')\n", refused)] {
+        assert_eq!(type_into(&guarded, &python, line).await, expected);
+    }
     assert!(person.taken().is_empty());
     let shell = guarded.shell_start(Command::new("sh")).await.unwrap().id;
-    for edited in [
-        "echo \u{15}true\n",
-        "tX\u{7f}rue\n",
-        "a \u{17}true\n",
-        "true\r\n",
-    ] {
-        assert_eq!(
-            type_into(&guarded, &shell, edited).await,
-            refused,
-            "{edited:?}"
-        );
+    for edited in ["echo \u{15}true", "tX\u{7f}rue", "a \u{17}true", "true\r"] {
+        let typed = type_into(&guarded, &shell, &format!("{edited}\n")).await;
+        assert_eq!(typed, refused, "{edited:?}");
         assert_eq!(person.taken().len(), 1, "{edited:?}");
     }
-    backend
-        .stop(backend_core::ops::StopMode::Keep)
-        .await
-        .unwrap();
+    backend.stop(StopMode::Keep).await.unwrap();
 }
 
 #[tokio::test]
 async fn protected_files_are_kept_from_what_is_typed() {
     let (_directory, backend) = local();
-    backend
-        .write_file("/conf/rules.toml", "kept")
-        .await
-        .unwrap();
-    let policy = Policy::builder()
-        .build()
-        .protecting([path("/conf/rules.toml")]);
+    let rules = "/conf/rules.toml";
+    backend.write_file(rules, "kept").await.unwrap();
+    let policy = Policy::builder().build().protecting([path(rules)]);
     let guarded = guard(backend.clone(), policy, &Person::no());
     let shell = guarded.shell_start(Command::new("sh")).await.unwrap().id;
     assert_eq!(type_into(&guarded, &shell, "cd conf\n").await, Ok(()));
     let typed = type_into(&guarded, &shell, "echo x > rules.toml\n").await;
     assert_eq!(typed, Err(ErrorKind::PermissionDenied));
-    backend
-        .stop(backend_core::ops::StopMode::Keep)
-        .await
-        .unwrap();
-    assert_eq!(
-        backend.read_to_string("/conf/rules.toml").await.unwrap(),
-        "kept"
-    );
+    backend.stop(StopMode::Keep).await.unwrap();
+    assert_eq!(backend.read_to_string(rules).await.unwrap(), "kept");
 }
 
 #[tokio::test]

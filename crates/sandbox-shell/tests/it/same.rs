@@ -56,15 +56,7 @@ impl Place {
 }
 
 async fn same(local: &dyn Backend, portable: &dyn Backend, start: &VPath) {
-    for pattern in [
-        "**",
-        "*.txt",
-        "d1*/**",
-        "**/.hidden/**",
-        "a/b/*",
-        "node_modules/**",
-        "**/build/**",
-    ] {
+    for pattern in "** *.txt d1*/** **/.hidden/** a/b/* node_modules/** **/build/**".split(' ') {
         for (hidden, ignored, generated, limit) in [
             (false, false, false, 10_000),
             (true, false, false, 7),
@@ -150,17 +142,9 @@ async fn large_trees_are_searched_alike() {
 #[tokio::test]
 async fn generated_directories_are_searched_alike() {
     let place = Place::new();
-    for path in [
-        "a/b/c",
-        "node_modules/m/index.txt",
-        "node_modules/m/dist/index.txt",
-        "a/build/x/y.txt",
-        "a/build/venv/z",
-        "a/target",
-        ".venv/lib/x.txt",
-        "own/.gitignore",
-        "own/build/x.txt",
-    ] {
+    let paths = "a/b/c node_modules/m/index.txt node_modules/m/dist/index.txt a/build/x/y.txt \
+        a/build/venv/z a/target .venv/lib/x.txt own/.gitignore own/build/x.txt";
+    for path in paths.split(' ') {
         let text = if path.ends_with(".gitignore") {
             "*.log\n"
         } else {

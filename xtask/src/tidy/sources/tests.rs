@@ -53,11 +53,7 @@ fn module_doc_is_needed_in_sources_but_not_in_tests() {
             [format!("{path}{message}")]
         );
     }
-    for path in [
-        "crates/a/tests/it.rs",
-        "crates/a/benches/b.rs",
-        "fuzz/fuzz_targets/f.rs",
-    ] {
+    for path in "crates/a/tests/it.rs crates/a/benches/b.rs fuzz/fuzz_targets/f.rs".split(' ') {
         assert_eq!(check_text(path, "fn f() {}\n"), [""; 0], "{path}");
     }
 }

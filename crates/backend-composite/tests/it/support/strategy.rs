@@ -8,41 +8,11 @@ use proptest::sample::{select, subsequence};
 use super::call::{Call, Hide, Lines, Mode, Search};
 use super::pair::{File, Layout, Names, RouteAt};
 
-const PREFIXES: &[&str] = &[
-    "/foo",
-    "/foobar",
-    "/foo/bar",
-    "/foo/bar/deep/er",
-    "/a",
-    "/a/b/c",
-    "/a/b",
-    "/.hid",
-    "/a/.x/y",
-    "/target",
-    "/a/b/build/d",
-    "/b[1]/{c}",
-];
+const PREFIXES: &str = "/foo /foobar /foo/bar /foo/bar/deep/er /a /a/b/c /a/b /.hid /a/.x/y \
+    /target /a/b/build/d /b[1]/{c}";
 
-const NAMES: &[&str] = &[
-    "foo",
-    "foobar",
-    "bar",
-    "a",
-    "b",
-    "c",
-    "x.rs",
-    "y.txt",
-    ".hid",
-    ".gitignore",
-    ".ignore",
-    "target",
-    "build",
-    "deep",
-    "b[1]",
-    "é",
-    "foo.txt",
-    ".x",
-];
+const NAMES: &str = "foo foobar bar a b c x.rs y.txt .hid .gitignore .ignore target build deep \
+    b[1] é foo.txt .x";
 
 const CONTENTS: &[&str] = &[
     "needle one\nplain\nNeedle two\nneedle three\n",
@@ -57,48 +27,11 @@ const CONTENTS: &[&str] = &[
     "deep/er/x.rs\n",
 ];
 
-const PATTERNS: &[&str] = &[
-    "**",
-    "*",
-    "*.rs",
-    "**/*.txt",
-    "foo/**",
-    "/foo/**",
-    "/foo/*",
-    "/**/x.rs",
-    "{foo,a}/**",
-    "**/bar/*",
-    ".*",
-    ".hid/**",
-    "/a/b/**/y.txt",
-    "/a/b/*.txt",
-    "b/*",
-    "*/*",
-    "bar/**",
-    "[fb]*/**",
-    "x.rs",
-    "/foobar/*",
-    "target/**",
-    "/target/**",
-    "/a/b/build/**/*.rs",
-    "**/build/*",
-    "/*/{target,build}/**",
-    "tar*/**",
-    "/foo/bar/deep/er/*",
-    "**/.gitignore",
-    "/{foo,foobar}/**/*.rs",
-    "/b\\[1\\]/\\{c\\}/**",
-    "./foo//x.rs",
-    "**/**",
-    "**/deep/**",
-    "/.hid/**",
-    "/a/.x/**",
-    "/{.hid,a}/**",
-    "/*/b/*",
-    "*/*/x.rs",
-    "/*o*/**/{x.rs,bar/*}",
-    "a[",
-];
+const PATTERNS: &str = r"** * *.rs **/*.txt foo/** /foo/** /foo/* /**/x.rs {foo,a}/** **/bar/*
+    .* .hid/** /a/b/**/y.txt /a/b/*.txt b/* */* bar/** [fb]*/** x.rs /foobar/* target/**
+    /target/** /a/b/build/**/*.rs **/build/* /*/{target,build}/** tar*/** /foo/bar/deep/er/*
+    **/.gitignore /{foo,foobar}/**/*.rs /b\[1\]/\{c\}/** ./foo//x.rs **/** **/deep/** /.hid/**
+    /a/.x/** /{.hid,a}/** /*/b/* */*/x.rs /*o*/**/{x.rs,bar/*} a[";
 
 const HIDES: &[Hide] = &[
     &[],
@@ -115,9 +48,16 @@ const HIDES: &[Hide] = &[
     &[&[("/*/*", true)], &[("/foobar/**", false), ("foo*", true)]],
 ];
 
+fn words(text: &'static str) -> Vec<&'static str> {
+    text.split_whitespace().collect()
+}
+
 pub(crate) fn path() -> impl Strategy<Value = VPath> {
-    let names = prop::collection::vec(select(NAMES), 0..4);
-    (prop_oneof![2 => Just(""), 3 => select(PREFIXES)], names)
+    let names = prop::collection::vec(select(words(NAMES)), 0..4);
+    (
+        prop_oneof![2 => Just(""), 3 => select(words(PREFIXES))],
+        names,
+    )
         .prop_map(|(prefix, names)| VPath::parse(&format!("{prefix}/{}", names.join("/"))).unwrap())
 }
 
@@ -130,10 +70,10 @@ fn names() -> impl Strategy<Value = Names> {
 }
 
 pub(crate) fn layout() -> impl Strategy<Value = Layout> {
-    let prefixes = subsequence(PREFIXES.to_vec(), 1..=5);
+    let prefixes = subsequence(words(PREFIXES), 1..=5);
     let rules = select(&[None, Some("*.rs\n")][..]);
     let kinds = prop::collection::vec((names(), rules, prop::bool::weighted(0.25)), 5);
-    let shadows = prop::collection::vec(select(NAMES), 0..3);
+    let shadows = prop::collection::vec(select(words(NAMES)), 0..3);
     (prefixes, kinds, shadows).prop_map(|(prefixes, kinds, shadows)| Layout {
         routes: prefixes
             .into_iter()
@@ -158,7 +98,7 @@ fn hide() -> impl Strategy<Value = Hide> {
 }
 
 fn search() -> impl Strategy<Value = Search> {
-    let pattern = prop::option::of(select(PATTERNS));
+    let pattern = prop::option::of(select(words(PATTERNS)));
     let start = prop_oneof![3 => Just(VPath::root()), 3 => path()];
     let limit = prop_oneof![3 => Just(1000_usize), 3 => 1..6_usize, 1 => Just(0)];
     let flags = [any::<bool>(), any::<bool>(), any::<bool>()];

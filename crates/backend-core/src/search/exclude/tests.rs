@@ -32,27 +32,12 @@ fn none_hides_nothing() {
 #[test]
 fn hides_what_matches_and_what_lies_beneath() {
     let exclude = Exclude::hide(["*.pem", "/secrets", "conf/keys", "/logs/**"]).unwrap();
-    for hidden in [
-        "/a.pem",
-        "/x/y/a.pem",
-        "/x.pem/inside",
-        "/secrets",
-        "/secrets/a/b",
-        "/conf/keys",
-        "/conf/keys/a",
-        "/logs/today",
-    ] {
+    let inside = "/a.pem /x/y/a.pem /x.pem/inside /secrets /secrets/a/b /conf/keys /conf/keys/a \
+        /logs/today";
+    for hidden in inside.split(' ') {
         assert!(hides(&exclude, hidden), "{hidden}");
     }
-    for kept in [
-        "/",
-        "/a",
-        "/x/secrets",
-        "/x/conf/keys",
-        "/conf",
-        "/logs",
-        "/secrets2",
-    ] {
+    for kept in "/ /a /x/secrets /x/conf/keys /conf /logs /secrets2".split(' ') {
         assert!(!hides(&exclude, kept), "{kept}");
     }
 }

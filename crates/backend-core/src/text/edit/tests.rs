@@ -29,23 +29,13 @@ fn edits_apply_in_order_to_each_others_result() {
 #[test]
 fn malformed_edits_are_refused() {
     assert_eq!(apply("a", &[]), Err(EditError::NoEdits));
-    assert_eq!(
-        one("a", "", "b"),
-        Err(EditError::EmptyOld { index: 0, of: 1 })
-    );
-    assert_eq!(
-        one("a", "a", "a"),
-        Err(EditError::NoChange { index: 0, of: 1 })
-    );
+    let empty = |index, of| Err(EditError::EmptyOld { index, of });
+    let no_change = |index, of| Err(EditError::NoChange { index, of });
+    assert_eq!(one("a", "", "b"), empty(0, 1));
+    assert_eq!(one("a", "a", "a"), no_change(0, 1));
     let second = |edit| apply("a", &[Edit::new("a", "b"), edit]);
-    assert_eq!(
-        second(Edit::new("", "b")),
-        Err(EditError::EmptyOld { index: 1, of: 2 })
-    );
-    assert_eq!(
-        second(Edit::new("b", "b").all()),
-        Err(EditError::NoChange { index: 1, of: 2 })
-    );
+    assert_eq!(second(Edit::new("", "b")), empty(1, 2));
+    assert_eq!(second(Edit::new("b", "b").all()), no_change(1, 2));
 }
 
 #[test]
@@ -92,20 +82,17 @@ fn several_occurrences_are_ambiguous() {
 
 #[test]
 fn all_occurrences_can_be_replaced() {
-    let done = apply("aaa\naa", &[Edit::new("aa", "b").all()]).unwrap();
-    assert_eq!(
-        done,
-        Applied {
-            text: "ba\nb".into(),
-            replacements: vec![2],
-            first_line: 1
-        }
-    );
-    let single = apply("one two", &[Edit::new("two", "").all()]).unwrap();
-    assert_eq!(
-        (single.text.as_str(), single.replacements),
-        ("one ", vec![1])
-    );
+    for (text, old, new, result, count) in [
+        ("aaa\naa", "aa", "b", "ba\nb", 2),
+        ("one two", "two", "", "one ", 1),
+    ] {
+        let want = Applied {
+            text: result.into(),
+            replacements: vec![count],
+            first_line: 1,
+        };
+        assert_eq!(apply(text, &[Edit::new(old, new).all()]), Ok(want));
+    }
 }
 
 #[test]
@@ -162,15 +149,10 @@ fn the_first_line_follows_the_first_edit() {
         ("a\nb\nc", &[("b", "x"), ("x", "\ny")], 2),
     ];
     for &(content, edits, line) in cases {
-        let edits: Vec<Edit> = edits
-            .iter()
-            .map(|&(old, new)| Edit::new(old, new))
-            .collect();
-        assert_eq!(
-            apply(content, &edits).unwrap().first_line,
-            line,
-            "{edits:?}"
-        );
+        let edits = edits.iter().map(|&(old, new)| Edit::new(old, new));
+        let edits: Vec<Edit> = edits.collect();
+        let done = apply(content, &edits).unwrap();
+        assert_eq!(done.first_line, line, "{edits:?}");
     }
     let all = [Edit::new("c", "x"), Edit::new("-", "\n").all()];
     assert_eq!(apply("a-b-c-d", &all).unwrap().first_line, 3);

@@ -108,18 +108,14 @@ impl Expected {
 
 fn naive_lines(bytes: &[u8]) -> Vec<String> {
     let body = &bytes[detect(bytes).mark_len()..];
+    let decoded = |encoding: &'static encoding_rs::Encoding| {
+        let (text, _) = encoding.decode_without_bom_handling(body);
+        text.into_owned().into_bytes()
+    };
     let body = match detect(bytes) {
         Encoding::Utf8 | Encoding::Utf8Bom => body.to_vec(),
-        Encoding::Utf16Le => encoding_rs::UTF_16LE
-            .decode_without_bom_handling(body)
-            .0
-            .into_owned()
-            .into_bytes(),
-        Encoding::Utf16Be => encoding_rs::UTF_16BE
-            .decode_without_bom_handling(body)
-            .0
-            .into_owned()
-            .into_bytes(),
+        Encoding::Utf16Le => decoded(encoding_rs::UTF_16LE),
+        Encoding::Utf16Be => decoded(encoding_rs::UTF_16BE),
     };
     let line = |line: &[u8]| {
         let line = match line.strip_suffix(b"\n") {
@@ -169,14 +165,9 @@ fn an_empty_file_has_an_empty_window() {
         assert_eq!((empty.line_count(), empty.text()), (0, ""));
         assert_eq!((empty.first_line(), empty.next_offset()), (1, None));
         assert_eq!(empty.total_lines, Some(0));
-        let past = window(bytes, TextOptions { offset: 1, ..ALL });
-        assert_eq!(
-            past,
-            Err(WindowError::PastEnd {
-                offset: 1,
-                lines: 0
-            })
-        );
+        let (offset, lines) = (1, 0);
+        let past = Err(WindowError::PastEnd { offset, lines });
+        assert_eq!(window(bytes, ALL.offset(1)), past);
     }
 }
 
@@ -189,24 +180,14 @@ fn an_offset_past_the_end_names_the_length() {
         ("a\nb\nc", 9, 3),
     ] {
         for count_total in [false, true] {
-            let request = TextOptions {
-                offset,
-                count_total,
-                ..ALL
-            };
+            let request = ALL.offset(offset).count_total(count_total);
             let past = WindowError::PastEnd { offset, lines };
-            assert_eq!(
-                window(text.as_bytes(), request),
-                Err(past.clone()),
-                "{text:?}"
-            );
+            let whole = window(text.as_bytes(), request);
+            assert_eq!(whole, Err(past.clone()), "{text:?}");
             assert_eq!(scan(text.as_bytes(), request, &[1]), Err(past), "{text:?}");
         }
     }
-    let far = TextOptions {
-        offset: u64::MAX,
-        ..ALL
-    };
+    let far = ALL.offset(u64::MAX);
     assert!(window(b"a\n", far).is_err());
 }
 
@@ -232,11 +213,7 @@ fn errors_say_what_to_do() {
 
 #[test]
 fn a_page_knows_where_the_next_begins() {
-    let request = TextOptions {
-        offset: 1,
-        limit: 2,
-        ..ALL
-    };
+    let request = ALL.offset(1).limit(2);
     let page = window(b"a\nb\nc\nd\n", request).unwrap();
     assert_eq!(page.text(), "b\nc");
     assert_eq!((page.first_line(), page.line_count()), (2, 2));
@@ -244,14 +221,7 @@ fn a_page_knows_where_the_next_begins() {
         (page.more, page.next_offset(), page.total_lines),
         (true, Some(3), None)
     );
-    let counted = window(
-        b"a\nb\nc\nd\n",
-        TextOptions {
-            count_total: true,
-            ..request
-        },
-    )
-    .unwrap();
+    let counted = window(b"a\nb\nc\nd\n", request.count_total(true)).unwrap();
     assert_eq!(
         (counted.next_offset(), counted.total_lines),
         (Some(3), Some(4))
@@ -266,11 +236,7 @@ fn a_page_knows_where_the_next_begins() {
 
 #[test]
 fn lines_come_from_either_end() {
-    let request = TextOptions {
-        max_line_bytes: 2,
-        offset: 1,
-        ..ALL
-    };
+    let request = ALL.max_line_bytes(2).offset(1);
     let window = window(b"skipped\nabc\nab\n\nabcd", request).unwrap();
     let lines = window.lines();
     assert_eq!(lines.len(), 4);
@@ -301,11 +267,7 @@ fn wide_lines_are_cut_between_characters() {
     for &(line, width, kept, cut) in cases {
         let file = [line, b"\nnext"].concat();
         for step in [1, 2, usize::MAX] {
-            let request = TextOptions {
-                max_line_bytes: width,
-                limit: 1,
-                ..ALL
-            };
+            let request = ALL.max_line_bytes(width).limit(1);
             let window = scan(&file, request, &[step]).unwrap();
             let first = window.lines().next().unwrap();
             assert_eq!(
@@ -336,11 +298,7 @@ fn the_window_ends_before_the_line_that_is_too_much() {
     ];
     for &(text, max_bytes, want, more) in cases {
         for (step, count_total) in [(1, false), (1, true), (100, false), (100, true)] {
-            let request = TextOptions {
-                max_bytes,
-                count_total,
-                ..ALL
-            };
+            let request = ALL.max_bytes(max_bytes).count_total(count_total);
             let window = scan(text.as_bytes(), request, &[step]).unwrap();
             assert_eq!(texts(&window), want, "{text:?} in {max_bytes}");
             assert_eq!(window.more, more, "{text:?} in {max_bytes}");
@@ -354,28 +312,15 @@ fn the_window_ends_before_the_line_that_is_too_much() {
 fn marks_are_stripped_and_utf16_is_decoded() {
     let text = "zwölf\r\n\u{FEFF}😀\n";
     let want = ["zwölf", "\u{FEFF}😀"];
-    let le = text.encode_utf16().flat_map(u16::to_le_bytes);
-    let be = text.encode_utf16().flat_map(u16::to_be_bytes);
-    let files = [
-        (text.bytes().collect(), Encoding::Utf8),
-        (
-            b"\xEF\xBB\xBF"
-                .iter()
-                .copied()
-                .chain(text.bytes())
-                .collect(),
-            Encoding::Utf8Bom,
-        ),
-        (
-            b"\xFF\xFE".iter().copied().chain(le).collect(),
-            Encoding::Utf16Le,
-        ),
-        (
-            b"\xFE\xFF".iter().copied().chain(be).collect::<Vec<u8>>(),
-            Encoding::Utf16Be,
-        ),
-    ];
-    for (bytes, encoding) in files {
+    let le: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let be: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    for (mark, text, encoding) in [
+        (&b""[..], text.as_bytes(), Encoding::Utf8),
+        (b"\xEF\xBB\xBF", text.as_bytes(), Encoding::Utf8Bom),
+        (b"\xFF\xFE", &le, Encoding::Utf16Le),
+        (b"\xFE\xFF", &be, Encoding::Utf16Be),
+    ] {
+        let bytes = [mark, text].concat();
         for step in [1, 2, 3, 5, usize::MAX] {
             let window = scan(&bytes, ALL, &[step]).unwrap();
             assert_eq!(texts(&window), want, "{encoding:?} in steps of {step}");
@@ -393,11 +338,7 @@ fn marks_are_stripped_and_utf16_is_decoded() {
 #[test]
 fn a_scanner_stops_as_soon_as_it_can() {
     let file = "0123456\n".repeat(SNIFF_BYTES);
-    let request = TextOptions {
-        offset: 10,
-        limit: 5,
-        ..ALL
-    };
+    let request = ALL.offset(10).limit(5);
     for step in [1, 100, SNIFF_BYTES, SNIFF_BYTES + 1] {
         let mut scanner = WindowScanner::new(request).unwrap();
         let mut pushed = 0;

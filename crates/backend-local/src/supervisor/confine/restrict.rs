@@ -78,9 +78,9 @@ fn rules(policy: &Policy) -> Result<RulesetCreated, String> {
         rules = allow(rules, &open_allowed(place)?, write, place.path())?;
     }
     if policy.system {
-        let programs = system::PROGRAMS.iter().map(|path| (path.into(), run));
+        let programs = system::PROGRAMS.split(' ').map(|path| (path.into(), run));
         let files = system::files().into_iter().map(|path| (path, read));
-        let devices = system::DEVICES.iter().map(|path| (path.into(), device));
+        let devices = system::DEVICES.split(' ').map(|path| (path.into(), device));
         for (path, rights) in programs.chain(files).chain(devices) {
             // Paths that this host does not have need no rule.
             if let Ok(fd) = open(&path, OFlags::empty()) {

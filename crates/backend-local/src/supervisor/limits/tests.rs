@@ -103,14 +103,8 @@ fn the_launcher_says_what_is_wrong() {
         (vec!["cpu", "sh"], "invalid limits"),
         (vec!["cpu=1000000", "/missing/program"], "/missing/program"),
     ] {
-        let role = args.join("\x1f");
-        let args = if args.is_empty() {
-            vec![]
-        } else {
-            role.split('\x1f').map(OsString::from).collect()
-        };
         // A limit that high changes nothing for this process.
-        let error = become_command(args.into_iter());
+        let error = become_command(args.into_iter().map(OsString::from));
         assert!(error.contains(expected), "{error}");
     }
 }
@@ -123,10 +117,8 @@ fn limits_reach_the_command() {
         memory_bytes: Some(1 << 30),
         processes: None,
     };
-    let output = limited(
-        &limits,
-        "ulimit -t; ulimit -f; ulimit -v; ulimit -Ht; yes | head -n 1",
-    );
+    let script = "ulimit -t; ulimit -f; ulimit -v; ulimit -Ht; yes | head -n 1";
+    let output = limited(&limits, script);
     let shown = String::from_utf8_lossy(&output.stdout);
     // Seconds, blocks of 512 bytes, KiB. `yes` ends by a signal that Rust
     // programs ignore, which must not have been inherited.
@@ -154,15 +146,10 @@ fn a_file_grows_no_further_than_allowed() {
         file_bytes: Some(1000),
         ..Limits::default()
     };
-    let output = limited(
-        &limits,
-        &format!("exec dd if=/dev/zero of={} bs=4096 count=2", file.display()),
-    );
-    assert_eq!(
-        output.status.signal(),
-        Some(nix::libc::SIGXFSZ),
-        "{output:?}"
-    );
+    let script = format!("exec dd if=/dev/zero of={} bs=4096 count=2", file.display());
+    let output = limited(&limits, &script);
+    let signal = output.status.signal();
+    assert_eq!(signal, Some(nix::libc::SIGXFSZ), "{output:?}");
     assert_eq!(file.metadata().unwrap().len(), 1000);
 }
 
@@ -183,16 +170,10 @@ fn explode(mut command: Command) -> usize {
     child.wait().unwrap();
     drop(writer);
     let mut shown = String::new();
-    child
-        .stdout
-        .take()
-        .unwrap()
-        .read_to_string(&mut shown)
-        .unwrap();
-    shown
-        .lines()
-        .filter(|line| line.parse::<u8>().is_ok())
-        .count()
+    let mut stdout = child.stdout.take().unwrap();
+    stdout.read_to_string(&mut shown).unwrap();
+    let is_number = |line: &&str| line.parse::<u8>().is_ok();
+    shown.lines().filter(is_number).count()
 }
 
 fn bomb() -> Vec<OsString> {
@@ -204,9 +185,8 @@ fn bomb() -> Vec<OsString> {
 #[test]
 fn a_fork_bomb_stays_in_its_group() {
     if role().is_none() {
-        let output = again("a_fork_bomb_stays_in_its_group", "group")
-            .output()
-            .unwrap();
+        let mut command = again("a_fork_bomb_stays_in_its_group", "group");
+        let output = command.output().unwrap();
         assert!(output.status.success(), "{output:?}");
         return;
     }
@@ -235,20 +215,14 @@ fn a_fork_bomb_stays_in_its_group() {
     let group = prepared._group.as_ref().unwrap().directory().to_owned();
     assert!(group.exists());
     // The children may end a moment after they are told to.
-    while std::fs::read_to_string(group.join("cgroup.procs"))
-        .unwrap()
-        .lines()
-        .count()
-        > 1
-    {
+    let members = || std::fs::read_to_string(group.join("cgroup.procs")).unwrap();
+    while members().lines().count() > 1 {
         std::thread::yield_now();
     }
     drop(prepared);
     assert!(!group.exists());
-    assert_eq!(
-        std::fs::read_to_string("/proc/self/cgroup").unwrap(),
-        before
-    );
+    let after = std::fs::read_to_string("/proc/self/cgroup").unwrap();
+    assert_eq!(after, before);
 }
 
 /// A user ID without any other process.

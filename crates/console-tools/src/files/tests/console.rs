@@ -33,17 +33,17 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        Self::with(Options::default())
+        Self::with(|_| ())
     }
 
     fn hashline() -> Self {
-        Self::with(Options {
-            edit_format: EditFormat::Hashline,
-            ..Options::default()
-        })
+        Self::with(|options| options.edit_format = EditFormat::Hashline)
     }
 
-    fn with(options: Options) -> Self {
+    /// Creates one whose options `change` has changed.
+    fn with(change: impl FnOnce(&mut Options)) -> Self {
+        let mut options = Options::default();
+        change(&mut options);
         let state = Arc::new(StateBackend::builder().build());
         let backend: Arc<dyn Backend> = Arc::clone(&state) as _;
         Self {

@@ -68,13 +68,12 @@ fn request() -> impl Strategy<Value = TextOptions> {
     let width = prop_oneof![0_usize..9, Just(usize::MAX)];
     let size = prop_oneof![0_usize..30, Just(usize::MAX)];
     (0_u64..8, limit, width, size, any::<bool>()).prop_map(
-        |(offset, limit, max_line_bytes, max_bytes, count_total)| TextOptions {
-            offset,
-            limit,
-            max_line_bytes,
-            max_bytes,
-            count_total,
-            ..ALL
+        |(offset, limit, max_line_bytes, max_bytes, count_total)| {
+            ALL.offset(offset)
+                .limit(limit)
+                .max_line_bytes(max_line_bytes)
+                .max_bytes(max_bytes)
+                .count_total(count_total)
         },
     )
 }

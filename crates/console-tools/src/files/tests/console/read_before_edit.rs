@@ -59,10 +59,7 @@ async fn files_never_read_are_edited_unless_an_option_says_otherwise() {
     let bench = Bench::new();
     bench.put("/f", "a\n").await;
     bench.ok::<EditFileTool>(edit("a", "b")).await;
-    let bench = Bench::with(Options {
-        require_read_before_edit: true,
-        ..Options::default()
-    });
+    let bench = Bench::with(|options| options.require_read_before_edit = true);
     bench.put("/f", "a\n").await;
     bench.put("/d/x", "").await;
     let want = "'f' has not been read yet; read it with read_file first, then change it";
@@ -84,10 +81,7 @@ async fn files_never_read_are_edited_unless_an_option_says_otherwise() {
 
 #[tokio::test]
 async fn a_failed_read_is_not_a_read() {
-    let bench = Bench::with(Options {
-        require_read_before_edit: true,
-        ..Options::default()
-    });
+    let bench = Bench::with(|options| options.require_read_before_edit = true);
     bench.put("/f", "a\n").await;
     run!(bench.fails::<ReadFileTool>, {"path": "f", "offset": 9});
     let text = bench.fails::<EditFileTool>(edit("a", "b")).await;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{Bench, ReadFileTool, call, context};
 use crate::args::console as args;
-use crate::options::{EditFormat, Limits, Options};
+use crate::options::{EditFormat, Options};
 use crate::reply::{Block, FailureClass};
 use crate::tool::Builtin as _;
 
@@ -56,15 +56,10 @@ async fn a_page_says_how_to_read_on() {
 #[tokio::test]
 async fn pages_joined_are_the_file_whatever_the_budget() {
     for edit_format in [EditFormat::StrReplace, EditFormat::Hashline] {
-        let limits = Limits {
-            reply_bytes: 1_000,
-            line_bytes: 60,
-            ..Limits::default()
-        };
-        let bench = Bench::with(Options {
-            limits,
-            edit_format,
-            ..Options::default()
+        let bench = Bench::with(|options| {
+            options.limits.reply_bytes = 1_000;
+            options.limits.line_bytes = 60;
+            options.edit_format = edit_format;
         });
         let wide = (0..100).map(|n| "x".repeat(n) + "\n");
         let narrow = std::iter::repeat_n("\n".to_owned(), 300);
@@ -230,15 +225,10 @@ fn png(width: u32, height: u32) -> Vec<u8> {
 }
 
 fn showing() -> Bench {
-    let limits = Limits {
-        image_edge: 60,
-        ..Limits::default()
-    };
-    Bench::with(Options {
-        limits,
-        image_support: true,
-        document_support: true,
-        ..Options::default()
+    Bench::with(|options| {
+        options.limits.image_edge = 60;
+        options.image_support = true;
+        options.document_support = true;
     })
 }
 
@@ -328,16 +318,11 @@ async fn what_is_not_shown_is_named() {
 
 #[tokio::test]
 async fn too_large_is_said_before_it_is_read() {
-    let limits = Limits {
-        image_bytes: 5 * 1024 * 1024,
-        document_bytes: 1_000,
-        ..Limits::default()
-    };
-    let bench = Bench::with(Options {
-        image_support: true,
-        document_support: true,
-        limits,
-        ..Options::default()
+    let bench = Bench::with(|options| {
+        options.limits.image_bytes = 5 * 1024 * 1024;
+        options.limits.document_bytes = 1_000;
+        options.image_support = true;
+        options.document_support = true;
     });
     let mut big = png(2, 2);
     big.resize(6 * 1024 * 1024, 0);
