@@ -90,7 +90,8 @@ async fn permission_bits_are_kept_and_copied() {
     assert_eq!(mode(&root.join("script")), 0o640);
     let durable = WriteOptions::default().durable(true);
     for name in ["script", "x/y/z"] {
-        let write = backend.write(&at(name), "safe".into(), durable);
+        let path = at(name);
+        let write = backend.write(&path, "safe".into(), durable);
         write.await.unwrap();
     }
     assert_eq!(text(&backend, "x/y/z").await, "safe");

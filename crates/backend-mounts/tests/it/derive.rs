@@ -29,72 +29,26 @@ fn judge(scope: &Scope, op: Op, text: &str, bytes: Option<u64>) -> (Layer, Actio
 #[test]
 fn the_arguments_combine_as_documented() {
     let new = Derive::new;
-    for (name, derive, in_a, in_b, in_ro) in [
-        ("write alone", new().write(["/src/a"]), BOTH, NONE, NONE),
-        (
-            "write, inherit",
-            new().write(["/src/a"]).inherit(),
-            BOTH,
-            NONE,
-            NONE,
-        ),
-        ("read alone", new().read(["/src/a"]), READ, NONE, NONE),
-        (
-            "read, inherit",
-            new().read(["/src/a"]).inherit(),
-            READ,
-            NONE,
-            NONE,
-        ),
-        ("nothing", new(), NONE, NONE, NONE),
-        ("inherit", new().inherit(), BOTH, BOTH, READ),
-        (
-            "apart",
-            new().read(["/src/a"]).write(["/src/b"]),
-            READ,
-            WRITE,
-            NONE,
-        ),
-        (
-            "readonly",
-            new().write(["/src/a"]).readonly(),
-            READ,
-            NONE,
-            NONE,
-        ),
-        (
-            "inherit, readonly",
-            new().inherit().readonly(),
-            READ,
-            READ,
-            READ,
-        ),
-        (
-            "empty write",
-            new().write([""; 0]).inherit(),
-            NONE,
-            NONE,
-            NONE,
-        ),
-        (
-            "empty read",
-            new().read([""; 0]).inherit(),
-            NONE,
-            NONE,
-            NONE,
-        ),
-        (
-            "no read",
-            new().read([""; 0]).write(["/src/a"]),
-            WRITE,
-            NONE,
-            NONE,
-        ),
+    let (read, write) = (|| new().read(["/src/a"]), || new().write(["/src/a"]));
+    let (no_read, no_write) = (|| new().read([""; 0]), || new().write([""; 0]));
+    let apart = read().write(["/src/b"]);
+    for (name, derive, expected) in [
+        ("write alone", write(), [BOTH, NONE, NONE]),
+        ("write, inherit", write().inherit(), [BOTH, NONE, NONE]),
+        ("read alone", read(), [READ, NONE, NONE]),
+        ("read, inherit", read().inherit(), [READ, NONE, NONE]),
+        ("nothing", new(), [NONE; 3]),
+        ("inherit", new().inherit(), [BOTH, BOTH, READ]),
+        ("apart", apart, [READ, WRITE, NONE]),
+        ("readonly", write().readonly(), [READ, NONE, NONE]),
+        ("inherit, readonly", new().inherit().readonly(), [READ; 3]),
+        ("empty write", no_write().inherit(), [NONE; 3]),
+        ("empty read", no_read().inherit(), [NONE; 3]),
+        ("no read", no_read().write(["/src/a"]), [WRITE, NONE, NONE]),
     ] {
         let child = base().derive(derive).unwrap();
-        assert_eq!(allowed(&child, "/src/a/f"), in_a, "{name}");
-        assert_eq!(allowed(&child, "/src/b/f"), in_b, "{name}");
-        assert_eq!(allowed(&child, "/ro/f"), in_ro, "{name}");
+        let found = ["/src/a/f", "/src/b/f", "/ro/f"].map(|text| allowed(&child, text));
+        assert_eq!(found, expected, "{name}");
     }
     let failed = base().derive(Derive::new().write(["/ro/x"]).readonly());
     assert!(
@@ -103,11 +57,8 @@ fn the_arguments_combine_as_documented() {
     );
     let whole = scope([rw("/")]).derive(Derive::new().write([""]));
     let whole = whole.unwrap();
-    assert_eq!(
-        texts(whole.readable_roots()),
-        ["/"],
-        "nothing means the root"
-    );
+    let roots = texts(whole.readable_roots());
+    assert_eq!(roots, ["/"], "nothing means the root");
 }
 
 #[test]
@@ -120,10 +71,8 @@ fn an_entry_that_is_no_plain_path_is_refused() {
     assert!(base().derive(Derive::new().read(["/src/..a"])).is_ok());
     for entry in ["~", "C:/x", "a\0"] {
         let error = fail(entry);
-        assert!(
-            matches!(error, DeriveError::InvalidPath(_)),
-            "{entry:?}: {error}"
-        );
+        let is_invalid = matches!(error, DeriveError::InvalidPath(_));
+        assert!(is_invalid, "{entry:?}: {error}");
         let kind = backend_core::Error::from(error).kind();
         assert_eq!(kind, ErrorKind::InvalidPath);
     }
@@ -147,11 +96,8 @@ fn entries_are_checked_against_the_scope_that_derives() {
     let child = Derive::new().read(["/src/a/b", "/ro"]);
     let child = base().derive(child).unwrap();
     let error = fail(&child, Derive::new().read(["/src/a"]));
-    assert_eq!(
-        error,
-        outside("/src/a", &["/src/a/b", "/ro"]),
-        "no widening"
-    );
+    let narrow = outside("/src/a", &["/src/a/b", "/ro"]);
+    assert_eq!(error, narrow, "no widening");
     let error = fail(&child, Derive::new().read(["/ro"]).write(["/src/a/b"]));
     assert_eq!(error, read_only("/src/a/b", &[]), "no regaining");
     assert!(child.derive(Derive::new().read(["/src/a/b/c"])).is_ok());
@@ -182,11 +128,8 @@ fn an_entry_binds_to_its_mount() {
     assert_eq!(allowed(&both, "/data/special/deep/x"), READ);
     assert_eq!(allowed(&both, "/data/special/x"), NONE);
     let spanning = child(Derive::new().write(["/data"]).span_nested());
-    assert_eq!(
-        allowed(&spanning, "/data/special/x"),
-        READ,
-        "its mode stays"
-    );
+    let special = allowed(&spanning, "/data/special/x");
+    assert_eq!(special, READ, "its mode stays");
     let regained = Derive::new().read(["/data"]).span_nested();
     let regained = data.derive(regained).unwrap();
     assert_eq!(allowed(&regained, "/data/special/x"), NONE);
@@ -239,10 +182,8 @@ fn roots_are_those_of_the_scope_in_use() {
             shown.push(verdict.to_string());
         }
         for text in shown {
-            assert!(
-                !text.contains("/secret") && !text.contains("/host"),
-                "{text}"
-            );
+            let is_told = text.contains("/secret") || text.contains("/host");
+            assert!(!is_told, "{text}");
         }
     }
 }

@@ -28,10 +28,8 @@ async fn files() -> StateBackend {
     ] {
         backend.write_file(path, content).await.unwrap();
     }
-    backend
-        .write_file("/data.bin", vec![0, 159, 146, 150])
-        .await
-        .unwrap();
+    let data = vec![0, 159, 146, 150];
+    backend.write_file("/data.bin", data).await.unwrap();
     backend
 }
 
@@ -39,64 +37,68 @@ async fn state(options: Value, tool: &'static str) -> Script {
     Script::on(Arc::new(files().await), options).of(tool)
 }
 
+/// Makes the calls one after the other, and pins what they say.
+async fn pin(
+    snapshot: &'static str,
+    tool: &'static str,
+    options: Value,
+    calls: impl IntoIterator<Item = Value>,
+) {
+    let mut script = state(options, tool).await;
+    script.calls(calls).await;
+    insta::assert_snapshot!(snapshot, script.end());
+}
+
 #[tokio::test]
 async fn ls() {
-    let mut script = state(json!({"limits": {"ls_entries": 6}}), "ls").await;
-    script
-        .calls([
-            json!({}),
-            json!({"path": "/src"}),
-            json!({"path": "nowhere"}),
-            json!({"path": "README.md"}),
-            json!({"path": "../.."}),
-            json!({"path": "~"}),
-            json!({"path": 5}),
-            json!({"dir": "src"}),
-        ])
-        .await;
-    insta::assert_snapshot!("ls", script.end());
+    let options = json!({"limits": {"ls_entries": 6}});
+    let calls = [
+        json!({}),
+        json!({"path": "/src"}),
+        json!({"path": "nowhere"}),
+        json!({"path": "README.md"}),
+        json!({"path": "../.."}),
+        json!({"path": "~"}),
+        json!({"path": 5}),
+        json!({"dir": "src"}),
+    ];
+    pin("ls", "ls", options, calls).await;
 }
 
 #[tokio::test]
 async fn read_file() {
     let options = json!({"limits": {"read_lines": 3, "line_bytes": 12}, "image_support": true});
-    let mut script = state(options, "read_file").await;
-    script
-        .calls([
-            json!({"path": "src/main.rs"}),
-            json!({"path": "src/main.rs", "offset": 3}),
-            json!({"path": "README.md", "limit": 1}),
-            json!({"path": "empty.txt"}),
-            json!({"path": "src/main.rs", "offset": 4}),
-            json!({"path": "empty.txt", "offset": 1}),
-            json!({"path": "README.md", "offset": -1}),
-            json!({"path": "README.md", "limit": 0}),
-            json!({"path": "nowhere.txt"}),
-            json!({"path": "src"}),
-            json!({"path": "data.bin"}),
-            json!({"path": "src/main.rs/x"}),
-            json!({"path": "C:\\x"}),
-            json!({"path": "a\u{0}b"}),
-            json!({}),
-            json!({"path": "README.md", "max_chars": 5}),
-        ])
-        .await;
-    insta::assert_snapshot!("read_file", script.end());
+    let calls = [
+        json!({"path": "src/main.rs"}),
+        json!({"path": "src/main.rs", "offset": 3}),
+        json!({"path": "README.md", "limit": 1}),
+        json!({"path": "empty.txt"}),
+        json!({"path": "src/main.rs", "offset": 4}),
+        json!({"path": "empty.txt", "offset": 1}),
+        json!({"path": "README.md", "offset": -1}),
+        json!({"path": "README.md", "limit": 0}),
+        json!({"path": "nowhere.txt"}),
+        json!({"path": "src"}),
+        json!({"path": "data.bin"}),
+        json!({"path": "src/main.rs/x"}),
+        json!({"path": "C:\\x"}),
+        json!({"path": "a\u{0}b"}),
+        json!({}),
+        json!({"path": "README.md", "max_chars": 5}),
+    ];
+    pin("read_file", "read_file", options, calls).await;
 }
 
 #[tokio::test]
 async fn read_file_by_hash() {
     let options = json!({"edit_format": "hashline", "limits": {"read_lines": 3}});
-    let mut script = state(options, "read_file").await;
-    script
-        .calls([
-            json!({"path": "src/main.rs"}),
-            json!({"path": "src/main.rs", "offset": 3}),
-            json!({"path": "empty.txt"}),
-            json!({"path": "src/main.rs", "offset": 9}),
-        ])
-        .await;
-    insta::assert_snapshot!("read_file_by_hash", script.end());
+    let calls = [
+        json!({"path": "src/main.rs"}),
+        json!({"path": "src/main.rs", "offset": 3}),
+        json!({"path": "empty.txt"}),
+        json!({"path": "src/main.rs", "offset": 9}),
+    ];
+    pin("read_file_by_hash", "read_file", options, calls).await;
 }
 
 #[tokio::test]
@@ -115,13 +117,10 @@ async fn write_file() {
             json!({"path": "../x", "content": "x"}),
         ])
         .await;
-    script
-        .call_other("read_file", json!({"path": "README.md"}))
-        .await;
-    backend
-        .write_file("/README.md", "# Other\n\nSome text.\n")
-        .await
-        .unwrap();
+    let read = json!({"path": "README.md"});
+    script.call_other("read_file", read).await;
+    let other = "# Other\n\nSome text.\n";
+    backend.write_file("/README.md", other).await.unwrap();
     script
         .calls([
             json!({"path": "README.md", "content": "x"}),
@@ -168,10 +167,8 @@ async fn edit_file() {
             json!({"path": "data.bin", "old_string": "x", "new_string": "y"}),
         ])
         .await;
-    backend
-        .write_file("/src/lib.rs", "mod d;\nmod z;\n")
-        .await
-        .unwrap();
+    let other = "mod d;\nmod z;\n";
+    backend.write_file("/src/lib.rs", other).await.unwrap();
     script.call(edit("mod d", "mod e")).await;
     insta::assert_snapshot!("edit_file", script.end());
 }
@@ -182,9 +179,8 @@ async fn edit_file_that_was_not_read() {
     let mut script = state(options, "edit_file").await;
     let edit = json!({"path": "README.md", "old_string": "Some", "new_string": "Any"});
     script.call(edit.clone()).await;
-    script
-        .call_other("read_file", json!({"path": "README.md"}))
-        .await;
+    let read = json!({"path": "README.md"});
+    script.call_other("read_file", read).await;
     script.call(edit).await;
     insta::assert_snapshot!("edit_file_that_was_not_read", script.end());
 }
@@ -194,9 +190,8 @@ async fn hashline_edit() {
     let backend = files().await;
     let options = json!({"edit_format": "hashline"});
     let mut script = Script::on(Arc::new(backend.clone()), options).of("hashline_edit");
-    script
-        .call_other("read_file", json!({"path": "src/lib.rs"}))
-        .await;
+    let read = json!({"path": "src/lib.rs"});
+    script.call_other("read_file", read).await;
     let edit = |line: i64, hash: &str, new: &str| json!({"path": "src/lib.rs", "start_line": line, "start_hash": hash, "new_content": new});
     let with = |mut edit: Value, field: &str, value: Value| {
         edit[field] = value;
@@ -213,9 +208,8 @@ async fn hashline_edit() {
             ),
         ])
         .await;
-    script
-        .call_other("read_file", json!({"path": "src/lib.rs"}))
-        .await;
+    let read = json!({"path": "src/lib.rs"});
+    script.call_other("read_file", read).await;
     script
         .calls([
             edit(3, "45", "x"),
@@ -264,13 +258,13 @@ async fn long_lines() {
         small(&reply.text);
     }
     // Many nearly matching lines, at several positions.
-    let block: String = (0..20)
-        .map(|n| format!("{n}{}\n", "y".repeat(5_000)))
-        .collect();
-    backend
-        .write_file("/blocks", format!("{block}-\n{block}-\n{block}"))
-        .await
-        .unwrap();
+    let lines = |count: usize, width: usize| -> String {
+        let line = |n| format!("{n}{}\n", "y".repeat(width));
+        (0..count).map(line).collect()
+    };
+    let block = lines(20, 5_000);
+    let blocks = format!("{block}-\n{block}-\n{block}");
+    backend.write_file("/blocks", blocks).await.unwrap();
     for old in [block.replace('y', "Y"), block] {
         let mut args = edit(old);
         args["path"] = json!("blocks");
@@ -293,110 +287,86 @@ async fn long_lines() {
     let stale = |line: usize| json!({"start_line": line, "start_hash": "00", "new_content": "x"});
     for count in [1, 2, 100] {
         let edits: Vec<Value> = (1..=count).map(stale).collect();
-        let reply = chat
-            .call("hashline_edit", json!({"path": "long", "edits": edits}))
-            .await;
-        assert!(
-            reply
-                .text
-                .contains("edits[0]: line 1: the hash given is 00"),
-            "{}",
-            reply.text
-        );
-        small(&reply.text);
+        let args = json!({"path": "long", "edits": edits});
+        let text = chat.call("hashline_edit", args).await.text;
+        let told = "edits[0]: line 1: the hash given is 00";
+        assert!(text.contains(told), "{text}");
+        small(&text);
     }
     // Many long lines, all of them stale.
-    let lines: String = (0..300)
-        .map(|n| format!("{n}{}\n", "y".repeat(10_000)))
-        .collect();
-    backend.write_file("/many", lines).await.unwrap();
+    let many = lines(300, 10_000);
+    backend.write_file("/many", many).await.unwrap();
     let edits: Vec<Value> = (1..=300).map(stale).collect();
-    let reply = chat
-        .call("hashline_edit", json!({"path": "many", "edits": edits}))
-        .await;
+    let args = json!({"path": "many", "edits": edits});
+    let reply = chat.call("hashline_edit", args).await;
     assert!(reply.text.len() < 12_000, "{} bytes", reply.text.len());
-    small(
-        &chat
-            .call("read_file", json!({"path": "long", "limit": 1}))
-            .await
-            .text,
-    );
+    let args = json!({"path": "long", "limit": 1});
+    small(&chat.call("read_file", args).await.text);
 }
 
 #[tokio::test]
 async fn glob() {
-    let mut script = state(json!({"limits": {"glob_files": 3}}), "glob").await;
-    script
-        .calls([
-            json!({"pattern": "*.rs"}),
-            json!({"pattern": "**/*"}),
-            json!({"pattern": "*.rs", "path": "/src", "hidden": true, "ignored": true}),
-            json!({"pattern": ".env"}),
-            json!({"pattern": "*.py"}),
-            json!({"pattern": "run.log"}),
-            json!({"pattern": "["}),
-            json!({"pattern": "../*"}),
-            json!({"pattern": ""}),
-            json!({"pattern": "src/"}),
-            json!({"pattern": "{a,b}".repeat(9)}),
-            json!({"pattern": "*", "path": "nowhere"}),
-            json!({"pattern": "*", "path": "../.."}),
-            json!({"pattern": "*", "order": "oldest"}),
-        ])
-        .await;
-    insta::assert_snapshot!("glob", script.end());
+    let options = json!({"limits": {"glob_files": 3}});
+    let calls = [
+        json!({"pattern": "*.rs"}),
+        json!({"pattern": "**/*"}),
+        json!({"pattern": "*.rs", "path": "/src", "hidden": true, "ignored": true}),
+        json!({"pattern": ".env"}),
+        json!({"pattern": "*.py"}),
+        json!({"pattern": "run.log"}),
+        json!({"pattern": "["}),
+        json!({"pattern": "../*"}),
+        json!({"pattern": ""}),
+        json!({"pattern": "src/"}),
+        json!({"pattern": "{a,b}".repeat(9)}),
+        json!({"pattern": "*", "path": "nowhere"}),
+        json!({"pattern": "*", "path": "../.."}),
+        json!({"pattern": "*", "order": "oldest"}),
+    ];
+    pin("glob", "glob", options, calls).await;
 }
 
 #[tokio::test]
 async fn grep() {
-    let mut script = state(
-        json!({"limits": {"grep_results": 2, "grep_line_chars": 12}}),
-        "grep",
-    )
-    .await;
-    script
-        .calls([
-            json!({"pattern": "TODO"}),
-            json!({"pattern": "e", "path": "/"}),
-            json!({"pattern": "mod", "output_mode": "content"}),
-            json!({"pattern": "println", "output_mode": "content", "context": 1}),
-            json!({"pattern": "e", "output_mode": "content"}),
-            json!({"pattern": "mod", "output_mode": "count"}),
-            json!({"pattern": "{x}", "literal": true, "glob_pattern": "*.rs"}),
-            json!({"pattern": "a;\\npub", "multi_line": true, "output_mode": "content"}),
-            json!({"pattern": "title", "case": "insensitive"}),
-            json!({"pattern": "KEY"}),
-            json!({"pattern": "KEY", "ignore_hidden": false}),
-            json!({"pattern": "("}),
-            json!({"pattern": "(?=x)"}),
-            json!({"pattern": "a\\nb"}),
-            json!({"pattern": "x{1000}{1000}{1000}"}),
-            json!({"pattern": "x", "glob_pattern": "["}),
-            json!({"pattern": "x", "path": "nowhere"}),
-            json!({"pattern": "x", "output_mode": "lines"}),
-            json!({"pattern": "x", "context": 101}),
-            json!({"pattern": "x", "max_results": 0}),
-            json!({"regex": "x"}),
-        ])
-        .await;
-    insta::assert_snapshot!("grep", script.end());
+    let options = json!({"limits": {"grep_results": 2, "grep_line_chars": 12}});
+    let calls = [
+        json!({"pattern": "TODO"}),
+        json!({"pattern": "e", "path": "/"}),
+        json!({"pattern": "mod", "output_mode": "content"}),
+        json!({"pattern": "println", "output_mode": "content", "context": 1}),
+        json!({"pattern": "e", "output_mode": "content"}),
+        json!({"pattern": "mod", "output_mode": "count"}),
+        json!({"pattern": "{x}", "literal": true, "glob_pattern": "*.rs"}),
+        json!({"pattern": "a;\\npub", "multi_line": true, "output_mode": "content"}),
+        json!({"pattern": "title", "case": "insensitive"}),
+        json!({"pattern": "KEY"}),
+        json!({"pattern": "KEY", "ignore_hidden": false}),
+        json!({"pattern": "("}),
+        json!({"pattern": "(?=x)"}),
+        json!({"pattern": "a\\nb"}),
+        json!({"pattern": "x{1000}{1000}{1000}"}),
+        json!({"pattern": "x", "glob_pattern": "["}),
+        json!({"pattern": "x", "path": "nowhere"}),
+        json!({"pattern": "x", "output_mode": "lines"}),
+        json!({"pattern": "x", "context": 101}),
+        json!({"pattern": "x", "max_results": 0}),
+        json!({"regex": "x"}),
+    ];
+    pin("grep", "grep", options, calls).await;
 }
 
 #[tokio::test]
 async fn delete_file() {
-    let mut script = state(json!({}), "delete_file").await;
-    script
-        .calls([
-            json!({"path": "README.md"}),
-            json!({"path": "README.md"}),
-            json!({"path": "src"}),
-            json!({"path": "src", "recursive": true}),
-            json!({"path": "/", "recursive": true}),
-            json!({"path": "..", "recursive": true}),
-            json!({"path": "empty.txt", "recursive": "yes"}),
-        ])
-        .await;
-    insta::assert_snapshot!("delete_file", script.end());
+    let calls = [
+        json!({"path": "README.md"}),
+        json!({"path": "README.md"}),
+        json!({"path": "src"}),
+        json!({"path": "src", "recursive": true}),
+        json!({"path": "/", "recursive": true}),
+        json!({"path": "..", "recursive": true}),
+        json!({"path": "empty.txt", "recursive": "yes"}),
+    ];
+    pin("delete_file", "delete_file", json!({}), calls).await;
 }
 
 async fn transferring(tool: &'static str) -> Script {
@@ -429,8 +399,7 @@ async fn move_file() {
 #[tokio::test]
 async fn copy_file() {
     let mut script = transferring("copy_file").await;
-    script
-        .call(json!({"source": "src", "destination": "other", "recursive": true}))
-        .await;
+    let tree = json!({"source": "src", "destination": "other", "recursive": true});
+    script.call(tree).await;
     insta::assert_snapshot!("copy_file", script.end());
 }

@@ -186,7 +186,8 @@ impl Files {
     /// Moves the directory of a session out of its place. `None` if there is none: a
     /// directory that holds no session stays, unless a container has its files.
     pub(super) fn trash(&self, id: &SessionId, has_container: bool) -> Result<Option<PathBuf>> {
-        if !self.is_session(id) && !(has_container && self.is_prepared(id)) {
+        let is_own = self.is_session(id) || (has_container && self.is_prepared(id));
+        if !is_own {
             return Ok(None);
         }
         let trash = self.root.join(TRASH);
