@@ -16,7 +16,6 @@ use async_trait::async_trait;
 use backend_core::ops::StopMode;
 use backend_core::sync::lock;
 use backend_core::{Error, Result, VPath};
-use k8s_openapi::api::core::v1::Pod;
 use sandbox_wire::agent::AgentBinary;
 use sandbox_wire::{Machine, Process, Spawn};
 use tokio::sync::Semaphore;
@@ -158,10 +157,6 @@ impl K8sMachine {
     pub(crate) async fn stop_pod(&self, mode: StopMode) -> Result<()> {
         let stop = move |core: Arc<Core>| async move { core.stop(mode).await };
         self.0.exclusively(stop).await
-    }
-
-    pub(crate) async fn find(&self) -> Result<Option<Pod>> {
-        self.0.find().await
     }
 }
 

@@ -306,7 +306,7 @@ impl Settings {
         }
         if let (Some(request), Some(limit)) = (self.request_cpus, self.cpus) {
             ensure!(
-                request <= limit,
+                request.total_cmp(&limit).is_le(),
                 "{request} processors are reserved and {limit} are the limit; reserve less, or raise the limit"
             );
         }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 
-use futures::future;
+use futures::{FutureExt as _, future};
 use tokio::process::Command;
 use tokio_util::io::ReaderStream;
 

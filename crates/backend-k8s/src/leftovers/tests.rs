@@ -31,7 +31,8 @@ fn only_what_a_dead_process_left_is_a_leftover() {
     let found = judged(left("box", |_| ())).unwrap();
     assert_eq!((&*found.name, &*found.image), ("box", "image"));
     let here = Owner::current().unwrap().label();
-    let not_left: [(&str, fn(&mut Value, &str)); 6] = [
+    type Change = fn(&mut Value, &str);
+    let not_left: [(&str, Change); 6] = [
         ("alive", |metadata, here| {
             metadata["annotations"][labels::OWNER] = here.into();
         }),

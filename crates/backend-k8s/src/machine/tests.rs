@@ -22,6 +22,9 @@ struct World {
 
 type Shared = Arc<Mutex<World>>;
 
+/// A change of the options.
+type Change = fn(K8sBuilder) -> K8sBuilder;
+
 fn status(restarts: i32, state: Value, last: Value) -> Value {
     let container = json!({
         "name": CONTAINER, "image": "image:1", "imageID": "", "ready": true,
@@ -192,7 +195,7 @@ async fn a_name_that_is_taken() {
     let (first, world) = machine(named);
     first.start().await.unwrap();
     let pod = lock(&world).pod.clone();
-    let taken = |pod: Option<Value>, change: fn(K8sBuilder) -> K8sBuilder| async move {
+    let taken = |pod: Option<Value>, change: Change| async move {
         let (machine, world) = machine(change);
         lock(&world).pod = pod;
         machine.start().await
@@ -200,7 +203,7 @@ async fn a_name_that_is_taken() {
     taken(pod.clone(), |builder| builder.name("box"))
         .await
         .unwrap();
-    let cases: [(fn(K8sBuilder) -> K8sBuilder, &str); 2] = [
+    let cases: [(Change, &str); 2] = [
         (|builder| builder.name("box").env("A", "b"), "other options"),
         (
             |builder| builder.name("box").exclusive(true),

@@ -19,12 +19,12 @@ fn any_message() -> impl Strategy<Value = Message> {
 fn expected(messages: &[Message]) -> Vec<u8> {
     let mut out = Vec::new();
     for message in messages {
-        match message {
-            Message::Binary(bytes) => match &bytes[..] {
-                [] | [3, _, ..] => break,
-                [1, content @ ..] => out.extend_from_slice(content),
-                _ => {}
-            },
+        let Message::Binary(bytes) = message else {
+            continue;
+        };
+        match &bytes[..] {
+            [] | [3, _, ..] => break,
+            [1, content @ ..] => out.extend_from_slice(content),
             _ => {}
         }
     }
