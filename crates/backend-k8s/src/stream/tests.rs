@@ -217,7 +217,7 @@ async fn pings_keep_a_silent_stream_open() {
         // Reading answers pings.
         while let Some(Ok(message)) = peer.next().await {
             pings += u32::from(message.is_ping());
-            if pings == 20 {
+            if message.is_ping() && pings == 20 {
                 say(&mut peer, 3, SUCCESS).await;
             }
         }
