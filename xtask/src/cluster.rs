@@ -4,8 +4,9 @@
 //! Kubernetes is compiled, once, and started with containerd and runc of Debian, in
 //! namespaces of its own: no address of the cluster is on the machine's network, and
 //! when the namespaces end, the kernel ends everything in them. All files are in
-//! `$XTASK_CACHE/cluster/run`, which is removed with the cluster; what the daemons
-//! printed stays in `$XTASK_CACHE/cluster/log` until the next one starts.
+//! `$XTASK_CACHE/cluster/run`, which is removed with the cluster. Beside it, containerd's
+//! images stay in `store`, and what the daemons printed in `log` until the next one
+//! starts.
 //!
 //! A cluster that a command started for itself ends with that command, even if it is
 //! killed; one that `up` started lives until `down`. Whatever a killed command leaves is
@@ -45,6 +46,7 @@ use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
@@ -57,8 +59,8 @@ use crate::cluster::running::Running;
 use crate::flags::{self, ClusterCmd};
 use crate::images::{BUSYBOX, Image, PAUSE, PYTHON};
 use crate::lock::exclusive;
-use crate::provision;
 use crate::workspace::Workspace;
+use crate::{provision, scratch};
 
 /// The programs that a cluster is started with.
 const PROGRAMS: &[&str] = &[
@@ -269,16 +271,18 @@ impl<'w> Own<'w> {
         if !program.is_file() {
             sources.compile(&layout)?;
         }
-        let mut archives = Vec::new();
+        let mut images = Vec::new();
         for image in IMAGES {
-            archives.push(image.archive(workspace)?);
+            images.push((image.name, image.archive(workspace)?));
         }
         let begin = Instant::now();
-        let started = start::start(workspace, &layout, &program, &archives, lifetime);
+        let started = start::start(workspace, &layout, &program, &images, lifetime);
         let running = match started {
             Ok(running) => running,
             Err(error) => {
                 clean(workspace, &layout)?;
+                // It may be the reason, and is made anew.
+                scratch::empty(Path::new(&layout.store()))?;
                 return Err(error.context("the cluster does not start"));
             }
         };

@@ -68,9 +68,8 @@ fn client(layout: &Layout, name: &str) -> String {
 }
 
 fn containerd(layout: &Layout) -> String {
-    let [root, state, runc, network] =
-        ["containerd", "containerd-state", "runc", "network"].map(|name| layout.path(name));
-    let socket = layout.socket();
+    let [state, runc, network] = ["containerd", "runc", "network"].map(|name| layout.path(name));
+    let (root, socket) = (layout.store(), layout.socket());
     let pause = images::PAUSE.name;
     // Without the right to raise its own priority when memory runs out, a container that
     // asks for it does not start.
@@ -196,10 +195,10 @@ mod tests {
     }
 
     #[test]
-    fn containerd_keeps_everything_in_the_directory() {
+    fn containerd_keeps_images_and_nothing_else() {
         let config: toml::Table = toml::from_str(&containerd(&layout())).unwrap();
-        assert_eq!(config["root"].as_str(), Some("/c/run/containerd"));
-        assert_eq!(config["state"].as_str(), Some("/c/run/containerd-state"));
+        assert_eq!(config["root"].as_str(), Some("/c/store"));
+        assert_eq!(config["state"].as_str(), Some("/c/run/containerd"));
         let cri = &config["plugins"]["io.containerd.grpc.v1.cri"];
         assert_eq!(cri["sandbox_image"].as_str(), Some(images::PAUSE.name));
         assert_eq!(cri["restrict_oom_score_adj"].as_bool(), Some(true));

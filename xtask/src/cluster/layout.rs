@@ -31,6 +31,10 @@ pub(super) const API_PORT: &str = "443";
 /// The address of the API server in the cluster's network namespace.
 pub(super) const API: &str = "https://127.0.0.1:443";
 
+/// Beginning of the name of a cluster's control group. Supervisors of commands remove
+/// groups whose names begin with `agentbox-`.
+const GROUP: &str = "k8s-agentbox-";
+
 /// The longest directory of a cluster. Sockets below it have names of up to 40
 /// characters, and the system allows 107.
 const MAX_LEN: usize = 64;
@@ -66,6 +70,12 @@ impl Layout {
     /// Returns a path outside the directory of the running cluster.
     pub(super) fn beside(&self, name: &str) -> PathBuf {
         Path::new(&self.top).join(name)
+    }
+
+    /// Returns the directory of containerd's images, which outlives the cluster: they are
+    /// ten thousand files, which take longer to write and to remove than all else.
+    pub(super) fn store(&self) -> String {
+        format!("{}/store", self.top)
     }
 
     /// Returns the directory of the running cluster, which is removed with it.
@@ -116,7 +126,7 @@ impl Layout {
     /// Returns the control group of all pods. Clusters of two caches have two.
     pub(super) fn control_group(&self) -> String {
         let digest = Sha256::digest(&self.top);
-        format!("agentbox-{}", hex(&digest[..4]))
+        format!("{GROUP}{}", hex(&digest[..4]))
     }
 }
 
@@ -140,6 +150,6 @@ mod tests {
         let group = |top: &str| Layout::at(Path::new(top)).unwrap().control_group();
         assert_ne!(group("/a"), group("/b"));
         assert_eq!(group("/a"), group("/a"));
-        assert_eq!(group("/a").len(), "agentbox-".len() + 8);
+        assert_eq!(group("/a").len(), GROUP.len() + 8);
     }
 }

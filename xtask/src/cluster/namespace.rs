@@ -30,7 +30,12 @@ const SETTINGS: &[&str] = &[
 ];
 
 /// Directories that daemons write to although they were given another one.
-const DIRECTORIES: &[&str] = &["/run/containerd", "/var/lib/cni"];
+const DIRECTORIES: &[&str] = &[
+    "/run/containerd",
+    "/var/lib/cni",
+    "/var/lib/kubelet",
+    "/var/log/containers",
+];
 
 /// How long a cluster lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -77,6 +77,17 @@ impl<'w> Running<'w> {
         Ok(())
     }
 
+    /// Ends a daemon and waits for that.
+    pub(super) fn stop(&self, daemon: &str) -> Result<()> {
+        if let Some(pid) = self.pid(daemon) {
+            let mut kill = self.workspace.command("kill")?;
+            process::succeeds(&mut self.inside(kill.args(["-TERM", &pid]))?);
+        }
+        self.wait(&[], &format!("{daemon} ends"), || {
+            Ok(self.pid(daemon).is_none())
+        })
+    }
+
     /// Returns the number of a daemon, if it runs.
     pub(super) fn pid(&self, daemon: &str) -> Option<String> {
         let pid = fs::read_to_string(self.layout.pid(daemon)).ok()?;

@@ -29,12 +29,12 @@ const DIRECTORIES: &[&str] = &[
 /// The daemons that the others need.
 const FIRST: [&str; 3] = [CONTAINERD, ETCD, APISERVER];
 
-/// Starts a cluster with the images of `archives`. Of an earlier one, nothing is left.
+/// Starts a cluster with images, given by their names and archives. Of an earlier one, nothing is left.
 pub(super) fn start<'w>(
     workspace: &'w Workspace,
     layout: &Layout,
     kube: &Path,
-    archives: &[PathBuf],
+    images: &[(&'static str, PathBuf)],
     lifetime: Lifetime,
 ) -> Result<Running<'w>> {
     scratch::empty(&layout.beside("log"))?;
@@ -48,20 +48,16 @@ pub(super) fn start<'w>(
     let namespace = Namespace::start(workspace, layout, lifetime)?;
     let running = Running::new(workspace, layout, namespace);
     running.start(&FIRST)?;
-    running.wait(&FIRST, "containerd answers", || {
-        Ok(process::succeeds(&mut running.containerd(&["version"])?))
-    })?;
+    wait_for_containerd(&running)?;
+    forget_containers(&running)?;
     // The images are loaded while the API server starts.
-    let loading = archives
-        .iter()
-        .map(|archive| load(&running, archive))
-        .collect::<Result<Vec<_>>>()?;
+    let loading = load_missing(&running, images)?;
     running.wait(&FIRST, "the API server is ready", || {
         running.answers("/readyz")
     })?;
     running.start(&[CONTROLLERS, SCHEDULER, KUBELET])?;
-    for (mut child, archive) in loading.into_iter().zip(archives) {
-        ensure!(child.wait()?.success(), "cannot load {}", archive.display());
+    for (name, mut child) in loading {
+        ensure!(child.wait()?.success(), "cannot load {name}");
     }
     running.wait(&daemons::ALL, "the node takes pods", || {
         running.is_schedulable()
@@ -69,12 +65,61 @@ pub(super) fn start<'w>(
     Ok(running)
 }
 
-/// Begins to load an image.
-fn load(running: &Running<'_>, archive: &Path) -> Result<Child> {
-    let mut command = running.containerd(&["images", "import"])?;
-    command
-        .arg(archive)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null());
-    command.spawn().context("cannot start nsenter")
+fn wait_for_containerd(running: &Running<'_>) -> Result<()> {
+    running.wait(&FIRST, "containerd answers", || {
+        Ok(process::succeeds(&mut running.containerd(&["version"])?))
+    })
+}
+
+/// Removes what containerd still knows of containers of earlier clusters.
+fn forget_containers(running: &Running<'_>) -> Result<()> {
+    let known = process::output(&mut running.containerd(&["containers", "list", "--quiet"])?)?;
+    if known.is_empty() {
+        return Ok(());
+    }
+    let mut remove = running.containerd(&["containers", "rm"])?;
+    process::output(remove.args(known.lines()))?;
+    // It has read them when it started.
+    running.stop(CONTAINERD)?;
+    running.start(&[CONTAINERD])?;
+    wait_for_containerd(running)
+}
+
+/// Begins to load the images that are not there yet.
+fn load_missing(
+    running: &Running<'_>,
+    images: &[(&'static str, PathBuf)],
+) -> Result<Vec<(&'static str, Child)>> {
+    let present = process::output(&mut running.containerd(&["images", "list", "--quiet"])?)?;
+    let mut loading = Vec::new();
+    for (name, archive) in images {
+        if !is_present(&present, name) {
+            let mut command = running.containerd(&["images", "import"])?;
+            command
+                .arg(archive)
+                .stdin(Stdio::null())
+                .stdout(Stdio::null());
+            loading.push((*name, command.spawn().context("cannot start nsenter")?));
+        }
+    }
+    Ok(loading)
+}
+
+/// Whether an image is in a list of containerd, which knows no short names.
+fn is_present(list: &str, name: &str) -> bool {
+    let mut names = list.lines();
+    names.any(|listed| listed.strip_prefix("docker.io/") == Some(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_is_present_by_its_whole_name() {
+        let list = "docker.io/agentbox-test/busybox:1\nsha256:0123\n";
+        assert!(is_present(list, "agentbox-test/busybox:1"));
+        assert!(!is_present(list, "agentbox-test/busybox:12"));
+        assert!(!is_present(list, "busybox:1"));
+    }
 }
