@@ -1,5 +1,6 @@
 //! The command line: subcommands, flags and their shared list type.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -56,6 +57,29 @@ xflags::xflags! {
             optional --output directory: PathBuf
             /// Make none, but try this one in a container that has only a shell and a C library.
             optional --check archive: PathBuf
+        }
+
+        /// A real Kubernetes cluster of one node, for tests.
+        cmd cluster {
+            /// Start it, unless KUBECONFIG names another one. The first time, Kubernetes is compiled.
+            cmd up {}
+
+            /// End it, with everything that it left.
+            cmd down {}
+
+            /// Print which of its daemons run.
+            cmd status {}
+
+            /// Run kubectl; put `--` before its arguments.
+            cmd kubectl {
+                repeated args: OsString
+            }
+
+            /// Run a command where the cluster can be reached; put `--` before it. A cluster that
+            /// had to be started ends with it.
+            cmd run {
+                repeated command: OsString
+            }
         }
 
         /// Measure against the peers and write docs/benchmarks.md.
@@ -165,6 +189,18 @@ mod tests {
     }
 
     #[test]
+    fn a_command_for_the_cluster_follows_two_dashes() {
+        let flags = parse(&["cluster", "run", "--", "sh", "-c", "true"]).unwrap();
+        let XtaskCmd::Cluster(flags) = flags.subcommand else {
+            panic!("not cluster: {flags:?}");
+        };
+        let ClusterCmd::Run(flags) = flags.subcommand else {
+            panic!("not run: {flags:?}");
+        };
+        assert_eq!(flags.command, ["sh", "-c", "true"]);
+    }
+
+    #[test]
     fn bench_takes_suites_by_name() {
         let flags = parse(&["bench", "state,local", "--quick"]).unwrap();
         let XtaskCmd::Bench(flags) = flags.subcommand else {
@@ -190,6 +226,7 @@ mod tests {
             "xtask api",
             "xtask agent",
             "xtask dist",
+            "xtask cluster",
             "xtask bench",
         ] {
             assert!(Xtask::help().contains(command), "{command}");

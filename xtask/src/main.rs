@@ -13,8 +13,11 @@
 mod agent;
 mod api;
 mod bench;
+mod cluster;
 mod dist;
 mod flags;
+mod images;
+mod lock;
 mod markdown;
 mod metadata;
 mod packages;
@@ -59,6 +62,7 @@ fn run(flags: Xtask) -> Result<bool> {
             Some(archive) => test_all::try_archive(archive),
             None => dist::run(&flags),
         },
+        XtaskCmd::Cluster(flags) => cluster::run(&flags),
         XtaskCmd::Bench(flags) => bench::run(&flags),
     }
 }

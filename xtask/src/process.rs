@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::{TimeVal, TimeValLike as _};
 
-/// Polling interval for a child with a time limit.
+/// Polling interval for a child with a time limit, and for other conditions.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Runs a command with inherited output streams and fails unless it succeeds.
@@ -63,6 +63,18 @@ pub(crate) fn run_limited(command: &mut Command, limit: Duration) -> Result<()> 
         }
         thread::sleep(POLL_INTERVAL);
     }
+}
+
+/// Calls `check` until it returns `true`, or `limit` has passed. Returns the last result.
+pub(crate) fn wait_for(limit: Duration, mut check: impl FnMut() -> Result<bool>) -> Result<bool> {
+    let start = Instant::now();
+    while !check()? {
+        if start.elapsed() > limit {
+            return Ok(false);
+        }
+        thread::sleep(POLL_INTERVAL);
+    }
+    Ok(true)
 }
 
 /// Returns the standard output of a command that must succeed. Its standard error stays
@@ -166,6 +178,18 @@ mod tests {
         assert_eq!(error.to_string(), "`sh -c` ran longer than 0 s");
         assert!(start.elapsed() < Duration::from_secs(30));
         assert!(run_limited(&mut shell("exit 0"), Duration::from_secs(60)).is_ok());
+    }
+
+    #[test]
+    fn a_condition_is_awaited_but_not_forever() {
+        let mut n_calls = 0;
+        let awaited = wait_for(Duration::from_secs(60), || {
+            n_calls += 1;
+            Ok(n_calls == 3)
+        });
+        assert!(awaited.unwrap());
+        assert!(!wait_for(Duration::ZERO, || Ok(false)).unwrap());
+        assert!(wait_for(Duration::ZERO, || bail!("no")).is_err());
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Installs missing tools for the stages of `test-all`.
 //!
 //! Tools go to the cache, not to the user's own cargo directory. Only a missing C
-//! compiler, Python, Node, PostgreSQL and Docker are installed system-wide, and only by
-//! root on Debian.
+//! compiler, Python, Node, PostgreSQL, Docker, and containerd with what it needs for pods
+//! are installed system-wide, and only by root on Debian.
 
 use anyhow::{Context as _, Result, bail};
 
@@ -21,6 +21,14 @@ const PROVISIONS: &[Provision] = &[
     tool("pg_createcluster", Source::Apt("postgresql")),
     tool("docker", Source::Apt("docker.io")),
     tool("dockerd", Source::Apt("docker.io")),
+    tool("containerd", Source::Apt("containerd")),
+    tool("ctr", Source::Apt("containerd")),
+    tool("runc", Source::Apt("runc")),
+    tool(
+        "/usr/lib/cni/bridge",
+        Source::Apt("containernetworking-plugins"),
+    ),
+    tool("ip", Source::Apt("iproute2")),
     tool("debootstrap", Source::Apt("debootstrap")),
     tool("busybox", Source::Apt("busybox-static")),
     tool("cargo-clippy", Source::Component("clippy")),

@@ -15,6 +15,7 @@ mod everyday;
 mod examples;
 mod floors;
 mod fuzz;
+mod k8s;
 mod package;
 mod plan;
 mod platforms;
@@ -128,6 +129,15 @@ const STAGES: &[Stage] = &[
             "sandboxes in containers of a real daemon",
             Tier::Default,
             docker::run,
+        )
+    },
+    Stage {
+        extras: k8s::TOOLS,
+        ..stage(
+            "k8s",
+            "sandboxes in pods of a real cluster",
+            Tier::Default,
+            k8s::run,
         )
     },
     Stage {

@@ -1,5 +1,6 @@
 //! Stages that consist of one or two cargo commands.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::AddAssign;
 use std::path::PathBuf;
@@ -175,6 +176,23 @@ impl TestProgram {
         }
         Ok(command)
     }
+
+    /// Returns the modules whose names begin with `prefix` and that have ignored tests.
+    pub(super) fn ignored_modules(&self, ctx: &Ctx, prefix: &str) -> Result<BTreeSet<String>> {
+        let mut list = self.command(ctx)?;
+        list.args(["--list", "--ignored", "--format", "terse"]);
+        Ok(modules(&process::output(&mut list)?, prefix))
+    }
+}
+
+/// Returns the modules whose names begin with `prefix`, from a list of tests.
+fn modules(tests: &str, prefix: &str) -> BTreeSet<String> {
+    let modules = tests.lines().filter_map(|test| test.split_once("::"));
+    let modules = modules.map(|(module, _)| module);
+    modules
+        .filter(|module| module.starts_with(prefix))
+        .map(str::to_owned)
+        .collect()
 }
 
 impl Default for TestRun {
@@ -302,6 +320,12 @@ mod tests {
         let programs = TestProgram::all(&built).into_iter();
         let programs: Vec<_> = programs.map(|program| program.executable).collect();
         assert_eq!(programs, [PathBuf::from("/t/it-1")]);
+    }
+
+    #[test]
+    fn modules_are_those_with_the_prefix() {
+        let tests = "docker_a::one: test\ndocker_a::b::two: test\ncontainer::c: test\nd: test\n";
+        assert_eq!(Vec::from_iter(modules(tests, "docker_")), ["docker_a"]);
     }
 
     const OK: &str = "test result: ok. 12 passed; 0 failed; 3 ignored; 0 measured; 2 filtered out; finished in 0.01s";

@@ -17,10 +17,10 @@ use crate::scratch::{self, Scratch};
 use crate::test_all::cargo::cargo;
 use crate::test_all::docker::Docker;
 use crate::test_all::docker::daemon::{Daemon, Found};
-use crate::test_all::docker::images;
+use crate::test_all::docker::images::import;
 use crate::test_all::stage::{Ctx, Outcome};
 use crate::workspace::{Workspace, host_target};
-use crate::{agent, dist, process};
+use crate::{agent, dist, images, process};
 
 /// The image that the archive is unpacked into.
 const IMAGE: &str = "agentbox-test/dist:1";
@@ -122,7 +122,7 @@ impl<'d> Bare<'d> {
         sum.current_dir(archive.parent().context("no directory")?);
         process::run(sum.args(["--check", "--strict", &format!("{top}.tar.gz.sha256")]))?;
         let root = Scratch::temporary("dist")?;
-        images::busybox(docker, &root)?;
+        images::busybox(docker.workspace, &root)?;
         let place = root.join(PLACE);
         fs::create_dir(&place)?;
         let mut tar = docker.workspace.command("tar")?;
@@ -139,7 +139,7 @@ impl<'d> Bare<'d> {
             docker,
             directory: format!("/{PLACE}/{top}"),
         };
-        images::import(docker, &root, IMAGE)?;
+        import(docker, &root, IMAGE)?;
         Ok(bare)
     }
 

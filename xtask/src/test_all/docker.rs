@@ -16,6 +16,7 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::agent;
+use crate::images::{BUSYBOX, PYTHON};
 use crate::process;
 use crate::test_all::cargo::{TestProgram, TestRun, cargo, run_tests};
 use crate::test_all::clients::{self, Containers};
@@ -49,7 +50,7 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     };
     println!("{}", daemon.describe());
     let docker = Docker::new(&ctx.workspace, &daemon);
-    if let Some(missing) = images::make(&docker)? {
+    if let Some(missing) = images::load(&docker)? {
         return Ok(Outcome::Skipped(missing));
     }
     let before = docker.things()?;
@@ -58,7 +59,7 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     let containers = Containers {
         host: &docker.host,
         agent: &agent.path,
-        image: images::PYTHON,
+        image: PYTHON.name,
     };
     let outcome = match clients::converse_in(ctx, containers) {
         Ok(()) => run.outcome(),
@@ -74,15 +75,6 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
         }
         (other, _) => noted(other, &format!("left behind: {}", left.join(", "))),
     })
-}
-
-/// Returns the modules of tests that need a daemon, from a list of tests.
-fn modules(tests: &str) -> BTreeSet<&str> {
-    let modules = tests.lines().filter_map(|test| test.split_once("::"));
-    let modules = modules.map(|(module, _)| module);
-    modules
-        .filter(|module| module.starts_with("docker_"))
-        .collect()
 }
 
 /// Whether an object is an image that is kept on purpose.
@@ -128,9 +120,7 @@ impl<'c> Docker<'c> {
         let programs = TestProgram::build(cargo(ctx, "test", &["--test", "it"])?)?;
         let mut run = TestRun::default();
         for program in programs {
-            let mut list = program.command(ctx)?;
-            list.args(["--list", "--ignored", "--format", "terse"]);
-            for module in modules(&process::output(&mut list)?) {
+            for module in program.ignored_modules(ctx, "docker_")? {
                 let mut command = program.command(ctx)?;
                 command.args(["--ignored", &format!("{module}::")]);
                 if ctx.is_full {
@@ -146,8 +136,8 @@ impl<'c> Docker<'c> {
     fn prepare<'a>(&self, command: &'a mut Command, agent: &Path) -> &'a mut Command {
         command.env("DOCKER_HOST", &self.host);
         command.env("SANDBOX_AGENT", agent);
-        command.env("TEST_IMAGE_BUSYBOX", images::BUSYBOX);
-        command.env("TEST_IMAGE_PYTHON", images::PYTHON);
+        command.env("TEST_IMAGE_BUSYBOX", BUSYBOX.name);
+        command.env("TEST_IMAGE_PYTHON", PYTHON.name);
         if env::var_os("SSL_CERT_FILE").is_none() && Path::new(CERTIFICATES).is_file() {
             command.env("SSL_CERT_FILE", CERTIFICATES);
         }
@@ -198,12 +188,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn modules_are_those_that_need_a_daemon() {
-        let tests = "docker_a::one: test\ndocker_a::b::two: test\ncontainer::c: test\nd: test\n";
-        assert_eq!(Vec::from_iter(modules(tests)), ["docker_a"]);
-    }
-
-    #[test]
     fn notes_add_up() {
         let passed = noted(Outcome::Passed("1 passed".to_owned()), "here");
         assert_eq!(passed, Outcome::Passed("1 passed; here".to_owned()));
@@ -235,7 +219,7 @@ mod tests {
         };
         assert_eq!(value("DOCKER_HOST"), Some("unix:///somewhere"));
         assert_eq!(value("SANDBOX_AGENT"), Some("/agent"));
-        assert_eq!(value("TEST_IMAGE_BUSYBOX"), Some(images::BUSYBOX));
-        assert_eq!(value("TEST_IMAGE_PYTHON"), Some(images::PYTHON));
+        assert_eq!(value("TEST_IMAGE_BUSYBOX"), Some(BUSYBOX.name));
+        assert_eq!(value("TEST_IMAGE_PYTHON"), Some(PYTHON.name));
     }
 }

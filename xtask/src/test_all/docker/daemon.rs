@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::lock::exclusive;
 use crate::process;
 use crate::workspace::Workspace;
 
@@ -196,16 +197,6 @@ fn unmount_network(directory: &Path) {
     if mounted.exists() {
         process::succeeds(Command::new("umount").arg(mounted));
     }
-}
-
-/// Returns the locked file. Waits while another run holds the lock.
-fn exclusive(path: &Path) -> Result<File> {
-    let lock = File::create(path)?;
-    if lock.try_lock().is_err() {
-        println!("another run uses {}; waiting", path.display());
-        lock.lock()?;
-    }
-    Ok(lock)
 }
 
 /// Ends a daemon that still uses our images although the run that started it is gone.

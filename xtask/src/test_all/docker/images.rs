@@ -1,90 +1,28 @@
-//! The base images of the tests, built here so that no registry is needed.
+//! The images of the tests in a daemon.
 
-use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::{Context as _, Result, ensure};
 
+use crate::images::{BUSYBOX, PYTHON};
 use crate::process;
-use crate::scratch::Scratch;
 use crate::test_all::docker::Docker;
 
-/// A shell and small tools only. The tag is the version of the recipe.
-pub(super) const BUSYBOX: &str = "agentbox-test/busybox:1";
-
-/// Debian with Python and pip.
-pub(super) const PYTHON: &str = "agentbox-test/python:1";
-
-/// The release of Debian to install, and its packages beyond the minimum.
-const RELEASE: &str = "bookworm";
-const PACKAGES: &str = "python3,python3-pip,python3-venv,ca-certificates";
-
-/// Builds missing images. Returns what is missing if it cannot.
-pub(super) fn make(docker: &Docker<'_>) -> Result<Option<String>> {
-    let recipes: [(&str, &str, Recipe); 2] = [
-        (BUSYBOX, "busybox", busybox),
-        (PYTHON, "debootstrap", python),
-    ];
-    for (image, program, recipe) in recipes {
-        if process::succeeds(&mut docker.command(&["image", "inspect", image])?) {
+/// Loads missing images. Returns what is missing if it cannot.
+pub(super) fn load(docker: &Docker<'_>) -> Result<Option<String>> {
+    for image in [BUSYBOX, PYTHON] {
+        if process::succeeds(&mut docker.command(&["image", "inspect", image.name])?) {
             continue;
         }
-        if !docker.workspace.has_program(program)? {
-            let reason = format!("{image} is missing and {program} is not installed");
-            return Ok(Some(format!("{reason}; --provision installs it")));
+        if let Some(obstacle) = image.obstacle(docker.workspace)? {
+            return Ok(Some(obstacle));
         }
-        println!("making {image}");
-        let root = Scratch::temporary("image")?;
-        recipe(docker, &root).with_context(|| format!("cannot make {image}"))?;
-        import(docker, &root, image)?;
+        let archive = image.archive(docker.workspace)?;
+        process::run(docker.command(&["load", "--input"])?.arg(archive))?;
+        check(docker, image.name)?;
     }
     Ok(None)
-}
-
-/// Fills a directory with the content of an image.
-type Recipe = fn(&Docker<'_>, &Path) -> Result<()>;
-
-pub(in crate::test_all) fn busybox(docker: &Docker<'_>, root: &Path) -> Result<()> {
-    for directory in ["bin", "etc", "root", "tmp", "usr/bin"] {
-        fs::create_dir_all(root.join(directory))?;
-    }
-    fs::set_permissions(root.join("tmp"), fs::Permissions::from_mode(0o1777))?;
-    fs::write(root.join("etc/passwd"), "root:x:0:0::/root:/bin/sh\n")?;
-    let mut which = docker.workspace.command("which")?;
-    let program = process::output(which.arg("busybox"))?;
-    fs::copy(program.trim(), root.join("bin/busybox"))?;
-    let tools = process::output(docker.workspace.command("busybox")?.arg("--list"))?;
-    for tool in tools.lines().filter(|tool| *tool != "busybox") {
-        symlink("busybox", root.join("bin").join(tool))?;
-    }
-    Ok(())
-}
-
-fn python(docker: &Docker<'_>, root: &Path) -> Result<()> {
-    let mut install = docker.workspace.command("debootstrap")?;
-    install.args(["--variant=minbase", &format!("--include={PACKAGES}")]);
-    // It prints a line for each package and each of their files.
-    let log = docker.workspace.cache("debootstrap.log");
-    fs::create_dir_all(docker.workspace.cache(""))?;
-    install
-        .arg(RELEASE)
-        .arg(root)
-        .stdout(fs::File::create(&log)?);
-    process::run(&mut install).with_context(|| {
-        let said = fs::read_to_string(&log).unwrap_or_default();
-        let last = said.lines().last().unwrap_or_default().to_owned();
-        format!("{last} (see {})", log.display())
-    })?;
-    for entry in fs::read_dir(root.join("var/cache/apt/archives"))? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "deb") {
-            fs::remove_file(path)?;
-        }
-    }
-    symlink("python3", root.join("usr/bin/python"))?;
-    Ok(())
 }
 
 /// Imports a directory as an image.
@@ -102,6 +40,11 @@ pub(in crate::test_all) fn import(docker: &Docker<'_>, root: &Path, image: &str)
     let packed = tar.wait()?;
     imported?;
     ensure!(packed.success(), "tar failed ({packed})");
+    check(docker, image)
+}
+
+/// Fails if the image has no shell that runs.
+fn check(docker: &Docker<'_>, image: &str) -> Result<()> {
     let test = [
         "run",
         "--rm",
