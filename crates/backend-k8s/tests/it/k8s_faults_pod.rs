@@ -60,8 +60,9 @@ async fn a_pod_evicted_under_a_command() {
         sandbox.write_file("kept.txt", "kept\n").await.unwrap();
         let events = running(&sandbox).await;
         let pods = place.pods();
-        let evicted = pods.evict(sandbox.pod_name(), &EvictParams::default());
-        evicted.await.unwrap();
+        let options = EvictParams::default();
+        let evicted = pods.evict(sandbox.pod_name(), &options).await;
+        evicted.unwrap();
         lost(events).await;
         place.gone(sandbox.pod_name()).await;
         ended(&place, &sandbox).await;

@@ -86,7 +86,7 @@ async fn a_killed_process_is_cleaned_up_after() {
     let mine = place.builder().build().unwrap();
     mine.start().await.unwrap();
     part.kill();
-    assert_eq!(names(&place).await, [removed.clone()]);
+    assert_eq!(names(&place).await, [&**removed]);
     let elsewhere = place.cluster.clone().with_namespace("default");
     let elsewhere = leftovers(&elsewhere).await.unwrap();
     let is_found = elsewhere.iter().any(|left| &left.name == removed);

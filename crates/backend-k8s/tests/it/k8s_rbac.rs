@@ -87,8 +87,9 @@ async fn granted(place: &Place) -> (String, BTreeSet<String>) {
 async fn relabel(place: &Place, labels: &Value) {
     let namespaces: Api<Namespace> = Api::all(place.client.clone());
     let patch = Patch::Merge(json!({"metadata": {"labels": labels}}));
-    let patched = namespaces.patch(&place.namespace, &PatchParams::default(), &patch);
-    patched.await.unwrap();
+    let options = PatchParams::default();
+    let patched = namespaces.patch(&place.namespace, &options, &patch).await;
+    patched.unwrap();
 }
 
 /// Returns the rights about pods that a request needs.

@@ -63,8 +63,9 @@ impl Claimed {
     }
 
     async fn end(self) {
-        let deleted = self.volumes.delete(&self.name, &DeleteParams::default());
-        deleted.await.unwrap();
+        let options = DeleteParams::default();
+        let deleted = self.volumes.delete(&self.name, &options).await;
+        deleted.unwrap();
         until("the end of the volume", async || {
             matches!(self.volumes.get_opt(&self.name).await, Ok(None))
         })

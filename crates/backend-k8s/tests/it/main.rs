@@ -3,8 +3,9 @@
 #![allow(
     clippy::disallowed_methods,
     clippy::expect_used,
+    clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "a test stops where it fails"
+    reason = "a test stops where it fails, and says why it is skipped"
 )]
 
 mod k8s_abuse;

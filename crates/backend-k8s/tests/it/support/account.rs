@@ -13,7 +13,8 @@ pub(crate) async fn client(place: &Place, account: &str) -> Client {
     let request = json!({"spec": {"audiences": [], "expirationSeconds": 3600}});
     let request: TokenRequest = serde_json::from_value(request).unwrap();
     let accounts = place.api::<ServiceAccount>();
-    let made = accounts.create_token_request(account, &PostParams::default(), &request);
+    let options = PostParams::default();
+    let made = accounts.create_token_request(account, &options, &request);
     let token = made.await.unwrap().status.unwrap().token.unwrap();
     let mut config = Config::infer().await.unwrap();
     config.auth_info = serde_json::from_value(json!({"token": token})).unwrap();
