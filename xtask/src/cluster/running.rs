@@ -21,6 +21,9 @@ const DIRECTORY: &str = "AGENTBOX_CLUSTER_DIR";
 /// takes a few seconds.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// The time that an answer may take. A daemon that was paused does not answer at all.
+const SOON: &str = "--request-timeout=10s";
+
 /// The time in which the files of ended processes can be removed.
 const REMOVAL: Duration = Duration::from_secs(10);
 
@@ -105,12 +108,12 @@ impl<'w> Running<'w> {
     pub(super) fn is_schedulable(&self) -> Result<bool> {
         let node = format!("node/{NODE}");
         let mut ask = self.kubectl(&["get", "--output=json", &node, "serviceaccount/default"])?;
-        Ok(answer(&mut ask)?.is_some_and(|list| takes_pods(&list)))
+        Ok(answer(ask.arg(SOON))?.is_some_and(|list| takes_pods(&list)))
     }
 
     /// Whether a path of the API server answers.
     pub(super) fn answers(&self, path: &str) -> Result<bool> {
-        Ok(answer(&mut self.kubectl(&["get", "--raw", path])?)?.is_some())
+        Ok(answer(&mut self.kubectl(&["get", "--raw", path, SOON])?)?.is_some())
     }
 
     /// Waits until `check` returns `true`. Fails when one of the daemons ends before.
