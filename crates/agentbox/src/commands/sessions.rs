@@ -130,8 +130,8 @@ async fn act(app: &App, root: Option<&Path>, action: Action) -> Result<(), Failu
         Action::Purge { id, yes: false } => Err(usage!(
             "the files of {id} would be deleted; give --yes for that"
         )),
-        Action::Purge { id, yes: true } => purge(&*engine.await?, &id).await,
-        Action::Chown { id, owner } => chown(&*engine.await?, &id, &owner).await,
+        Action::Purge { id, yes: true } => purge(&*engine().await?, &id).await,
+        Action::Chown { id, owner } => chown(&*engine().await?, &id, &owner).await,
         #[cfg(local)]
         Action::Files(args) => files::run(root, args).await,
     }

@@ -4,7 +4,7 @@ mod lookup;
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use backend_core::sync::lock;
 use backend_core::{Error, ErrorKind, Quoted, Result};
@@ -21,17 +21,16 @@ use super::{Core, deliver, is_source_missing};
 use crate::archive::{Archive, PROGRAM};
 use crate::check;
 use crate::daemon;
-use crate::inspect::ContainerInfo;
 use crate::labels;
 use crate::leftovers;
 use crate::options::{Delivery, Source};
 use crate::settings::Settings;
 use crate::spec::{self, ImageFacts, OwnedDir, Plan, User};
 
-/// Attempts, and the pause between them, to find a container that is being created
-/// elsewhere.
-const FIND_TIMES: u32 = 40;
-const FIND_PAUSE: Duration = Duration::from_millis(50);
+/// How long a container that another process is creating may take to appear under its
+/// name. The daemon reserves the name first, and a busy one needs seconds for the rest.
+const NAME_TIMEOUT: Duration = Duration::from_secs(60);
+const NAME_PAUSE: Duration = Duration::from_millis(50);
 
 impl Core {
     /// Creates the container and starts it. If it cannot be started, it is removed.
@@ -63,23 +62,29 @@ impl Core {
             self.discard().await;
             created = self.create_container(settings, &lookup).await;
         }
-        if let Err(error) = created {
-            if daemon::status(&error) == Some(409) && settings.name.is_some() {
-                // Another process created a container of this name first.
-                self.state().attempted = false;
-                if settings.exclusive {
-                    let name = &self.config.name;
-                    let message = format!(
-                        "there is a container {name} already; attach to it, or choose another name"
-                    );
-                    return Err(Error::new(ErrorKind::AlreadyExists, message));
-                }
-                if let Some(found) = self.find_soon().await? {
-                    return self.resume(found, StartReason::OnDemand).await;
-                }
+        let deadline = Instant::now() + NAME_TIMEOUT;
+        while settings.name.is_some() && created.as_ref().is_err_and(is_name_taken) {
+            // Another process created a container of this name first.
+            self.state().attempted = false;
+            if settings.exclusive {
+                let name = &self.config.name;
+                let message = format!(
+                    "there is a container {name} already; attach to it, or choose another name"
+                );
+                return Err(Error::new(ErrorKind::AlreadyExists, message));
             }
-            return Err(self.create_error(error));
+            if let Some(found) = self.find().await? {
+                return self.resume(found, StartReason::OnDemand).await;
+            }
+            if Instant::now() > deadline {
+                break;
+            }
+            // It is still in creation, or its creation failed and the name is free again.
+            tokio::time::sleep(NAME_PAUSE).await;
+            self.state().attempted = true;
+            created = self.create_container(settings, &lookup).await;
         }
+        created.map_err(|error| self.create_error(error))?;
         let finished = self.provision_and_start(settings, &lookup, &fresh).await;
         if finished.is_err() {
             self.discard().await;
@@ -101,17 +106,6 @@ impl Core {
             self.discard().await;
         }
         provisioned
-    }
-
-    /// Finds the container of a name that is taken. It may still be in creation.
-    async fn find_soon(&self) -> Result<Option<ContainerInfo>> {
-        for _ in 0..FIND_TIMES {
-            if let Some(found) = self.find().await? {
-                return Ok(Some(found));
-            }
-            tokio::time::sleep(FIND_PAUSE).await;
-        }
-        Ok(None)
     }
 
     /// Removes a container that never worked.
@@ -312,4 +306,8 @@ impl Core {
         }
         .with_source(error)
     }
+}
+
+fn is_name_taken(error: &bollard::errors::Error) -> bool {
+    daemon::status(error) == Some(409)
 }

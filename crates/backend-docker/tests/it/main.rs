@@ -22,6 +22,7 @@ mod docker_leftovers;
 mod docker_lifecycle;
 mod docker_volumes;
 mod leftovers_fake_daemon;
+mod names_fake_daemon;
 mod support {
     pub(crate) mod build;
     pub(crate) mod docker;

@@ -27,7 +27,7 @@ enum Meaning {
 
 impl Meaning {
     /// Returns a value that means the same in any directory.
-    fn from_anywhere(self, value: &str) -> String {
+    fn absolute(self, value: &str) -> String {
         match self {
             Self::Text => value.to_owned(),
             Self::Path => from_here(value),
@@ -48,7 +48,7 @@ pub(super) fn set_for(spec: &BackendSpec) -> Vec<(&'static str, String)> {
     let known = VARIABLES.iter().filter(|(.., kinds)| is_read(kinds));
     let set = known.filter_map(|(name, meaning, _)| {
         let value = system::variable(name)?.into_string().ok()?;
-        Some((*name, meaning.from_anywhere(&value)))
+        Some((*name, meaning.absolute(&value)))
     });
     set.collect()
 }
@@ -61,9 +61,9 @@ mod tests {
     #[test]
     fn every_path_of_a_list_is_absolute() {
         let here = from_here("");
-        let paths = Meaning::Paths.from_anywhere("/etc/a:b");
+        let paths = Meaning::Paths.absolute("/etc/a:b");
         assert_eq!(paths, format!("/etc/a:{here}/b"));
-        assert_eq!(Meaning::Path.from_anywhere("/etc/a:b"), "/etc/a:b");
-        assert_eq!(Meaning::Text.from_anywhere("a"), "a");
+        assert_eq!(Meaning::Path.absolute("/etc/a:b"), "/etc/a:b");
+        assert_eq!(Meaning::Text.absolute("a"), "a");
     }
 }
