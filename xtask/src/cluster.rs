@@ -20,7 +20,7 @@
 //! | variable | meaning |
 //! |---|---|
 //! | `KUBECONFIG` | a client that may do everything |
-//! | `AGENTBOX_CLUSTER_DIR` | the directory below; not set for a cluster of others |
+//! | `TEST_CLUSTER_DIR` | the directory below; not set for a cluster of others |
 //!
 //! | in the directory | meaning |
 //! |---|---|

@@ -191,7 +191,7 @@ impl Core {
     /// Explains a failed call on the pod: the pod's state if that is the reason, else the
     /// cluster's message.
     async fn explain(&self, error: Error) -> Error {
-        match self.diagnosis().await {
+        match self.diagnosis_soon().await {
             Some(reason) => reason,
             // The pod is there, so a missing object is another one.
             None if error.is_not_found() => Error::unavailable(error.message().to_owned()),

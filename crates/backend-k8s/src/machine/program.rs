@@ -43,7 +43,13 @@ impl K8sMachine {
         };
         let process = match started {
             Ok(process) => process,
-            Err(error) => return Err(core.explain(error).await),
+            Err(error) => {
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Unavailable) {
+                    // The container may have ended just now.
+                    core.state().suspect = Some(Instant::now());
+                }
+                return Err(core.explain(error).await);
+            }
         };
         if undelivered.is_some() {
             core.state().placed = true;

@@ -39,7 +39,7 @@ pub(crate) fn runtime() -> Runtime {
 /// Whether the cluster's only node is this host, so that its directories can be volumes. If
 /// not, the reason for skipping a test is printed.
 pub(crate) fn has_volumes() -> bool {
-    let is_here = std::env::var_os("AGENTBOX_CLUSTER_DIR").is_some();
+    let is_here = std::env::var_os("TEST_CLUSTER_DIR").is_some();
     if !is_here {
         println!("skipped: the cluster of `cargo xtask cluster` is needed for volumes");
     }
