@@ -19,6 +19,7 @@ use backend_core::{Error, Result, VPath};
 use sandbox_wire::agent::AgentBinary;
 use sandbox_wire::{Machine, Process, Spawn};
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
 use crate::cluster::Cluster;
 use crate::reason::PodState;
@@ -29,9 +30,7 @@ use state::{Demand, Presence, State};
 pub(crate) use lifecycle::StartReason;
 pub(crate) use state::Run;
 
-/// The time in which a node tells the cluster why a container has ended, and with it a
-/// stream, and the pause between looks.
-const NOTICE: Duration = Duration::from_secs(3);
+/// The pause between looks at a pod that may have ended.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// A pod, created or not created yet. Clones refer to the same pod.
@@ -206,8 +205,8 @@ impl Core {
             if let Some(reason) = self.diagnosis().await {
                 return Some(reason);
             }
-            let suspect = self.state().suspect;
-            if suspect.is_none_or(|ended| ended.elapsed() >= NOTICE) {
+            let until = self.state().suspect_until;
+            if until.is_none_or(|until| until <= Instant::now()) {
                 return None;
             }
             tokio::time::sleep(LOOK).await;

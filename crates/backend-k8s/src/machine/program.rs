@@ -11,6 +11,7 @@ use tokio::time::{Instant, timeout};
 use super::{K8sMachine, Run};
 use crate::deliver;
 use crate::exec::exec;
+use crate::stream::UNKNOWN_END;
 
 /// Enters a directory and sets variables, which a program in a pod cannot be given. `$1`
 /// is the directory; variables and the program follow.
@@ -20,6 +21,11 @@ const ENTER: &str = r#"cd "$1" && shift && exec env "$@""#;
 const KILLED: i32 = 137;
 /// The exit codes of programs that could not be run.
 const NOT_RUN: [i32; 2] = [126, 127];
+
+/// The time in which a node tells the cluster why a container has ended, and with it a
+/// stream. If the node could not run a program, it probably has, and there is more time.
+const NOTICE: Duration = Duration::from_secs(3);
+const LATE_NOTICE: Duration = Duration::from_secs(8);
 
 /// The time for the exit code after the output has ended.
 const EXIT: Duration = Duration::from_secs(1);
@@ -46,7 +52,7 @@ impl K8sMachine {
             Err(error) => {
                 if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Unavailable) {
                     // The container may have ended just now.
-                    core.state().suspect = Some(Instant::now());
+                    core.state().suspect_until = Some(Instant::now() + NOTICE);
                 }
                 return Err(core.explain(error).await);
             }
@@ -74,6 +80,12 @@ impl K8sMachine {
             let ended = timeout(EXIT, noted).await;
             machine.note_end(ended.ok(), is_agent);
         };
+        let machine = self.clone();
+        let output = output.inspect(move |piece| {
+            if let Err(error) = piece {
+                machine.0.state().suspect_until = Some(notice_after(error.message()));
+            }
+        });
         let output = output.chain(stream::once(note).filter_map(|()| future::ready(None)));
         let machine = self.clone();
         let exit = async move {
@@ -90,7 +102,8 @@ impl K8sMachine {
         match ended {
             Some(Ok(code)) if is_agent && NOT_RUN.contains(&code) => state.placed = false,
             Some(Ok(code)) if !is_agent && code != KILLED => {}
-            _ => state.suspect = Some(Instant::now()),
+            Some(Err((_, said))) => state.suspect_until = Some(notice_after(&said)),
+            _ => state.suspect_until = Some(Instant::now() + NOTICE),
         }
     }
 
@@ -108,6 +121,16 @@ impl K8sMachine {
         }
         ended
     }
+}
+
+/// Returns until when a node may take to tell that the container has ended, after a stream
+/// failed for this reason.
+fn notice_after(reason: &str) -> Instant {
+    let notice = match reason.starts_with(UNKNOWN_END) {
+        true => LATE_NOTICE,
+        false => NOTICE,
+    };
+    Instant::now() + notice
 }
 
 /// Returns the command line that runs a program in its directory and with its variables.
