@@ -5,7 +5,7 @@ use futures::StreamExt as _;
 use sandbox_wire::agent::AgentBinary;
 use sandbox_wire::{OutputChunk, Spawn};
 
-use super::{Core, K8sMachine};
+use super::Core;
 use crate::check;
 use crate::deliver;
 use crate::exec::exec;
@@ -25,21 +25,24 @@ const PROCESSORS: [(&str, &str); 3] = [
     ("loongarch64", "loong64"),
 ];
 
-impl K8sMachine {
-    /// Whether an init container has brought the agent into the pod that is used.
-    pub(crate) fn has_agent(&self) -> bool {
-        self.0.has_agent()
-    }
-
-    /// Returns the processor of the running pod's node. Empty if it is not known.
-    pub(crate) async fn architecture(&self) -> Result<String> {
-        self.0.architecture().await
-    }
-}
-
 impl Core {
+    /// Whether an init container has brought the agent into the pod that is used.
     fn has_agent(&self) -> bool {
         self.state().pod.as_ref().is_some_and(|pod| pod.has_agent)
+    }
+
+    /// Returns why no agent can serve the running pod; `None` if one can.
+    pub(super) async fn missing_agent(&self) -> Result<Option<&'static str>> {
+        if self.has_agent() {
+            return Ok(None);
+        }
+        if self.config.agents.is_empty() {
+            return Ok(Some("there is no sandbox-agent"));
+        }
+        let node = self.architecture().await?;
+        let mut ours = self.config.agents.iter().map(AgentBinary::arch);
+        let fits = node.is_empty() || ours.any(|one| one == node);
+        Ok((!fits).then_some("there is no sandbox-agent for the node's processor"))
     }
 
     /// Returns the command line of the agent.
@@ -104,6 +107,7 @@ impl Core {
         })
     }
 
+    /// Returns the processor of the running pod's node. Empty if it is not known.
     async fn architecture(&self) -> Result<String> {
         let known = self.state().architecture.clone();
         if !known.is_empty() {

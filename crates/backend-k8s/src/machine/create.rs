@@ -9,6 +9,7 @@ use http::Request;
 use http::header::CONTENT_TYPE;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Resource as _;
+use sandbox_shell::Mode;
 
 use super::state::Presence;
 use super::{Core, Recipe, StartReason};
@@ -16,7 +17,7 @@ use crate::check;
 use crate::cluster;
 use crate::leftovers;
 use crate::network;
-use crate::options::{Delivery, Mode, Network};
+use crate::options::{Delivery, Network};
 use crate::reason;
 use crate::spec::Plan;
 
