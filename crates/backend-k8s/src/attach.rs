@@ -24,6 +24,7 @@ use crate::spec;
 pub struct Attach {
     pod: PodSelector,
     foreign: bool,
+    uid: Option<String>,
     /// Of these, only the options that are set here have an effect.
     settings: Settings,
 }
@@ -56,6 +57,7 @@ impl K8sSandbox {
         Attach {
             pod: PodSelector::Label(selector.into()),
             foreign: false,
+            uid: None,
             settings: Settings::default(),
         }
     }
@@ -66,6 +68,7 @@ impl Attach {
         Self {
             pod: PodSelector::Name(pod),
             foreign: false,
+            uid: None,
             settings,
         }
     }
@@ -84,6 +87,9 @@ impl Attach {
         /// called `sandbox`. With this, any such pod of the namespace can be used and
         /// deleted by name.
         fn allow_foreign(self, foreign: bool) { self.foreign = foreign }
+
+        /// Requires the id of the pod, so that another one of its name is not used.
+        fn uid(self, uid: impl Into<String>) { self.uid = Some(uid.into()) }
 
         /// Stops the sandbox after this time without activity through this object.
         fn idle_timeout(self, idle_timeout: impl Into<Option<Duration>>) {
@@ -113,6 +119,7 @@ impl Attach {
         let Self {
             pod,
             foreign,
+            uid,
             settings,
         } = self;
         if let PodSelector::Name(name) = &pod {
@@ -123,6 +130,10 @@ impl Attach {
         let asked = cluster.clone();
         let found = cluster::run(async move { find(&asked, pod).await }).await?;
         let name = found.metadata.name.clone().unwrap_or_default();
+        if uid.is_some() && uid != found.metadata.uid {
+            let text = format!("the pod {name} was deleted, and there is another of its name");
+            return Err(Error::new(ErrorKind::NotFound, text));
+        }
         if !foreign && !labels::is_ours(&found.metadata) {
             return Err(Error::new(
                 ErrorKind::PermissionDenied,
@@ -186,5 +197,21 @@ async fn find(cluster: &Cluster, selector: PodSelector) -> Result<Pod> {
                 )),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pods::tests::{Answer, cluster_of, object};
+
+    #[tokio::test]
+    async fn another_pod_of_the_name_is_not_used() {
+        let (cluster, _) = cluster_of(|_| Answer::Json(object("box", 1)));
+        let attach = K8sSandbox::attach("box").cluster(cluster);
+        let attach = attach.allow_foreign(true).mode(Mode::Portable);
+        attach.clone().uid("uid-box").open().await.unwrap();
+        let error = attach.uid("uid-of-the-first").open().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound);
     }
 }

@@ -22,6 +22,7 @@ use tower::retry::RetryLayer;
 use tower::timeout::TimeoutLayer;
 
 use crate::check;
+use crate::credentials;
 use crate::start_slots::StartSlots;
 
 /// The time in which the API server must begin to answer.
@@ -87,7 +88,7 @@ impl Cluster {
         run(async {
             let config = Config::infer().await.map_err(|source| {
                 let text = "there is no usable Kubernetes configuration; set KUBECONFIG, write ~/.kube/config, or run in a pod with a service account";
-                Error::new(ErrorKind::Config, text).with_source(source)
+                credentials::unusable(text.to_owned(), source)
             })?;
             Self::connect(config).await
         })
@@ -112,7 +113,7 @@ impl Cluster {
                 let shown = path.to_string_lossy();
                 let shown = Quoted::new(&shown);
                 let text = format!("the Kubernetes configuration {shown} cannot be used; correct it, or name another context");
-                Error::new(ErrorKind::Config, text).with_source(source)
+                credentials::unusable(text, source)
             };
             let read = Kubeconfig::read_from(&path).map_err(wrong)?;
             let config = Config::from_custom_kubeconfig(read, &options).await;
@@ -135,7 +136,8 @@ impl Cluster {
     }
 
     /// Makes the client. Runs on the engine, where the tasks of the client stay.
-    async fn connect(config: Config) -> Result<Self> {
+    async fn connect(mut config: Config) -> Result<Self> {
+        credentials::keep_input(&mut config);
         let address = config.cluster_url.to_string();
         // A kubeconfig can name a program that gets the credentials, which takes its time.
         let made = tokio::task::spawn_blocking(move || client(config)).await;
@@ -285,11 +287,11 @@ fn failure(address: &str, error: kube::Error) -> Error {
     let with = |kind, text: &'static str| Error::new(kind, text);
     match error {
         kube::Error::Api(status) => refusal(&status),
-        kube::Error::Auth(source) => no_credentials().with_source(source),
-        kube::Error::Service(source) if source.is::<AuthError>() => {
-            no_credentials().with_source(source)
-        }
-        kube::Error::Service(source) => unanswered(address, &*source).with_source(source),
+        kube::Error::Auth(source) => credentials::unobtainable(source),
+        kube::Error::Service(source) => match source.downcast::<AuthError>() {
+            Ok(source) => credentials::unobtainable(*source),
+            Err(source) => unanswered(address, &*source).with_source(source),
+        },
         kube::Error::HyperError(source) => unanswered(address, &source).with_source(source),
         kube::Error::ProxyProtocolUnsupported { .. } => with(
             ErrorKind::Config,
@@ -317,13 +319,6 @@ fn failure(address: &str, error: kube::Error) -> Error {
         .with_source(source),
         other => unanswered(address, &other).with_source(other),
     }
-}
-
-fn no_credentials() -> Error {
-    Error::new(
-        ErrorKind::Auth,
-        "the credentials for the cluster cannot be obtained; log in again, or correct the user in the kubeconfig",
-    )
 }
 
 /// The error for a request that the cluster refused.

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::Resource as _;
 use kube::api::{AttachParams, Request};
 use sandbox_wire::Process;
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::time::timeout;
 
 use crate::check;
@@ -60,12 +60,25 @@ pub(crate) async fn exec(
     let shell = ["sh", "-c", READ_ARGUMENTS].map(str::to_owned);
     let mut process = start(cluster, pod, &shell, true).await?;
     if let Some(input) = &mut process.stdin {
-        // If there is no shell, the output and the exit code say so.
-        let line = line(program);
-        let _ = timeout(LINE_TIMEOUT, input.write_all(line.as_bytes())).await;
+        send_line(input, &line(program)).await?;
     }
     process.stdin = process.stdin.filter(|_| stdin);
     Ok(process)
+}
+
+/// Sends a command line. A part of one would become another one with the input that
+/// follows, so then nothing may follow.
+async fn send_line(input: &mut (impl AsyncWrite + Unpin), line: &str) -> Result<()> {
+    match timeout(LINE_TIMEOUT, input.write_all(line.as_bytes())).await {
+        // If there is no shell, the output and the exit code say so.
+        Ok(_) => Ok(()),
+        Err(_) => {
+            let seconds = LINE_TIMEOUT.as_secs();
+            Err(Error::unavailable(format!(
+                "the pod did not take a long command line in {seconds} s; try again, and see whether its node is overloaded"
+            )))
+        }
+    }
 }
 
 async fn start(cluster: &Cluster, pod: &str, program: &[String], stdin: bool) -> Result<Process> {

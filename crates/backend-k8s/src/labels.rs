@@ -29,6 +29,8 @@ pub(crate) const HOST: &str = "agentbox.dev/host";
 pub(crate) const DISPOSAL: &str = "agentbox.dev/disposal";
 /// Annotation: a fingerprint of its configuration; equal options give equal values.
 pub(crate) const CONFIG: &str = "agentbox.dev/config";
+/// Annotation: a random number of the object that created it.
+pub(crate) const CREATION: &str = "agentbox.dev/creation";
 /// Annotation: seconds without activity after which it is stopped.
 pub(crate) const IDLE: &str = "agentbox.dev/idle-timeout";
 
@@ -72,15 +74,27 @@ impl Disposal {
     }
 }
 
+/// The pid namespace of processes that are in no container.
+const NO_CONTAINER: &str = "4026531836";
+
 /// Returns a function that tells from a pod's annotations whether its owner is certainly
 /// gone. Nothing is certain about processes of other hosts and pid namespaces.
+///
+/// A cluster has processes of many hosts, and those in containers get the names of their
+/// hosts from an image and options: several hosts have the same. So the processes of an
+/// earlier boot are only judged if they were in no container.
 pub(crate) fn judge() -> impl Fn(&BTreeMap<String, String>) -> bool {
     let (here, host) = (Owner::current(), owner::host());
     move |annotations| {
         let owner = annotations.get(OWNER).and_then(|text| Owner::parse(text));
         let same_host = !host.is_empty() && annotations.get(HOST) == Some(&host);
         let both = owner.zip(here.as_ref());
-        both.is_some_and(|(owner, here)| owner.is_gone(here, same_host))
+        both.is_some_and(|(owner, here)| {
+            let is_known = [&owner, here]
+                .iter()
+                .all(|one| one.pid_namespace == NO_CONTAINER);
+            owner.is_gone(here, same_host && is_known)
+        })
     }
 }
 
@@ -124,8 +138,13 @@ mod tests {
         let host = owner::host();
         assert!(!judged(&here.label(), &host), "it lives");
         assert!(judged(&gone.label(), "elsewhere"), "the boot id is ours");
-        assert_eq!(judged(&earlier.label(), &host), !host.is_empty());
+        let is_known = !host.is_empty() && here.pid_namespace == NO_CONTAINER;
+        assert_eq!(judged(&earlier.label(), &host), is_known);
         assert!(!judged(&earlier.label(), "elsewhere"), "another host");
+        // The name and the machine id of a container are those of its image and its
+        // options, so they are the same on many hosts.
+        earlier.pid_namespace = "1".into();
+        assert!(!judged(&earlier.label(), &host), "a container");
         assert!(!judged("nonsense", &host));
         assert!(!judge()(&BTreeMap::new()));
     }

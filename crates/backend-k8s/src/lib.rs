@@ -5,6 +5,7 @@ mod attach;
 mod builder;
 mod check;
 mod cluster;
+mod credentials;
 mod deliver;
 mod exec;
 mod labels;

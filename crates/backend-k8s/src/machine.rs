@@ -40,6 +40,8 @@ pub(crate) struct K8sMachine(Arc<Core>);
 #[derive(Debug)]
 pub(crate) struct Core {
     config: MachineConfig,
+    /// A random number by which it recognizes the pods that it created.
+    creation: String,
     state: Mutex<State>,
     /// Held by every operation that changes the pod's state.
     lock: Arc<Semaphore>,
@@ -96,6 +98,7 @@ impl K8sMachine {
         };
         Self(Arc::new(Core {
             config,
+            creation: format!("{:032x}", fastrand::u128(..)),
             state: Mutex::new(state),
             lock: Arc::new(Semaphore::new(1)),
         }))

@@ -15,6 +15,16 @@ pub enum Network {
     Open,
 }
 
+impl Network {
+    /// Returns the value of the label of pods with this access.
+    pub(crate) const fn label(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Open => "open",
+        }
+    }
+}
+
 /// A part of the hardening that is given up. Each must be requested by name. There is
 /// none for a privileged container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]

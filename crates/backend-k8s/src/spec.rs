@@ -37,6 +37,8 @@ pub(crate) struct Plan<'a> {
     /// The image of the init container that brings the agent. Without it, the sandbox's
     /// image keeps the pod alive by its own shell.
     pub(crate) agent_image: Option<&'a str>,
+    /// Identifies the object that creates the pod.
+    pub(crate) creation: &'a str,
 }
 
 impl Plan<'_> {
@@ -48,16 +50,13 @@ impl Plan<'_> {
         let config = self.fingerprint();
         let metadata = &mut pod["metadata"];
         metadata["name"] = self.name.into();
-        let network = match self.settings.network {
-            Network::None => "none",
-            Network::Open => "open",
-        };
         metadata["labels"][labels::SANDBOX] = self.name.into();
         metadata["labels"][labels::MANAGED_BY] = labels::MANAGER.into();
-        metadata["labels"][labels::NETWORK] = network.into();
+        metadata["labels"][labels::NETWORK] = self.settings.network.label().into();
         let disposal = self.settings.disposal();
         let annotations = &mut metadata["annotations"];
         annotations[labels::CONFIG] = config.into();
+        annotations[labels::CREATION] = self.creation.into();
         annotations[labels::DISPOSAL] = disposal.as_str().into();
         if let Some(owner) = Owner::current() {
             annotations[labels::OWNER] = owner.label().into();
@@ -80,6 +79,7 @@ impl Plan<'_> {
         let same = Plan {
             agent_image: None,
             name: "",
+            creation: "",
             ..*self
         };
         let mut template = same.template();

@@ -85,6 +85,44 @@ async fn a_cluster_that_is_not_there_says_what_to_do() {
 }
 
 #[tokio::test]
+async fn credentials_are_in_no_error() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("config");
+    let failed = |user: String| {
+        let text = format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: here\n\
+             clusters: [{{name: here, cluster: {{server: 'http://127.0.0.1:1'}}}}]\n\
+             contexts: [{{name: here, context: {{cluster: here, user: me}}}}]\n\
+             users:\n- name: me\n  user:\n{user}"
+        );
+        std::fs::write(&path, text).unwrap();
+        let path = path.clone();
+        async move {
+            let error = Cluster::from_kubeconfig(&path, None).await.unwrap_err();
+            (error.chain().to_string(), format!("{error:?}"))
+        }
+    };
+    let program = |line: &str| {
+        format!(
+            "    exec:\n      apiVersion: client.authentication.k8s.io/v1\n      command: sh\n\
+             \x20     args: ['-c', '{line}', 'hunter1']\n\
+             \x20     env: [{{name: KEY, value: hunter2}}]\n"
+        )
+    };
+    for user in [
+        program("echo hunter3; exit 7"),
+        program("echo [hunter3"),
+        "    token: hunter1\n    exec: [hunter2\n".to_owned(),
+        "    token: hunter1\n    exec: hunter2\n".to_owned(),
+    ] {
+        let (chain, debug) = failed(user).await;
+        for shown in [chain, debug] {
+            assert!(!shown.contains("hunter"), "{shown}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_namespace_that_is_no_name_is_refused() {
     let place = tempfile::tempdir().unwrap();
     let path = kubeconfig(place.path(), "http://127.0.0.1:1");

@@ -124,8 +124,13 @@ impl Core {
             self.state().attempted = was_attempted;
         }
         if is_taken && let Some(found) = self.find().await? {
-            let is_theirs = !was_attempted && found.metadata.deletion_timestamp.is_none();
-            if is_theirs && recipe.settings.exclusive {
+            let is_ending = found.metadata.deletion_timestamp.is_some();
+            if self.has_created(&found) && !is_ending {
+                // The request was repeated after its first answer was lost.
+                self.state().attempted = true;
+                return Ok(Created::New(Box::new(found)));
+            }
+            if !is_ending && recipe.settings.exclusive {
                 return Err(self.taken());
             }
             return Ok(Created::Found(Box::new(found)));
@@ -140,6 +145,7 @@ impl Core {
             image: &recipe.image,
             working_dir: &self.config.working_dir,
             agent_image,
+            creation: &self.creation,
         }
     }
 
