@@ -73,7 +73,7 @@ const AGENT_SANDBOX: Recipe = Recipe {
     // The only one that `go.mod` calls a tool.
     package: "tool",
     definitions: Some("k8s/crds"),
-    time: "about four minutes",
+    time: "about three minutes",
     prefix: "agent-sandbox-",
 };
 
