@@ -5,7 +5,7 @@
     clippy::expect_used,
     clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "a test stops where it fails, and says why it is skipped"
+    reason = "a test stops where it fails, and its processes tell it what they did"
 )]
 
 mod k8s_abuse;
