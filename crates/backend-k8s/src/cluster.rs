@@ -199,13 +199,18 @@ impl Cluster {
         &self.start_slots
     }
 
+    /// Checks the name of the namespace, which becomes part of the path of every request.
+    pub(crate) fn check_namespace(&self) -> Result<()> {
+        check::name("a namespace", &self.namespace)
+    }
+
     /// Returns the interface to one kind of object in the namespace.
     pub(crate) fn api<K>(&self) -> Result<Api<K>>
     where
         K: Resource<Scope = NamespaceResourceScope>,
         K::DynamicType: Default,
     {
-        check::name("a namespace", &self.namespace)?;
+        self.check_namespace()?;
         Ok(Api::namespaced(self.client.clone(), &self.namespace))
     }
 

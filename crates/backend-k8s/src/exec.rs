@@ -82,8 +82,7 @@ async fn send_line(input: &mut (impl AsyncWrite + Unpin), line: &str) -> Result<
 }
 
 async fn start(cluster: &Cluster, pod: &str, program: &[String], stdin: bool) -> Result<Process> {
-    // Checks the namespace.
-    cluster.api::<Pod>()?;
+    cluster.check_namespace()?;
     let options = AttachParams::default().container(CONTAINER).stdin(stdin);
     let request = Request::new(Pod::url_path(&(), Some(cluster.namespace())));
     let request = request.exec(pod, program, &options);

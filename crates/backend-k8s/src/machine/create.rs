@@ -105,8 +105,7 @@ impl Core {
     async fn post(&self, recipe: &Recipe, agent_image: Option<&str>) -> Result<Created> {
         let cluster = &self.config.cluster;
         let pod = self.plan(recipe, agent_image).pod();
-        // Checks the namespace.
-        cluster.api::<Pod>()?;
+        cluster.check_namespace()?;
         let path = Pod::url_path(&(), Some(cluster.namespace()));
         let request = Request::post(format!(
             "{path}?fieldManager=agentbox&fieldValidation=Strict"

@@ -93,8 +93,7 @@ impl Kind {
     }
 
     fn of(&self, cluster: &Cluster) -> Result<Api<DynamicObject>> {
-        // Checks the namespace.
-        cluster.api::<Secret>()?;
+        cluster.check_namespace()?;
         let client = cluster.client().clone();
         Ok(Api::namespaced_with(
             client,
