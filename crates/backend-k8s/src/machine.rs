@@ -16,6 +16,7 @@ use async_trait::async_trait;
 use backend_core::ops::StopMode;
 use backend_core::sync::lock;
 use backend_core::{Error, Result, VPath};
+use sandbox_shell::HostedMachine;
 use sandbox_wire::agent::AgentBinary;
 use sandbox_wire::{Machine, Process, Spawn};
 use tokio::sync::Semaphore;
@@ -25,13 +26,11 @@ use crate::cluster::Cluster;
 use crate::reason::PodState;
 use crate::settings::Settings;
 
-use state::{Demand, Presence, State};
-
-pub(crate) use lifecycle::StartReason;
-pub(crate) use state::Run;
+use lifecycle::StartReason;
+use state::{Demand, Presence, Run, State};
 
 /// The pause between looks at a pod that may have ended.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// A pod, created or not created yet. Clones refer to the same pod.
 #[derive(Debug, Clone)]
@@ -40,6 +39,8 @@ pub(crate) struct K8sMachine(Arc<Core>);
 #[derive(Debug)]
 pub(crate) struct Core {
     config: MachineConfig,
+    /// A random number by which it recognizes the pods that it created.
+    creation: String,
     state: Mutex<State>,
     /// Held by every operation that changes the pod's state.
     lock: Arc<Semaphore>,
@@ -96,6 +97,7 @@ impl K8sMachine {
         };
         Self(Arc::new(Core {
             config,
+            creation: format!("{:032x}", fastrand::u128(..)),
             state: Mutex::new(state),
             lock: Arc::new(Semaphore::new(1)),
         }))
@@ -103,21 +105,6 @@ impl K8sMachine {
 
     pub(crate) fn name(&self) -> &str {
         &self.0.config.name
-    }
-
-    /// Whether the pod was running when it was last looked at.
-    pub(crate) fn runs(&self) -> bool {
-        self.0.state().presence == Presence::Running
-    }
-
-    /// Returns the pod and the run of its container that are used.
-    pub(crate) fn run(&self) -> Option<Run> {
-        self.0.state().run().cloned()
-    }
-
-    /// The error for a command whose container ended and was started again.
-    pub(crate) fn ended_meanwhile(&self) -> Error {
-        self.0.ended_meanwhile()
     }
 
     /// Closes the machine: a creation in progress is finished and then disposed of, and
@@ -138,7 +125,7 @@ impl K8sMachine {
 
     /// Makes the pod ready. Work that has begun is finished even if the caller is dropped:
     /// otherwise a pod could stay forever that no object knows of.
-    pub(crate) async fn ready(&self, reason: StartReason) -> Result<()> {
+    async fn ready(&self, reason: StartReason) -> Result<()> {
         self.0.request();
         let ready = move |core: Arc<Core>| async move { core.ready(reason).await };
         self.0.exclusively(ready).await
@@ -149,13 +136,8 @@ impl K8sMachine {
         self.0.request();
         let create = |core: Arc<Core>| async move { core.create_new().await };
         self.0.exclusively(create).await?;
-        let run = self.run();
+        let run = self.current_run();
         run.map(|run| run.uid).ok_or_else(|| self.0.deleted())
-    }
-
-    pub(crate) async fn stop_pod(&self, mode: StopMode) -> Result<()> {
-        let stop = move |core: Arc<Core>| async move { core.stop(mode).await };
-        self.0.exclusively(stop).await
     }
 }
 
@@ -209,7 +191,7 @@ impl Core {
             if until.is_none_or(|until| until <= Instant::now()) {
                 return None;
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 }
@@ -233,7 +215,8 @@ impl Machine for K8sMachine {
     }
 
     async fn stop(&self, mode: StopMode) -> Result<()> {
-        self.stop_pod(mode).await
+        let stop = move |core: Arc<Core>| async move { core.stop(mode).await };
+        self.0.exclusively(stop).await
     }
 
     async fn is_alive(&self) -> Result<bool> {
@@ -255,6 +238,37 @@ impl Machine for K8sMachine {
 
     async fn diagnose(&self) -> Option<Error> {
         self.0.diagnosis_soon().await
+    }
+}
+
+#[async_trait]
+impl HostedMachine for K8sMachine {
+    type Run = Option<Run>;
+
+    fn current_run(&self) -> Option<Run> {
+        self.0.state().run().cloned()
+    }
+
+    fn is_running(&self) -> bool {
+        self.0.state().presence == Presence::Running
+    }
+
+    async fn start_explicit(&self) -> Result<()> {
+        self.ready(StartReason::Explicit).await
+    }
+
+    async fn missing_agent(&self) -> Result<Option<&'static str>> {
+        if self.0.config.agents.len() == 1 {
+            // It is taken to fit.
+            return Ok(None);
+        }
+        // If the pod cannot be created, that error is reported instead.
+        self.start().await?;
+        self.0.missing_agent().await
+    }
+
+    fn ended_meanwhile(&self) -> Error {
+        self.0.ended_meanwhile()
     }
 }
 

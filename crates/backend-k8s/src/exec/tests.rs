@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use backend_core::ErrorKind;
 use futures::{SinkExt as _, StreamExt as _};
 use sandbox_wire::OutputChunk;
 use tokio::io::AsyncReadExt as _;
@@ -108,6 +109,16 @@ async fn a_long_command_line_goes_in_over_the_input() {
     };
     let (input, ()) = tokio::join!(serve, run);
     assert_eq!(input, format!("'echo' '{long}'\n"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn input_never_follows_a_part_of_a_command_line() {
+    let (mut input, pod) = tokio::io::duplex(4);
+    let error = send_line(&mut input, "'echo' 'x'\n").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    drop(pod);
+    // It has ended: its exit code is told.
+    send_line(&mut input, "'echo' 'x'\n").await.unwrap();
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ use std::time::Duration;
 use backend_core::{Error, ErrorKind, Result};
 use futures::future::{self, BoxFuture};
 use futures::{FutureExt as _, StreamExt as _, TryFutureExt as _, stream};
+use sandbox_shell::HostedMachine as _;
 use sandbox_wire::{Machine as _, Process, Spawn};
 use tokio::time::{Instant, timeout};
 
@@ -28,7 +29,7 @@ const NOTICE: Duration = Duration::from_secs(3);
 const LATE_NOTICE: Duration = Duration::from_secs(8);
 
 /// The time for the exit code after the output has ended.
-const EXIT: Duration = Duration::from_secs(1);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How a program ended, in a form that can be told twice.
 type Ended = std::result::Result<i32, (ErrorKind, String)>;
@@ -37,7 +38,7 @@ impl K8sMachine {
     pub(super) async fn start_program(&self, program: Spawn) -> Result<Process> {
         let core = &self.0;
         let (cluster, pod) = (&core.config.cluster, core.config.name.as_str());
-        let run = self.run();
+        let run = self.current_run();
         let (undelivered, is_agent) = core.agent_of(&program);
         let started = match &undelivered {
             Some(agent) => {
@@ -77,7 +78,7 @@ impl K8sMachine {
         let ended = ended.shared();
         let (machine, noted) = (self.clone(), ended.clone());
         let note = async move {
-            let ended = timeout(EXIT, noted).await;
+            let ended = timeout(EXIT_TIMEOUT, noted).await;
             machine.note_end(ended.ok(), is_agent);
         };
         let machine = self.clone();
@@ -116,7 +117,7 @@ impl K8sMachine {
         if let Some(reason) = self.diagnose().await {
             return Err(reason);
         }
-        if self.run() != run {
+        if self.current_run() != run {
             return Err(self.ended_meanwhile());
         }
         ended
