@@ -48,6 +48,36 @@ pub(crate) async fn exec(
     program: &[String],
     stdin: bool,
 ) -> Result<Process> {
+    check(pod, program)?;
+    if encoded_bytes(program) <= LINE_BYTES {
+        return start(cluster, pod, program, stdin).await;
+    }
+    exec_unlogged(cluster, pod, program, stdin).await
+}
+
+/// Does the same without the program's arguments in the request, whose address servers
+/// log: they may be variables with secrets. The image needs a shell.
+///
+/// # Errors
+///
+/// As [`exec`].
+pub(crate) async fn exec_unlogged(
+    cluster: &Cluster,
+    pod: &str,
+    program: &[String],
+    stdin: bool,
+) -> Result<Process> {
+    check(pod, program)?;
+    let shell = ["sh", "-c", READ_ARGUMENTS].map(str::to_owned);
+    let mut process = start(cluster, pod, &shell, true).await?;
+    if let Some(input) = &mut process.stdin {
+        send_line(input, &line(program)).await?;
+    }
+    process.stdin = process.stdin.filter(|_| stdin);
+    Ok(process)
+}
+
+fn check(pod: &str, program: &[String]) -> Result<()> {
     if !is_name(pod) {
         let text = format!("{} is not a valid name for a pod", Quoted::new(pod));
         return Err(Error::new(ErrorKind::Config, text));
@@ -56,16 +86,7 @@ pub(crate) async fn exec(
         let text = "an argument of the program holds a NUL character; remove it";
         return Err(Error::invalid_input(text));
     }
-    if encoded_bytes(program) <= LINE_BYTES {
-        return start(cluster, pod, program, stdin).await;
-    }
-    let shell = ["sh", "-c", READ_ARGUMENTS].map(str::to_owned);
-    let mut process = start(cluster, pod, &shell, true).await?;
-    if let Some(input) = &mut process.stdin {
-        send_line(input, &line(program)).await?;
-    }
-    process.stdin = process.stdin.filter(|_| stdin);
-    Ok(process)
+    Ok(())
 }
 
 /// Sends a command line. A part of one would become another one with the input that

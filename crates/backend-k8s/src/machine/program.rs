@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout};
 
 use super::{K8sMachine, Run};
 use crate::deliver;
-use crate::exec::exec;
+use crate::exec::{exec, exec_unlogged};
 
 /// Enters a directory and sets variables, which a program in a pod cannot be given. `$1`
 /// is the directory; variables and the program follow.
@@ -39,7 +39,8 @@ impl K8sMachine {
                 let directory = core.agent_directory()?;
                 deliver::send_agent(cluster, pod, agent, &directory, arguments).await
             }
-            None => exec(cluster, pod, &command_line(&program), program.stdin).await,
+            None if is_agent => exec(cluster, pod, &program.argv, program.stdin).await,
+            None => exec_unlogged(cluster, pod, &command_line(&program), program.stdin).await,
         };
         let process = match started {
             Ok(process) => process,
