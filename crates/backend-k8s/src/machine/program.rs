@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout};
 
 use super::{K8sMachine, Run};
 use crate::deliver;
-use crate::exec::exec;
+use crate::exec::{exec, exec_unlogged};
 use crate::stream::UNKNOWN_END;
 
 /// Enters a directory and sets variables, which a program in a pod cannot be given. `$1`
@@ -46,7 +46,8 @@ impl K8sMachine {
                 let directory = core.agent_directory()?;
                 deliver::send_agent(cluster, pod, agent, &directory, arguments).await
             }
-            None => exec(cluster, pod, &command_line(&program), program.stdin).await,
+            None if is_agent => exec(cluster, pod, &program.argv, program.stdin).await,
+            None => exec_unlogged(cluster, pod, &command_line(&program), program.stdin).await,
         };
         let process = match started {
             Ok(process) => process,
