@@ -74,7 +74,9 @@ impl Comparison {
             _ => amount(row, figure.median),
         };
         let side = if row.mib.is_some() { "over" } else { "under" };
-        let under = row.under.map(|most| format!("{side} {}", amount(row, most)));
+        let under = row
+            .under
+            .map(|most| format!("{side} {}", amount(row, most)));
         [
             row.id.clone(),
             row.what.clone(),

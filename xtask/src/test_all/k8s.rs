@@ -49,6 +49,9 @@ const AGENT_VARIABLE: &str = "TEST_IMAGE_AGENT";
 const OBJECTS: &str = "pods,persistentvolumeclaims";
 const LABEL: &str = "app.kubernetes.io/managed-by=agentbox";
 
+/// More tests at once than processors: most of the time they wait for the cluster.
+const TEST_THREADS: &str = "--test-threads=4";
+
 /// The time that deleted objects get to be gone.
 const REMOVAL: Duration = Duration::from_secs(30);
 
@@ -64,8 +67,9 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     let programs = TestProgram::build(cargo(ctx, "test", &["--test", "it"])?)?;
     let mut tests = Vec::new();
     for program in &programs {
-        for module in program.ignored_modules(ctx, MODULES)? {
-            tests.push((program, module));
+        let modules = program.ignored_modules(ctx, MODULES)?;
+        if !modules.is_empty() {
+            tests.push((program, modules));
         }
     }
     ensure!(!tests.is_empty(), "there is no test in a module {MODULES}*");
@@ -77,9 +81,10 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     cluster.load_image(&archive)?;
     let before = objects(&cluster)?;
     let mut run = TestRun::default();
-    for (program, module) in tests {
+    for (program, modules) in tests {
         let mut command = program.command(ctx)?;
-        command.args(["--ignored", &format!("{module}::")]);
+        command.args(["--ignored", TEST_THREADS]);
+        command.args(modules.iter().map(|module| format!("{module}::")));
         prepare(&mut command, &agent.path);
         run = run.and(run_tests(&mut cluster.inside(command)?)?);
     }

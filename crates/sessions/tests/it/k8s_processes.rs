@@ -29,7 +29,7 @@ const USERS: usize = 2;
 const IDLE_TIMEOUT: Duration = Duration::from_secs(6);
 const WRITE_BACK: Duration = Duration::from_secs(1);
 /// How long processes are killed.
-const KILLING: Duration = Duration::from_secs(45);
+const KILLING: Duration = Duration::from_secs(30);
 /// Volumes: for the sessions, and for the pods that killed processes kept ready.
 const VOLUMES: usize = 48;
 
