@@ -13,6 +13,13 @@ macro_rules! run {
     };
 }
 
+/// Writes pairs of arguments and an expected text: `{"path": "a"} => "text";`.
+macro_rules! expected {
+    ($($arguments:tt => $text:expr;)+) => {
+        [$((serde_json::json!($arguments), $text)),+]
+    };
+}
+
 /// A fixture that calls tools.
 pub(crate) trait Calls: Sync {
     fn context(&self) -> Context;

@@ -2,13 +2,14 @@
 //! the user.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::io;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use sha2::{Digest as _, Sha256};
 use tar::{Builder, EntryType, Header};
+
+use crate::images::hex;
 
 /// Lists every other file with its checksum, in the format of `sha256sum --check`.
 const SUMS: &str = "SHA256SUMS";
@@ -91,11 +92,7 @@ fn sums(members: &[Member]) -> String {
 
 /// Returns the line of `sha256sum` for a file.
 pub(crate) fn sum(content: &[u8], name: &str) -> String {
-    let mut line = String::new();
-    for byte in Sha256::digest(content) {
-        let _ = write!(line, "{byte:02x}");
-    }
-    line + "  " + name + "\n"
+    format!("{}  {name}\n", hex(&Sha256::digest(content)))
 }
 
 #[cfg(test)]

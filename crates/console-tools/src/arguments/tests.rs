@@ -56,64 +56,32 @@ fn error(value: Value) -> String {
 
 #[test]
 fn each_problem_names_the_field_and_what_it_must_be() {
-    for (value, expected) in [
-        (json!({}), "'path' is missing, it must be a string"),
-        (json!({"path": 3}), "'path' must be a string, not 3"),
-        (json!({"path": null}), "'path' must be a string, not null"),
-        (
-            json!({"path": ["a"]}),
-            "'path' must be a string, not a list",
-        ),
-        (json!({"path": ""}), "'path' must not be empty"),
-        (
-            json!({"path": "aaaaaaaaaaa"}),
-            "'path' has 11 characters and may have at most 10",
-        ),
-        (
-            json!({"path": "a", "limit": "5"}),
-            "'limit' must be an integer from 1 to 10 or null, not '5'",
-        ),
-        (
-            json!({"path": "a", "limit": 0}),
-            "'limit' must be an integer from 1 to 10 or null, not 0",
-        ),
-        (
-            json!({"path": "a", "limit": -1}),
-            "'limit' must be an integer from 1 to 10 or null, not -1",
-        ),
-        (
-            json!({"path": "a", "limit": 2.5}),
-            "'limit' must be an integer from 1 to 10 or null, not 2.5",
-        ),
-        (
-            json!({"path": "a", "limit": 1e300}),
-            "'limit' must be an integer from 1 to 10 or null, not 1e+300",
-        ),
-        (
-            json!({"path": "a", "mode": "lines"}),
-            "'mode' must be 'files' or 'content' or null, not 'lines'",
-        ),
-        (
-            json!({"path": "a", "edits": [{"old": "x"}, {"old": 1}]}),
-            "'edits[1].old' must be a string, not 1",
-        ),
-        (
-            json!({"path": "a", "edits": [{"old": "x", "new": "y"}]}),
-            "'edits[0].new' is not known, the fields are old, all",
-        ),
-        (
-            json!({"path": "a", "edits": [["x", true]]}),
-            "'edits[0]' must be an object with old, all, not a list",
-        ),
-        (
-            json!({"path": "a", "edits": [{"old": "1"}, {"old": "1"}, {"old": "1"}]}),
-            "'edits' must be a list of objects of at most 2, not a list",
-        ),
-        (
-            json!({"path": "a", "small": 300}),
-            "'small' must be an integer from -128 to 127 or null, not 300",
-        ),
-    ] {
+    for (value, expected) in expected! {
+        {} => "'path' is missing, it must be a string";
+        {"path": 3} => "'path' must be a string, not 3";
+        {"path": null} => "'path' must be a string, not null";
+        {"path": ["a"]} => "'path' must be a string, not a list";
+        {"path": ""} => "'path' must not be empty";
+        {"path": "aaaaaaaaaaa"} => "'path' has 11 characters and may have at most 10";
+        {"path": "a", "limit": "5"} => "'limit' must be an integer from 1 to 10 or null, not '5'";
+        {"path": "a", "limit": 0} => "'limit' must be an integer from 1 to 10 or null, not 0";
+        {"path": "a", "limit": -1} => "'limit' must be an integer from 1 to 10 or null, not -1";
+        {"path": "a", "limit": 2.5} => "'limit' must be an integer from 1 to 10 or null, not 2.5";
+        {"path": "a", "limit": 1e300} =>
+            "'limit' must be an integer from 1 to 10 or null, not 1e+300";
+        {"path": "a", "mode": "lines"} =>
+            "'mode' must be 'files' or 'content' or null, not 'lines'";
+        {"path": "a", "edits": [{"old": "x"}, {"old": 1}]} =>
+            "'edits[1].old' must be a string, not 1";
+        {"path": "a", "edits": [{"old": "x", "new": "y"}]} =>
+            "'edits[0].new' is not known, the fields are old, all";
+        {"path": "a", "edits": [["x", true]]} =>
+            "'edits[0]' must be an object with old, all, not a list";
+        {"path": "a", "edits": [{"old": "1"}, {"old": "1"}, {"old": "1"}]} =>
+            "'edits' must be a list of objects of at most 2, not a list";
+        {"path": "a", "small": 300} =>
+            "'small' must be an integer from -128 to 127 or null, not 300";
+    } {
         assert_eq!(error(value.clone()), expected, "{value}");
     }
 }

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use backend_core::sync::lock;
-use backend_core::{Error, Quoted};
-use permissions::tool::Tool;
-use permissions::{Access, Op, OpClass, Question};
+use backend_core::{Capabilities, Error, Quoted};
+use permissions::tool::{Tool, Visibility, visible, visible_as};
+use permissions::{Access, Op, OpClass, Policy, Question};
 use serde_json::Value;
 
 use super::gate::CallGate;
@@ -105,6 +105,25 @@ impl RegisteredTool {
             ))),
         }
     }
+}
+
+/// Decides which tools are offered under a policy.
+pub(crate) fn offered(
+    entries: &[RegisteredTool],
+    policy: &Policy,
+    capabilities: Capabilities,
+) -> Vec<Visibility> {
+    let each = |entry: &RegisteredTool| {
+        let changes = |op: &Op| op.class() == OpClass::Write;
+        if !capabilities.writable && entry.operations.iter().any(changes) {
+            return Visibility::Hidden;
+        }
+        match entry.tool {
+            Some(tool) => visible(tool, policy, capabilities.commands),
+            None => visible_as(&entry.name, entry.operations, policy, capabilities.commands),
+        }
+    };
+    entries.iter().map(each).collect()
 }
 
 /// The schemas of the arguments and of the structured result.

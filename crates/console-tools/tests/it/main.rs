@@ -7,6 +7,16 @@
     reason = "a test stops where it fails"
 )]
 
+/// Writes calls of tools: the name and the arguments, and for some what is expected.
+macro_rules! calls {
+    ($($tool:ident $arguments:tt;)+) => {
+        [$((stringify!($tool), serde_json::json!($arguments))),+]
+    };
+    ($($tool:ident $arguments:tt => $expected:expr;)+) => {
+        [$((stringify!($tool), serde_json::json!($arguments), $expected)),+]
+    };
+}
+
 mod bad_input;
 mod capability;
 mod conversation;

@@ -217,13 +217,10 @@ async fn a_failure_asks_no_further_question() {
         chat.call("read_file", json!({"path": "/src/a.rs"})).await;
         backend.write_file("/src/a.rs", "three\n").await.unwrap();
         person.taken();
-        for (tool, arguments) in [
-            ("write_file", json!({"path": "/src/a.rs", "content": "x"})),
-            (
-                "edit_file",
-                json!({"path": "/src/a.rs", "old_string": "three", "new_string": "3"}),
-            ),
-        ] {
+        for (tool, arguments) in calls! {
+            write_file {"path": "/src/a.rs", "content": "x"};
+            edit_file {"path": "/src/a.rs", "old_string": "three", "new_string": "3"};
+        } {
             let reply = chat.call(tool, arguments).await;
             assert_eq!(reply.failure, Some(FailureClass::Fixable), "{}", reply.text);
             assert!(reply.text.contains("changed since"), "{}", reply.text);
@@ -295,20 +292,12 @@ async fn a_search_asks_once_and_leaves_out_what_is_denied() {
         .ruleset(partly_denied())
         .approver(person.clone());
     let chat = toolset.build().unwrap().conversation("c");
-    for (tool, arguments, found) in [
-        ("ls", json!({"path": "/src"}), "a.rs"),
-        (
-            "glob",
-            json!({"pattern": "**/*.rs", "path": "/"}),
-            "src/a.rs",
-        ),
-        ("grep", json!({"pattern": "two", "path": "/"}), "/src/a.rs"),
-        (
-            "grep",
-            json!({"pattern": "two", "path": "/", "output_mode": "count"}),
-            "101 matches",
-        ),
-    ] {
+    for (tool, arguments, found) in calls! {
+        ls {"path": "/src"} => "a.rs";
+        glob {"pattern": "**/*.rs", "path": "/"} => "src/a.rs";
+        grep {"pattern": "two", "path": "/"} => "/src/a.rs";
+        grep {"pattern": "two", "path": "/", "output_mode": "count"} => "101 matches";
+    } {
         let reply = chat.call(tool, arguments).await;
         assert!(reply.text.contains(found), "{tool}: {}", reply.text);
         assert!(!reply.text.contains("b.rs"), "{tool}: {}", reply.text);

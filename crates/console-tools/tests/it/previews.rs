@@ -84,44 +84,35 @@ async fn agree(
 
 /// Returns calls that are refused or fail, always or under some of the policies.
 fn wrong() -> Vec<Call> {
-    vec![
-        ("read_file", json!({"path": "/nowhere"})),
-        ("read_file", json!({"path": "/.env"})),
-        ("read_file", json!({"path": "/src"})),
-        ("read_file", json!({"path": "/src/a.rs", "offset": 9})),
-        ("read_file", json!({"path": 7})),
-        ("reed_file", json!({"path": "/src/a.rs"})),
-        ("ls", json!({"path": "/nowhere"})),
-        ("glob", json!({"pattern": "*", "path": "/nowhere"})),
-        ("glob", json!({"pattern": "["})),
-        ("grep", json!({"pattern": "("})),
-        ("grep", json!({"pattern": "two", "path": "/.env"})),
-        ("write_file", json!({"path": "/.env", "content": "x"})),
-        ("write_file", json!({"path": "/src", "content": "x"})),
-        ("write_file", json!({"path": "/src/a.rs/b", "content": "x"})),
-        (
-            "edit_file",
-            json!({"path": "/src/a.rs", "old_string": "twoo", "new_string": "2"}),
-        ),
-        (
-            "edit_file",
-            json!({"path": "/nowhere", "old_string": "two", "new_string": "2"}),
-        ),
-        (
-            "edit_file",
-            json!({"path": "/.env", "old_string": "a", "new_string": "b"}),
-        ),
-        ("delete_file", json!({"path": "/nowhere"})),
-        ("delete_file", json!({"path": "/src"})),
-        ("delete_file", json!({"path": "/src", "recursive": true})),
-        ("delete_file", json!({"path": "/"})),
-        ("move_file", from_to("/src/a.rs", "/src/b.rs")),
-        ("move_file", from_to("/nowhere", "/c")),
-        ("move_file", from_to("/.env", "/c")),
-        ("copy_file", from_to("/src/a.rs", "/.env")),
-        ("copy_file", from_to("/src", "/c")),
-        ("execute", json!({"command": "ls"})),
-    ]
+    Vec::from(calls! {
+        read_file {"path": "/nowhere"};
+        read_file {"path": "/.env"};
+        read_file {"path": "/src"};
+        read_file {"path": "/src/a.rs", "offset": 9};
+        read_file {"path": 7};
+        reed_file {"path": "/src/a.rs"};
+        ls {"path": "/nowhere"};
+        glob {"pattern": "*", "path": "/nowhere"};
+        glob {"pattern": "["};
+        grep {"pattern": "("};
+        grep {"pattern": "two", "path": "/.env"};
+        write_file {"path": "/.env", "content": "x"};
+        write_file {"path": "/src", "content": "x"};
+        write_file {"path": "/src/a.rs/b", "content": "x"};
+        edit_file {"path": "/src/a.rs", "old_string": "twoo", "new_string": "2"};
+        edit_file {"path": "/nowhere", "old_string": "two", "new_string": "2"};
+        edit_file {"path": "/.env", "old_string": "a", "new_string": "b"};
+        delete_file {"path": "/nowhere"};
+        delete_file {"path": "/src"};
+        delete_file {"path": "/src", "recursive": true};
+        delete_file {"path": "/"};
+        move_file {"source": "/src/a.rs", "destination": "/src/b.rs"};
+        move_file {"source": "/nowhere", "destination": "/c"};
+        move_file {"source": "/.env", "destination": "/c"};
+        copy_file {"source": "/src/a.rs", "destination": "/.env"};
+        copy_file {"source": "/src", "destination": "/c"};
+        execute {"command": "ls"};
+    })
 }
 
 type Law = (&'static str, fn(ToolsetBuilder) -> ToolsetBuilder);
@@ -268,36 +259,27 @@ async fn for_the_profile_with_mounts() {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn local_for_links_and_commands() {
-    let calls: &[Call] = &[
-        ("read_file", json!({"path": "link"})),
-        ("grep", json!({"pattern": "two", "path": "link"})),
-        ("grep", json!({"pattern": "two", "path": "secrets.link"})),
-        ("ls", json!({"path": "directory"})),
-        ("glob", json!({"pattern": "*", "path": "directory"})),
-        (
-            "write_file",
-            json!({"path": "directory/new", "content": "x"}),
-        ),
-        (
-            "edit_file",
-            json!({"path": "link", "old_string": "two", "new_string": "2"}),
-        ),
-        ("delete_file", json!({"path": "link"})),
-        ("execute", json!({"command": "echo one"})),
-        ("execute", json!({"command": "rm -rf /"})),
-        ("execute", json!({"command": "cat /.env"})),
-        (
-            "execute",
-            json!({"command": "echo", "directory": "directory"}),
-        ),
-        ("run_in_background", json!({"command": "cat"})),
-        ("list_shells", json!({})),
-        ("read_output", json!({"shell_id": "bg_1"})),
-        ("write_input", json!({"shell_id": "bg_1", "input": "one\n"})),
-        ("write_input", json!({"shell_id": "bg_1", "input": "one\n"})),
-        ("kill_shell", json!({"shell_id": "bg_1"})),
-        ("read_output", json!({"shell_id": "bg_7"})),
-    ];
+    let calls: &[Call] = &calls! {
+        read_file {"path": "link"};
+        grep {"pattern": "two", "path": "link"};
+        grep {"pattern": "two", "path": "secrets.link"};
+        ls {"path": "directory"};
+        glob {"pattern": "*", "path": "directory"};
+        write_file {"path": "directory/new", "content": "x"};
+        edit_file {"path": "link", "old_string": "two", "new_string": "2"};
+        delete_file {"path": "link"};
+        execute {"command": "echo one"};
+        execute {"command": "rm -rf /"};
+        execute {"command": "cat /.env"};
+        execute {"command": "echo", "directory": "directory"};
+        run_in_background {"command": "cat"};
+        list_shells {};
+        read_output {"shell_id": "bg_1"};
+        write_input {"shell_id": "bg_1", "input": "one\n"};
+        write_input {"shell_id": "bg_1", "input": "one\n"};
+        kill_shell {"shell_id": "bg_1"};
+        read_output {"shell_id": "bg_7"};
+    };
     for (law, apply) in LAWS {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);

@@ -114,23 +114,11 @@ async fn a_command_asks_once_and_shows_itself() {
         std::fs::create_dir(place.path("sub")).unwrap();
         let person = RecordingApprover::new(false);
         let chat = asking(&place, by_rules, options, &person);
-        for (tool, arguments, shown) in [
-            (
-                "execute",
-                json!({"command": "echo 1 > made; cat made"}),
-                "echo 1 > made; cat made",
-            ),
-            (
-                "execute",
-                json!({"command": "touch made", "directory": "sub"}),
-                "cd \"/sub\" && touch made",
-            ),
-            (
-                "run_in_background",
-                json!({"command": "touch made"}),
-                "touch made",
-            ),
-        ] {
+        for (tool, arguments, shown) in calls! {
+            execute {"command": "echo 1 > made; cat made"} => "echo 1 > made; cat made";
+            execute {"command": "touch made", "directory": "sub"} => "cd \"/sub\" && touch made";
+            run_in_background {"command": "touch made"} => "touch made";
+        } {
             let what = format!("{tool} {arguments} {by_rules}");
             let made = match arguments.get("directory") {
                 Some(_) => place.path("sub/made"),

@@ -6,63 +6,40 @@ fn paths(items: &[&str]) -> Vec<String> {
     items.iter().map(|item| (*item).to_owned()).collect()
 }
 
+/// Writes pairs of a refusal, by its constructor, and its text.
+macro_rules! refusals {
+    ($($name:ident($($argument:expr),*) => $text:expr;)+) => {
+        [$((Refusal::$name($($argument),*), $text)),+]
+    };
+}
+
 #[test]
 fn own_texts_say_what_is_allowed() {
     let problem = backend_core::VPath::parse("..").unwrap_err();
-    for (refusal, text) in [
-        (
-            Refusal::rule(Op::Read, "/.env", "Protect sensitive files"),
-            "read of '/.env' is not allowed: Protect sensitive files",
-        ),
-        (
-            Refusal::rule(Op::Execute, "rm -rf /", ""),
-            "execute of 'rm -rf /' is not allowed",
-        ),
-        (
-            Refusal::command_path(Op::Write, "/etc/passwd", ""),
-            "the command names '/etc/passwd', which may not be touched (write)",
-        ),
-        (
-            Refusal::invalid_path("..", problem, paths(&["/data"])),
-            "the path '..' climbs above the root; use fewer '..'; readable: /data",
-        ),
-        (
-            Refusal::outside("/x", paths(&["/a", "/b"])),
-            "'/x' lies outside what can be read; readable: /a, /b",
-        ),
-        (
-            Refusal::outside("/x", Vec::new()),
-            "'/x' lies outside what can be read; readable: none",
-        ),
-        (
-            Refusal::read_only("/x", paths(&["/a"])),
-            "'/x' is read-only; writable: /a",
-        ),
-        (
-            Refusal::mount_root("/data"),
-            "'/data' is a mount or contains one, so it cannot be deleted or moved; delete or move its contents",
-        ),
-        (
-            Refusal::suffix("/a.bin", ".bin", paths(&[".md", ""])),
-            "files with the suffix '.bin' are not allowed here ('/a.bin'); allowed: .md, no suffix",
-        ),
-        (
-            Refusal::suffix("/a", "", Vec::new()),
-            "files with no suffix are not allowed here ('/a'); allowed: none",
-        ),
-        (
-            Refusal::too_large("/a", 11, 10),
-            "'/a' has 11 bytes, more than the 10 that are allowed here; use a smaller file",
-        ),
-        (
-            Refusal::declined("write /a", "not today"),
-            "write /a was not approved: not today",
-        ),
-        (
-            Refusal::approval_required("write /a", "no approver is available"),
-            "write /a needs approval, and no approver is available",
-        ),
-    ] {
+    for (refusal, text) in refusals! {
+        rule(Op::Read, "/.env", "Protect sensitive files") =>
+            "read of '/.env' is not allowed: Protect sensitive files";
+        rule(Op::Execute, "rm -rf /", "") => "execute of 'rm -rf /' is not allowed";
+        command_path(Op::Write, "/etc/passwd", "") =>
+            "the command names '/etc/passwd', which may not be touched (write)";
+        invalid_path("..", problem, paths(&["/data"])) =>
+            "the path '..' climbs above the root; use fewer '..'; readable: /data";
+        outside("/x", paths(&["/a", "/b"])) =>
+            "'/x' lies outside what can be read; readable: /a, /b";
+        outside("/x", Vec::new()) => "'/x' lies outside what can be read; readable: none";
+        read_only("/x", paths(&["/a"])) => "'/x' is read-only; writable: /a";
+        mount_root("/data") =>
+            "'/data' is a mount or contains one, so it cannot be deleted or moved; delete or move its contents";
+        suffix("/a.bin", ".bin", paths(&[".md", ""])) =>
+            "files with the suffix '.bin' are not allowed here ('/a.bin'); allowed: .md, no suffix";
+        suffix("/a", "", Vec::new()) =>
+            "files with no suffix are not allowed here ('/a'); allowed: none";
+        too_large("/a", 11, 10) =>
+            "'/a' has 11 bytes, more than the 10 that are allowed here; use a smaller file";
+        declined("write /a", "not today") => "write /a was not approved: not today";
+        approval_required("write /a", "no approver is available") =>
+            "write /a needs approval, and no approver is available";
+    } {
         assert_eq!(refusal.to_string(), text);
         let error = Error::from(refusal.clone());
         assert_eq!(error.kind(), refusal.kind());
@@ -95,61 +72,30 @@ fn hostile_and_long_targets_are_escaped_and_cut() {
 #[test]
 fn filesystem_texts() {
     let problem = backend_core::VPath::parse("..").unwrap_err();
-    for (refusal, text) in [
-        (
-            Refusal::outside("/x", paths(&["/a", "/b"])),
-            "Cannot access '/x': path is outside sandbox.\nReadable paths: /a, /b",
-        ),
-        (
-            Refusal::outside("/x", Vec::new()),
-            "Cannot access '/x': path is outside sandbox.\nReadable paths: none",
-        ),
-        (
-            Refusal::invalid_path("..", problem, paths(&["/a"])),
-            "Cannot access '..': path is outside sandbox.\nReadable paths: /a",
-        ),
-        (
-            Refusal::invalid_path(
-                "/a/.agentbox-tmp-1",
-                backend_core::VPath::parse("/a/.agentbox-tmp-1").unwrap_err(),
-                paths(&["/a"]),
-            ),
+    for (refusal, text) in refusals! {
+        outside("/x", paths(&["/a", "/b"])) =>
+            "Cannot access '/x': path is outside sandbox.\nReadable paths: /a, /b";
+        outside("/x", Vec::new()) =>
+            "Cannot access '/x': path is outside sandbox.\nReadable paths: none";
+        invalid_path("..", problem, paths(&["/a"])) =>
+            "Cannot access '..': path is outside sandbox.\nReadable paths: /a";
+        invalid_path( "/a/.agentbox-tmp-1", backend_core::VPath::parse("/a/.agentbox-tmp-1").unwrap_err(), paths(&["/a"])) =>
             "Cannot use this path: the name '.agentbox-tmp-1' is reserved for files that are \
-             being written; choose another",
-        ),
-        (
-            Refusal::read_only("/x", paths(&["/a"])),
-            "Cannot write to '/x': path is read-only.\nWritable paths: /a",
-        ),
-        (
-            Refusal::read_only("/x", Vec::new()),
-            "Cannot write to '/x': path is read-only.\nWritable paths: none",
-        ),
-        (
-            Refusal::suffix("/a.bin", ".bin", paths(&[".md", ".TXT"])),
-            "Cannot access '/a.bin': suffix '.bin' not allowed.\nAllowed suffixes: .md, .TXT",
-        ),
-        (
-            Refusal::suffix("/a.bin", ".bin", Vec::new()),
-            "Cannot access '/a.bin': suffix '.bin' not allowed.\nAllowed suffixes: any",
-        ),
-        (
-            Refusal::too_large("/a", 1_234_567, 999),
-            "Cannot read '/a': file too large (1,234,567 bytes).\nMaximum allowed: 999 bytes",
-        ),
-        (
-            Refusal::declined("write_file", ""),
-            "Approval denied for write_file: no reason given",
-        ),
-        (
-            Refusal::declined("write_file", "User denied"),
-            "Approval denied for write_file: User denied",
-        ),
-        (
-            Refusal::rule(Op::Write, "/a", ""),
-            "Blocked write: blocked by policy",
-        ),
-    ] {
+             being written; choose another";
+        read_only("/x", paths(&["/a"])) =>
+            "Cannot write to '/x': path is read-only.\nWritable paths: /a";
+        read_only("/x", Vec::new()) =>
+            "Cannot write to '/x': path is read-only.\nWritable paths: none";
+        suffix("/a.bin", ".bin", paths(&[".md", ".TXT"])) =>
+            "Cannot access '/a.bin': suffix '.bin' not allowed.\nAllowed suffixes: .md, .TXT";
+        suffix("/a.bin", ".bin", Vec::new()) =>
+            "Cannot access '/a.bin': suffix '.bin' not allowed.\nAllowed suffixes: any";
+        too_large("/a", 1_234_567, 999) =>
+            "Cannot read '/a': file too large (1,234,567 bytes).\nMaximum allowed: 999 bytes";
+        declined("write_file", "") => "Approval denied for write_file: no reason given";
+        declined("write_file", "User denied") => "Approval denied for write_file: User denied";
+        rule(Op::Write, "/a", "") => "Blocked write: blocked by policy";
+    } {
         assert_eq!(refusal.filesystem_text(), text);
     }
     assert_eq!(
@@ -172,28 +118,15 @@ fn filesystem_texts() {
 #[test]
 fn console_texts() {
     let why = "Approval required but no callback";
-    for (refusal, console) in [
-        (
-            Refusal::rule(Op::Read, "/.env", "Protect sensitive files"),
-            "Permission denied for read on '/.env': Protect sensitive files",
-        ),
-        (
-            Refusal::rule(Op::Execute, "a\n\u{1b}", ""),
-            r"Permission denied for execute on 'a\n\u{1b}'",
-        ),
-        (
-            Refusal::declined("write on '/a'", ""),
-            "Permission denied: write on '/a' was not approved",
-        ),
-        (
-            Refusal::declined("write on '/a'", "no"),
-            "Permission denied: write on '/a' was not approved: no",
-        ),
-        (
-            Refusal::approval_required("write on '/a'", why),
-            "Permission denied: write on '/a' needs approval, and Approval required but no callback",
-        ),
-    ] {
+    for (refusal, console) in refusals! {
+        rule(Op::Read, "/.env", "Protect sensitive files") =>
+            "Permission denied for read on '/.env': Protect sensitive files";
+        rule(Op::Execute, "a\n\u{1b}", "") => r"Permission denied for execute on 'a\n\u{1b}'";
+        declined("write on '/a'", "") => "Permission denied: write on '/a' was not approved";
+        declined("write on '/a'", "no") => "Permission denied: write on '/a' was not approved: no";
+        approval_required("write on '/a'", why) =>
+            "Permission denied: write on '/a' needs approval, and Approval required but no callback";
+    } {
         assert_eq!(refusal.console_text(), console);
     }
 }

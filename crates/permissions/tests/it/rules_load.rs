@@ -13,6 +13,13 @@ fn json(text: &str) -> LoadError {
     Ruleset::from_json(text).expect_err(text)
 }
 
+/// Writes errors: the text, the place, and a word that the message has.
+macro_rules! errors {
+    ($($text:literal => $($expected:literal),+;)+) => {
+        [$(($text, $($expected),+)),+]
+    };
+}
+
 #[test]
 fn reads_both_formats() {
     let written = r#"
@@ -78,71 +85,27 @@ fn what_is_written_is_read_back() {
 
 #[test]
 fn toml_errors_name_the_place() {
-    for (text, line, column, names) in [
-        ("defualt = \"ask\"", 1, 1, "defualt"),
-        (
-            "default = \"ask\"\n[read]\ndefault = \"alow\"",
-            3,
-            11,
-            "alow",
-        ),
-        ("[read]\nrule = []", 2, 1, "rule"),
-        ("[reed]\n", 1, 2, "reed"),
-        (
-            "[read]\n[[read.rules]]\npattern = \"a[b\"\naction = \"deny\"",
-            3,
-            11,
-            "'a[b'",
-        ),
-        (
-            "[read]\n[[read.rules]]\npattern = \"a\"\naction = \"deny\"\nhidden = true",
-            5,
-            1,
-            "hidden",
-        ),
-        ("[read]\n[[read.rules]]\npattern = \"a\"\n", 2, 1, "action"),
-        (
-            "[read]\nrules = [{ pattern = \"a/\", action = \"deny\" }]",
-            2,
-            22,
-            "'a/'",
-        ),
-        (
-            "[execute]\nrules = [{ pattern = \" \", action = \"deny\" }]",
-            2,
-            22,
-            "' '",
-        ),
-        (
-            "[execute]\nrules = [{ pattern = \"a\", action = \"deny\", hide = true }]",
-            2,
-            44,
-            "hide",
-        ),
-        ("default = \"ask\"\ndefault = \"deny\"", 2, 1, "default"),
-        ("[read]\n[write]\n[read]\n", 3, 2, "read"),
-        ("default = 3", 1, 11, "default = 3"),
-        ("x", 1, 2, "x"),
-        (
-            "[read]\n[[read.rules]]\npattern = \"a\"\naction = \"ask\"\nhide = true",
-            2,
-            1,
-            "'hide'",
-        ),
-        (
-            "[ls]\n[[ls.rules]]\npattern = \"a\"\naction = \"deny\"\nhide = true",
-            1,
-            1,
-            "rule 'a'",
-        ),
-        ("read = [\"allow\"]", 1, 8, "expected a table"),
-        (
-            "[read]\nrules = [[\"a\", \"allow\"]]",
-            2,
-            10,
-            "expected a table",
-        ),
-    ] {
+    for (text, line, column, names) in errors! {
+        "defualt = \"ask\"" => 1, 1, "defualt";
+        "default = \"ask\"\n[read]\ndefault = \"alow\"" => 3, 11, "alow";
+        "[read]\nrule = []" => 2, 1, "rule";
+        "[reed]\n" => 1, 2, "reed";
+        "[read]\n[[read.rules]]\npattern = \"a[b\"\naction = \"deny\"" => 3, 11, "'a[b'";
+        "[read]\n[[read.rules]]\npattern = \"a\"\naction = \"deny\"\nhidden = true" =>
+            5, 1, "hidden";
+        "[read]\n[[read.rules]]\npattern = \"a\"\n" => 2, 1, "action";
+        "[read]\nrules = [{ pattern = \"a/\", action = \"deny\" }]" => 2, 22, "'a/'";
+        "[execute]\nrules = [{ pattern = \" \", action = \"deny\" }]" => 2, 22, "' '";
+        "[execute]\nrules = [{ pattern = \"a\", action = \"deny\", hide = true }]" => 2, 44, "hide";
+        "default = \"ask\"\ndefault = \"deny\"" => 2, 1, "default";
+        "[read]\n[write]\n[read]\n" => 3, 2, "read";
+        "default = 3" => 1, 11, "default = 3";
+        "x" => 1, 2, "x";
+        "[read]\n[[read.rules]]\npattern = \"a\"\naction = \"ask\"\nhide = true" => 2, 1, "'hide'";
+        "[ls]\n[[ls.rules]]\npattern = \"a\"\naction = \"deny\"\nhide = true" => 1, 1, "rule 'a'";
+        "read = [\"allow\"]" => 1, 8, "expected a table";
+        "[read]\nrules = [[\"a\", \"allow\"]]" => 2, 10, "expected a table";
+    } {
         let error = toml(text);
         assert_eq!((error.line, error.column), (line, column), "{error}");
         assert!(error.to_string().contains(names), "{error}");
@@ -157,58 +120,28 @@ fn toml_errors_name_the_place() {
 
 #[test]
 fn json_errors_name_the_place() {
-    for (text, line, names) in [
-        ("{\n\"defualt\": \"ask\"}", 2, "defualt"),
-        ("{\"read\":\n{\"default\":\n\"alow\"}}", 3, "alow"),
-        ("{\n\n\"reed\": {}}", 3, "reed"),
-        (
-            "{\"read\": {\"rules\": [\n{\"pattern\": \"a[b\",\n\"action\": \"deny\"}]}}",
-            2,
-            "'a[b'",
-        ),
-        (
-            "{\"read\": {\"rules\": [\n{\"action\": \"deny\", \"pattern\": \"a/\"}\n]}}",
-            2,
-            "'a/'",
-        ),
-        (
-            "{\"read\": {\"rules\": [\n{\"action\": \"deny\"}\n]}}",
-            2,
-            "pattern",
-        ),
-        (
-            "{\"execute\": {\"rules\": [\n{\"action\": \"deny\", \"pattern\": \"\"}\n]}}",
-            2,
-            "''",
-        ),
-        (
-            "{\"default\": \"ask\",\n\"default\": \"deny\"}",
-            2,
-            "default",
-        ),
-        ("{\"read\": {}, \"write\": {},\n\"read\": {}}", 2, "read"),
-        ("{\"default\": 3}", 1, "expected value"),
-        ("{\"default\": \"ask\"} x", 1, "trailing"),
-        ("{\"read\":\n{\"default\":", 2, "EOF"),
-        ("", 1, "EOF"),
-        ("[]", 1, "expected a table"),
-        (
-            "{\"read\": {\"rules\":\n[{\"pattern\": \"a\", \"action\": \"ask\", \"hide\": true}]}}",
-            2,
-            "'hide'",
-        ),
-        (
-            "{\"move\": {\"rules\":\n[{\"pattern\": \"a\", \"action\": \"deny\", \"hide\": true}]}}",
-            2,
-            "rule 'a'",
-        ),
-        ("{\"read\": [\"allow\"]}", 1, "expected a table"),
-        (
-            "{\"read\": {\"rules\":\n[[\"a\", \"allow\"]]}}",
-            2,
-            "expected a table",
-        ),
-    ] {
+    for (text, line, names) in errors! {
+        "{\n\"defualt\": \"ask\"}" => 2, "defualt";
+        "{\"read\":\n{\"default\":\n\"alow\"}}" => 3, "alow";
+        "{\n\n\"reed\": {}}" => 3, "reed";
+        "{\"read\": {\"rules\": [\n{\"pattern\": \"a[b\",\n\"action\": \"deny\"}]}}" => 2, "'a[b'";
+        "{\"read\": {\"rules\": [\n{\"action\": \"deny\", \"pattern\": \"a/\"}\n]}}" => 2, "'a/'";
+        "{\"read\": {\"rules\": [\n{\"action\": \"deny\"}\n]}}" => 2, "pattern";
+        "{\"execute\": {\"rules\": [\n{\"action\": \"deny\", \"pattern\": \"\"}\n]}}" => 2, "''";
+        "{\"default\": \"ask\",\n\"default\": \"deny\"}" => 2, "default";
+        "{\"read\": {}, \"write\": {},\n\"read\": {}}" => 2, "read";
+        "{\"default\": 3}" => 1, "expected value";
+        "{\"default\": \"ask\"} x" => 1, "trailing";
+        "{\"read\":\n{\"default\":" => 2, "EOF";
+        "" => 1, "EOF";
+        "[]" => 1, "expected a table";
+        "{\"read\": {\"rules\":\n[{\"pattern\": \"a\", \"action\": \"ask\", \"hide\": true}]}}" =>
+            2, "'hide'";
+        "{\"move\": {\"rules\":\n[{\"pattern\": \"a\", \"action\": \"deny\", \"hide\": true}]}}" =>
+            2, "rule 'a'";
+        "{\"read\": [\"allow\"]}" => 1, "expected a table";
+        "{\"read\": {\"rules\":\n[[\"a\", \"allow\"]]}}" => 2, "expected a table";
+    } {
         let error = json(text);
         assert_eq!(error.line, line, "{error}");
         assert!(error.to_string().contains(names), "{names} in {error}");

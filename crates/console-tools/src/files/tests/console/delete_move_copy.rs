@@ -43,45 +43,27 @@ async fn files_are_deleted_moved_and_copied() {
 #[tokio::test]
 async fn failures_say_the_next_step() {
     let bench = tree().await;
-    let delete = [
-        (
-            json!({"path": "d"}),
-            "'d' is a directory; set recursive to delete it with its contents",
-        ),
-        (
-            json!({"path": "x"}),
-            "File 'x' not found. Check the path with `ls` or `glob`, then try again.",
-        ),
-        (
-            json!({"path": ".", "recursive": true}),
-            "'.': it is the working directory or lies above it; name what is in it instead",
-        ),
-    ];
+    let delete = expected! {
+        {"path": "d"} => "'d' is a directory; set recursive to delete it with its contents";
+        {"path": "x"} => "File 'x' not found. Check the path with `ls` or `glob`, then try again.";
+        {"path": ".", "recursive": true} =>
+            "'.': it is the working directory or lies above it; name what is in it instead";
+    };
     for (args, want) in delete {
         assert_eq!(bench.fails::<DeleteFileTool>(args).await, want);
     }
-    let transfer = [
-        (
-            json!({"source": "x", "destination": "y"}),
-            "File 'x' not found. Check the path with `ls` or `glob`, then try again.",
-        ),
-        (
-            json!({"source": "f", "destination": "d/a"}),
-            "'d/a' exists already; set overwrite to replace it, or choose another destination",
-        ),
-        (
-            json!({"source": "f", "destination": "d/"}),
-            "'d' is a directory; give the whole new path, such as 'd/f'",
-        ),
-        (
-            json!({"source": "f", "destination": "d/a/x"}),
-            "'d/a/x': it, or a part of the path above it, is not a directory",
-        ),
-        (
-            json!({"source": "f", "destination": "f"}),
-            "'f': the destination is the source or lies inside it; choose another",
-        ),
-    ];
+    let transfer = expected! {
+        {"source": "x", "destination": "y"} =>
+            "File 'x' not found. Check the path with `ls` or `glob`, then try again.";
+        {"source": "f", "destination": "d/a"} =>
+            "'d/a' exists already; set overwrite to replace it, or choose another destination";
+        {"source": "f", "destination": "d/"} =>
+            "'d' is a directory; give the whole new path, such as 'd/f'";
+        {"source": "f", "destination": "d/a/x"} =>
+            "'d/a/x': it, or a part of the path above it, is not a directory";
+        {"source": "f", "destination": "f"} =>
+            "'f': the destination is the source or lies inside it; choose another";
+    };
     for (args, want) in transfer {
         assert_eq!(bench.fails::<MoveFileTool>(args.clone()).await, want);
         assert_eq!(bench.fails::<CopyFileTool>(args).await, want);

@@ -165,42 +165,23 @@ async fn lines_around_several_places_are_shown_once() {
 async fn bad_edits_are_refused_by_the_name_of_their_field() {
     let bench = program().await;
     let edits = json!([{"old_string": "x", "new_string": "x"}]);
-    let cases = [
-        (
-            json!({"old_string": "", "new_string": "a"}),
-            "old_string is empty; copy the text to replace from 'm.rs'",
-        ),
-        (
-            json!({"old_string": "x", "new_string": "x"}),
-            "new_string is the same as old_string; change it or leave the edit out",
-        ),
-        (
-            json!({ "edits": edits }),
+    let cases = expected! {
+        {"old_string": "", "new_string": "a"} =>
+            "old_string is empty; copy the text to replace from 'm.rs'";
+        {"old_string": "x", "new_string": "x"} =>
+            "new_string is the same as old_string; change it or leave the edit out";
+        { "edits": edits } =>
             "edits[0].new_string is the same as edits[0].old_string; change it or leave the edit \
-             out",
-        ),
-        (
-            json!({"edits": []}),
-            "edits is empty; give at least one replacement",
-        ),
-        (
-            json!({}),
-            "old_string and new_string are missing; give both, or edits",
-        ),
-        (
-            json!({"new_string": "x"}),
-            "old_string is missing; give the text to replace, exactly as in the file",
-        ),
-        (
-            json!({"old_string": "x"}),
-            "new_string is missing; give the text to put there, \"\" to delete",
-        ),
-        (
-            json!({"old_string": "x", "edits": edits}),
+             out";
+        {"edits": []} => "edits is empty; give at least one replacement";
+        {} => "old_string and new_string are missing; give both, or edits";
+        {"new_string": "x"} =>
+            "old_string is missing; give the text to replace, exactly as in the file";
+        {"old_string": "x"} => "new_string is missing; give the text to put there, \"\" to delete";
+        {"old_string": "x", "edits": edits} =>
             "edits cannot be combined with old_string, new_string or replace_all; give edits, \
-             or old_string and new_string",
-        ),
-    ];
+             or old_string and new_string";
+    };
     for (mut args, want) in cases {
         args["path"] = json!("m.rs");
         assert_eq!(bench.fails::<EditFileTool>(args).await, want);

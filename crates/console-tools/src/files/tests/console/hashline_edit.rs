@@ -83,48 +83,23 @@ async fn line_ends_and_the_missing_last_one_are_kept() {
 async fn bad_edits_are_refused_by_the_name_of_their_field() {
     let bench = abc().await;
     let edits = json!([{"start_line": -1, "start_hash": "0c", "new_content": "x"}]);
-    let cases = [
-        (
-            json!({}),
-            "start_line, start_hash, new_content must be given",
-        ),
-        (
-            json!({"start_line": 1, "start_hash": "0c"}),
-            "new_content must be given",
-        ),
-        (
-            json!({"start_line": 1, "start_hash": "zz", "new_content": "x"}),
-            "start_hash: ",
-        ),
-        (
-            json!({"start_line": -1, "start_hash": "0c", "new_content": "x"}),
-            "start_line must be 0 or more, not -1",
-        ),
-        (
-            json!({"start_line": 1, "start_hash": "0c", "new_content": "x", "end_hash": "92"}),
-            "end_hash is given without end_line",
-        ),
-        (
-            json!({"start_line": 1, "start_hash": "0c", "new_content": "x", "end_line": 0}),
-            "end_line must be 1 or more, not 0",
-        ),
-        (
-            json!({ "edits": edits }),
-            "edits[0]: start_line must be 0 or more, not -1",
-        ),
-        (
-            json!({"edits": edits, "start_line": 1, "insert_after": true}),
-            "edits cannot be combined with start_line, insert_after; give either",
-        ),
-        (
-            json!({"start_line": 9, "start_hash": "0c", "new_content": "x"}),
-            "nothing was edited",
-        ),
-        (
-            json!({"start_line": 1, "start_hash": "0c", "new_content": "a"}),
-            "the lines are already as new_content says",
-        ),
-    ];
+    let cases = expected! {
+        {} => "start_line, start_hash, new_content must be given";
+        {"start_line": 1, "start_hash": "0c"} => "new_content must be given";
+        {"start_line": 1, "start_hash": "zz", "new_content": "x"} => "start_hash: ";
+        {"start_line": -1, "start_hash": "0c", "new_content": "x"} =>
+            "start_line must be 0 or more, not -1";
+        {"start_line": 1, "start_hash": "0c", "new_content": "x", "end_hash": "92"} =>
+            "end_hash is given without end_line";
+        {"start_line": 1, "start_hash": "0c", "new_content": "x", "end_line": 0} =>
+            "end_line must be 1 or more, not 0";
+        { "edits": edits } => "edits[0]: start_line must be 0 or more, not -1";
+        {"edits": edits, "start_line": 1, "insert_after": true} =>
+            "edits cannot be combined with start_line, insert_after; give either";
+        {"start_line": 9, "start_hash": "0c", "new_content": "x"} => "nothing was edited";
+        {"start_line": 1, "start_hash": "0c", "new_content": "a"} =>
+            "the lines are already as new_content says";
+    };
     for (mut args, want) in cases {
         args["path"] = json!("f");
         let text = bench.fails::<HashlineEditTool>(args).await;
