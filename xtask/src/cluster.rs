@@ -20,7 +20,7 @@
 //! | variable | meaning |
 //! |---|---|
 //! | `KUBECONFIG` | a client that may do everything |
-//! | `AGENTBOX_CLUSTER_DIR` | the directory below; not set for a cluster of others |
+//! | `TEST_CLUSTER_DIR` | the directory below; not set for a cluster of others |
 //!
 //! | in the directory | meaning |
 //! |---|---|
@@ -60,7 +60,7 @@ use crate::flags::{self, ClusterCmd};
 use crate::images::{BUSYBOX, Image, PAUSE, PYTHON};
 use crate::lock::exclusive;
 use crate::workspace::Workspace;
-use crate::{provision, scratch};
+use crate::{process, provision, scratch};
 
 /// The programs that a cluster is started with.
 const PROGRAMS: &[&str] = &[
@@ -234,6 +234,15 @@ impl<'w> Cluster<'w> {
             Self::Given(_) => Ok(command),
             Self::Own(own) => own.running.inside(&command),
         }
+    }
+
+    /// Loads an image, given by its archive. A cluster of others cannot be given any.
+    pub(crate) fn load_image(&self, archive: &Path) -> Result<()> {
+        if let Self::Own(own) = self {
+            let mut import = own.running.containerd(&["images", "import"])?;
+            process::output(import.arg(archive))?;
+        }
+        Ok(())
     }
 
     pub(crate) fn kubectl(&self, args: &[&str]) -> Result<Command> {

@@ -20,7 +20,12 @@ const RIGHTS: &[(&str, &str, &str, &[&str])] = &[
         &["create", "delete", "get", "list", "watch"],
     ),
     ("", "pods", "exec", &["create", "get"]),
-    ("networking.k8s.io", "networkpolicies", "", &["create"]),
+    (
+        "networking.k8s.io",
+        "networkpolicies",
+        "",
+        &["create", "get"],
+    ),
 ];
 
 impl Cluster {
@@ -110,6 +115,7 @@ mod tests {
             "create pods/exec",
             "get pods/exec",
             "create networkpolicies",
+            "get networkpolicies",
         ];
         assert_eq!(missing, wanted);
     }

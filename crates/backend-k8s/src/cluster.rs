@@ -21,26 +21,26 @@ use tower::ServiceBuilder;
 use tower::retry::RetryLayer;
 use tower::timeout::TimeoutLayer;
 
-use crate::turns::Turns;
+use crate::check;
+use crate::credentials;
+use crate::start_slots::StartSlots;
 
 /// The time in which the API server must begin to answer.
-const ANSWER: Duration = Duration::from_secs(60);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 /// The time for a connection to be made.
-const CONNECT: Duration = Duration::from_secs(15);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 /// Probes of a connection on which nothing is sent, and the number of unanswered ones
 /// after which it is given up.
 const KEEP_ALIVE: Duration = Duration::from_secs(20);
-const KEEP_ALIVES: u32 = 3;
+const KEEP_ALIVE_PROBES: u32 = 3;
 /// The time after which a connection is given up on which sent bytes are not
 /// acknowledged.
-const UNACKNOWLEDGED: Duration = Duration::from_secs(60);
+const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_secs(60);
 /// The pauses before a request is repeated that an overloaded API server refused, and
 /// their number.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LAST_PAUSE: Duration = Duration::from_secs(1);
-const REPETITIONS: u32 = 5;
-/// The longest name of a namespace or a pod.
-const NAME_BYTES: usize = 253;
+const RETRIES: u32 = 5;
 
 /// A Kubernetes cluster, and the namespace in it that is used. Clones share their
 /// connections.
@@ -61,7 +61,7 @@ pub struct Cluster {
     namespace: String,
     /// The API server's address. Empty if the client was given.
     address: Arc<str>,
-    turns: Arc<Turns>,
+    start_slots: Arc<StartSlots>,
 }
 
 /// A cluster's description of itself.
@@ -88,7 +88,7 @@ impl Cluster {
         run(async {
             let config = Config::infer().await.map_err(|source| {
                 let text = "there is no usable Kubernetes configuration; set KUBECONFIG, write ~/.kube/config, or run in a pod with a service account";
-                Error::new(ErrorKind::Config, text).with_source(source)
+                credentials::unusable(text.to_owned(), source)
             })?;
             Self::connect(config).await
         })
@@ -113,7 +113,7 @@ impl Cluster {
                 let shown = path.to_string_lossy();
                 let shown = Quoted::new(&shown);
                 let text = format!("the Kubernetes configuration {shown} cannot be used; correct it, or name another context");
-                Error::new(ErrorKind::Config, text).with_source(source)
+                credentials::unusable(text, source)
             };
             let read = Kubeconfig::read_from(&path).map_err(wrong)?;
             let config = Config::from_custom_kubeconfig(read, &options).await;
@@ -131,12 +131,13 @@ impl Cluster {
             client,
             namespace: namespace.into(),
             address: Arc::default(),
-            turns: Arc::default(),
+            start_slots: Arc::default(),
         }
     }
 
     /// Makes the client. Runs on the engine, where the tasks of the client stay.
-    async fn connect(config: Config) -> Result<Self> {
+    async fn connect(mut config: Config) -> Result<Self> {
+        credentials::keep_input(&mut config);
         let address = config.cluster_url.to_string();
         // A kubeconfig can name a program that gets the credentials, which takes its time.
         let made = tokio::task::spawn_blocking(move || client(config)).await;
@@ -168,7 +169,7 @@ impl Cluster {
 
     /// Identifies the cluster among those of this process, for as long as it is held.
     pub(crate) fn id(&self) -> usize {
-        Arc::as_ptr(&self.turns).addr()
+        Arc::as_ptr(&self.start_slots).addr()
     }
 
     /// Asks the cluster for its version.
@@ -194,8 +195,13 @@ impl Cluster {
         &self.client
     }
 
-    pub(crate) fn turns(&self) -> &Turns {
-        &self.turns
+    pub(crate) fn start_slots(&self) -> &StartSlots {
+        &self.start_slots
+    }
+
+    /// Checks the name of the namespace, which becomes part of the path of every request.
+    pub(crate) fn check_namespace(&self) -> Result<()> {
+        check::name("a namespace", &self.namespace)
     }
 
     /// Returns the interface to one kind of object in the namespace.
@@ -204,14 +210,7 @@ impl Cluster {
         K: Resource<Scope = NamespaceResourceScope>,
         K::DynamicType: Default,
     {
-        // The name becomes part of the path of every request.
-        if !is_name(&self.namespace) {
-            let shown = Quoted::new(&self.namespace);
-            let text = format!(
-                "{shown} is not a valid name for a namespace; use lowercase letters, digits and '-'"
-            );
-            return Err(Error::new(ErrorKind::Config, text));
-        }
+        self.check_namespace()?;
         Ok(Api::namespaced(self.client.clone(), &self.namespace))
     }
 
@@ -248,12 +247,12 @@ fn client(config: Config) -> kube::Result<Client> {
     let mut connector = HttpConnector::new();
     connector.enforce_http(false);
     connector.set_nodelay(true);
-    connector.set_connect_timeout(Some(CONNECT));
+    connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
     connector.set_keepalive(Some(KEEP_ALIVE));
     connector.set_keepalive_interval(Some(KEEP_ALIVE));
-    connector.set_keepalive_retries(Some(KEEP_ALIVES));
+    connector.set_keepalive_retries(Some(KEEP_ALIVE_PROBES));
     #[cfg(target_os = "linux")]
-    connector.set_tcp_user_timeout(Some(UNACKNOWLEDGED));
+    connector.set_tcp_user_timeout(Some(ACKNOWLEDGE_TIMEOUT));
     if let Some(proxy) = &config.proxy_url {
         return Err(kube::Error::ProxyProtocolUnsupported {
             proxy_url: Box::new(proxy.clone()),
@@ -261,14 +260,14 @@ fn client(config: Config) -> kube::Result<Client> {
     }
     let connector = config.rustls_https_connector_with_connector(connector)?;
     let http: HttpClient<_, Body> = HttpClient::builder(TokioExecutor::new()).build(connector);
-    let policy = RetryPolicy::new(FIRST_PAUSE, LAST_PAUSE, REPETITIONS, false);
+    let policy = RetryPolicy::new(FIRST_PAUSE, LAST_PAUSE, RETRIES, false);
     let policy = policy.map_err(|error| kube::Error::Service(error.into()))?;
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
         .layer(RetryLayer::new(policy))
         .option_layer(config.auth_layer()?)
         .layer(config.extra_headers_layer()?)
-        .layer(TimeoutLayer::new(ANSWER))
+        .layer(TimeoutLayer::new(RESPONSE_TIMEOUT))
         .service(http);
     Ok(Client::new(service, config.default_namespace))
 }
@@ -288,29 +287,16 @@ pub(crate) fn status(error: &kube::Error) -> Option<u16> {
     }
 }
 
-/// Whether a text can be the name of a namespace or a pod, and so a part of a request's
-/// path.
-pub(crate) fn is_name(text: &str) -> bool {
-    let is_edge = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
-    let bytes = text.as_bytes();
-    let is_inside = |byte: &u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.');
-    bytes.len() <= NAME_BYTES
-        && is_edge(bytes.first())
-        && is_edge(bytes.last())
-        && bytes.iter().all(is_inside)
-        && !text.contains("..")
-}
-
 /// The error for a refused or unanswered request: why, and what to do.
 fn failure(address: &str, error: kube::Error) -> Error {
     let with = |kind, text: &'static str| Error::new(kind, text);
     match error {
         kube::Error::Api(status) => refusal(&status),
-        kube::Error::Auth(source) => no_credentials().with_source(source),
-        kube::Error::Service(source) if source.is::<AuthError>() => {
-            no_credentials().with_source(source)
-        }
-        kube::Error::Service(source) => unanswered(address, &*source).with_source(source),
+        kube::Error::Auth(source) => credentials::unobtainable(source),
+        kube::Error::Service(source) => match source.downcast::<AuthError>() {
+            Ok(source) => credentials::unobtainable(*source),
+            Err(source) => unanswered(address, &*source).with_source(source),
+        },
         kube::Error::HyperError(source) => unanswered(address, &source).with_source(source),
         kube::Error::ProxyProtocolUnsupported { .. } => with(
             ErrorKind::Config,
@@ -338,13 +324,6 @@ fn failure(address: &str, error: kube::Error) -> Error {
         .with_source(source),
         other => unanswered(address, &other).with_source(other),
     }
-}
-
-fn no_credentials() -> Error {
-    Error::new(
-        ErrorKind::Auth,
-        "the credentials for the cluster cannot be obtained; log in again, or correct the user in the kubeconfig",
-    )
 }
 
 /// The error for a request that the cluster refused.

@@ -31,7 +31,8 @@ const FILE: &str = "sandbox-agent-";
 const DIGITS: usize = 16;
 
 /// Places the agent and becomes it. `$1` is its path, `$2` its size, `$3` its SHA-256;
-/// its arguments follow.
+/// its arguments follow. In a directory that other users of the pod can write to, files
+/// of theirs are neither run nor written to: they could change them later.
 const RECEIVE: &str = r#"p=$1 n=$2 h=$3
 shift 3
 check() {
@@ -40,13 +41,14 @@ check() {
 	s=$(sha256sum <"$1") && [ "${s%% *}" = "$h" ]
 }
 receive() {
-	mkdir -p "${p%/*}/" && head -c "$n" >"$t" || return 1
+	mkdir -p "${p%/*}/" && rm -f "$t" && head -c "$n" >"$t" || return 1
 	check "$t" || { echo 'the agent arrived damaged' >&2; return 1; }
 	chmod 755 "$t" && mv -f "$t" "$p"
 }
-if ! [ -x "$p" ] || ! check "$p"; then
+if [ -h "$p" ] || ! [ -O "$p" ] || ! [ -x "$p" ] || ! check "$p"; then
 	echo agentbox: send
 	umask 022
+	set -C
 	t=$p.$$
 	receive || { rm -f "$t"; exit 1; }
 fi
@@ -59,7 +61,7 @@ const RUN: &[u8] = b"agentbox: run";
 const NO_SHELL: [i32; 2] = [126, 127];
 
 /// The time for the whole delivery.
-const PATIENCE: Duration = Duration::from_secs(120);
+const DELIVERY_TIMEOUT: Duration = Duration::from_secs(120);
 /// Bytes that are taken as one line, and that are kept of error output.
 const TEXT_BYTES: usize = 1024;
 
@@ -125,12 +127,12 @@ async fn deliver(process: Process, content: &Bytes, path: &str) -> Result<Proces
         printed: BytesMut::new(),
         stderr: Vec::new(),
     };
-    match timeout(PATIENCE, receiver.converse(content)).await {
+    match timeout(DELIVERY_TIMEOUT, receiver.converse(content)).await {
         Ok(Ok(true)) => Ok(receiver.into_process(exit)),
         Ok(Ok(false)) => Err(receiver.explain(exit, path).await),
         Ok(Err(error)) => Err(error),
         Err(_) => {
-            let seconds = PATIENCE.as_secs();
+            let seconds = DELIVERY_TIMEOUT.as_secs();
             Err(Error::unavailable(format!(
                 "the agent could not be placed in the pod in {seconds} s; see whether its node is overloaded"
             )))

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::api::core::v1::{Container, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use sandbox_wire::owner::{self, Owner};
 
@@ -28,13 +29,10 @@ pub(crate) const HOST: &str = "agentbox.dev/host";
 pub(crate) const DISPOSAL: &str = "agentbox.dev/disposal";
 /// Annotation: a fingerprint of its configuration; equal options give equal values.
 pub(crate) const CONFIG: &str = "agentbox.dev/config";
+/// Annotation: a random number of the object that created it.
+pub(crate) const CREATION: &str = "agentbox.dev/creation";
 /// Annotation: seconds without activity after which it is stopped.
 pub(crate) const IDLE: &str = "agentbox.dev/idle-timeout";
-
-/// Returns the label selector of all sandboxes.
-pub(crate) fn selector() -> String {
-    format!("{MANAGED_BY}={MANAGER},{SANDBOX}")
-}
 
 /// Whether an object with this metadata is a sandbox of this crate, and no copy.
 pub(crate) fn is_ours(metadata: &ObjectMeta) -> bool {
@@ -42,6 +40,12 @@ pub(crate) fn is_ours(metadata: &ObjectMeta) -> bool {
     label(MANAGED_BY) == Some(MANAGER)
         && label(SANDBOX).is_some()
         && label(SANDBOX) == metadata.name.as_deref()
+}
+
+/// Returns the container of a pod that is the sandbox.
+pub(crate) fn container(pod: &Pod) -> Option<&Container> {
+    let mut containers = pod.spec.as_ref()?.containers.iter();
+    containers.find(|container| container.name == CONTAINER)
 }
 
 /// The action to take when a pod's owner is gone.
@@ -70,15 +74,27 @@ impl Disposal {
     }
 }
 
+/// The pid namespace of processes that are in no container.
+const NO_CONTAINER: &str = "4026531836";
+
 /// Returns a function that tells from a pod's annotations whether its owner is certainly
 /// gone. Nothing is certain about processes of other hosts and pid namespaces.
+///
+/// A cluster has processes of many hosts, and those in containers get the names of their
+/// hosts from an image and options: several hosts have the same. So the processes of an
+/// earlier boot are only judged if they were in no container.
 pub(crate) fn judge() -> impl Fn(&BTreeMap<String, String>) -> bool {
     let (here, host) = (Owner::current(), owner::host());
     move |annotations| {
         let owner = annotations.get(OWNER).and_then(|text| Owner::parse(text));
         let same_host = !host.is_empty() && annotations.get(HOST) == Some(&host);
         let both = owner.zip(here.as_ref());
-        both.is_some_and(|(owner, here)| owner.is_gone(here, same_host))
+        both.is_some_and(|(owner, here)| {
+            let is_known = [&owner, here]
+                .iter()
+                .all(|one| one.pid_namespace == NO_CONTAINER);
+            owner.is_gone(here, same_host && is_known)
+        })
     }
 }
 
@@ -103,6 +119,8 @@ mod tests {
         assert!(!is_ours(&labelled("box", &ours[..1])));
         assert!(!is_ours(&labelled("box", &ours[1..])));
         assert!(!is_ours(&ObjectMeta::default()));
+        let selector = format!("{MANAGED_BY}={MANAGER},{SANDBOX}");
+        assert_eq!(crate::pods::SANDBOXES, selector);
     }
 
     #[test]
@@ -120,8 +138,13 @@ mod tests {
         let host = owner::host();
         assert!(!judged(&here.label(), &host), "it lives");
         assert!(judged(&gone.label(), "elsewhere"), "the boot id is ours");
-        assert_eq!(judged(&earlier.label(), &host), !host.is_empty());
+        let is_known = !host.is_empty() && here.pid_namespace == NO_CONTAINER;
+        assert_eq!(judged(&earlier.label(), &host), is_known);
         assert!(!judged(&earlier.label(), "elsewhere"), "another host");
+        // The name and the machine id of a container are those of its image and its
+        // options, so they are the same on many hosts.
+        earlier.pid_namespace = "1".into();
+        assert!(!judged(&earlier.label(), &host), "a container");
         assert!(!judged("nonsense", &host));
         assert!(!judge()(&BTreeMap::new()));
     }

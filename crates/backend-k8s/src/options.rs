@@ -15,6 +15,16 @@ pub enum Network {
     Open,
 }
 
+impl Network {
+    /// Returns the value of the label of pods with this access.
+    pub(crate) const fn label(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Open => "open",
+        }
+    }
+}
+
 /// A part of the hardening that is given up. Each must be requested by name. There is
 /// none for a privileged container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
@@ -49,20 +59,6 @@ pub enum Delivery {
         /// The reference of the agent image.
         image: String,
     },
-}
-
-/// The part that serves file operations and commands.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum Mode {
-    /// The agent if one fits the node's processor, else the image's own shell and tools.
-    #[default]
-    Auto,
-    /// The agent.
-    Agent,
-    /// The image's own shell and tools: slower, same answers.
-    Portable,
 }
 
 /// When a node pulls the image.

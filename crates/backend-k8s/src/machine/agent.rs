@@ -1,11 +1,15 @@
 //! The agent of a pod: which one it is, and where.
 
+use std::time::Duration;
+
 use backend_core::{Error, Quoted, Result, VPath};
 use futures::StreamExt as _;
+use futures::stream::BoxStream;
 use sandbox_wire::agent::AgentBinary;
 use sandbox_wire::{OutputChunk, Spawn};
+use tokio::time::timeout;
 
-use super::{Core, K8sMachine};
+use super::Core;
 use crate::check;
 use crate::deliver;
 use crate::exec::exec;
@@ -16,6 +20,8 @@ const TEMPORARY: &str = "/tmp";
 
 /// Bytes of the name of a processor.
 const NAME_BYTES: usize = 64;
+/// The time for a program that prints it.
+const UNAME_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The names of processors as `uname` prints them and as images have them, where they
 /// differ.
@@ -25,21 +31,24 @@ const PROCESSORS: [(&str, &str); 3] = [
     ("loongarch64", "loong64"),
 ];
 
-impl K8sMachine {
-    /// Whether an init container has brought the agent into the pod that is used.
-    pub(crate) fn has_agent(&self) -> bool {
-        self.0.has_agent()
-    }
-
-    /// Returns the processor of the running pod's node. Empty if it is not known.
-    pub(crate) async fn architecture(&self) -> Result<String> {
-        self.0.architecture().await
-    }
-}
-
 impl Core {
+    /// Whether an init container has brought the agent into the pod that is used.
     fn has_agent(&self) -> bool {
         self.state().pod.as_ref().is_some_and(|pod| pod.has_agent)
+    }
+
+    /// Returns why no agent can serve the running pod; `None` if one can.
+    pub(super) async fn missing_agent(&self) -> Result<Option<&'static str>> {
+        if self.has_agent() {
+            return Ok(None);
+        }
+        if self.config.agents.is_empty() {
+            return Ok(Some("there is no sandbox-agent"));
+        }
+        let node = self.architecture().await?;
+        let mut ours = self.config.agents.iter().map(AgentBinary::arch);
+        let fits = node.is_empty() || ours.any(|one| one == node);
+        Ok((!fits).then_some("there is no sandbox-agent for the node's processor"))
     }
 
     /// Returns the command line of the agent.
@@ -104,6 +113,7 @@ impl Core {
         })
     }
 
+    /// Returns the processor of the running pod's node. Empty if it is not known.
     async fn architecture(&self) -> Result<String> {
         let known = self.state().architecture.clone();
         if !known.is_empty() {
@@ -120,17 +130,59 @@ impl Core {
     /// Asks the image's own `uname`. If there is none, its processor is unknown.
     async fn ask_architecture(&self) -> Result<String> {
         let program = ["uname", "-m"].map(str::to_owned);
-        let mut process = exec(&self.config.cluster, &self.config.name, &program, false).await?;
-        let mut printed = Vec::new();
-        while let Some(piece) = process.output.next().await {
+        let process = exec(&self.config.cluster, &self.config.name, &program, false).await?;
+        let printed = first_bytes(process.output).await?;
+        let printed = String::from_utf8_lossy(&printed);
+        let name = printed.trim();
+        let known = PROCESSORS.iter().find(|(theirs, _)| *theirs == name);
+        Ok(known.map_or(name, |(_, ours)| ours).to_owned())
+    }
+}
+
+/// Reads the beginning of a program's output, until it ends. Programs of a pod may never
+/// end.
+async fn first_bytes(mut output: BoxStream<'static, Result<OutputChunk>>) -> Result<Vec<u8>> {
+    let mut printed = Vec::new();
+    let read = async {
+        while let Some(piece) = output.next().await {
             if let OutputChunk::Stdout(bytes) = piece? {
                 let room = NAME_BYTES.saturating_sub(printed.len());
                 printed.extend(bytes.iter().take(room));
             }
         }
-        let printed = String::from_utf8_lossy(&printed);
-        let name = printed.trim();
-        let known = PROCESSORS.iter().find(|(theirs, _)| *theirs == name);
-        Ok(known.map_or(name, |(_, ours)| ours).to_owned())
+        Ok(())
+    };
+    let read = timeout(UNAME_TIMEOUT, read).await;
+    let late = |_| {
+        let seconds = UNAME_TIMEOUT.as_secs();
+        Err(Error::unavailable(format!(
+            "`uname` in the pod did not end in {seconds} s; give one agent only, or use another image"
+        )))
+    };
+    read.unwrap_or_else(late)?;
+    Ok(printed)
+}
+
+#[cfg(test)]
+mod tests {
+    use backend_core::ErrorKind;
+    use futures::stream;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_program_that_never_ends_is_not_waited_for() {
+        let chunk = || Ok(OutputChunk::Stdout("x86_64\n".into()));
+        let ended = stream::iter([chunk()]);
+        assert_eq!(first_bytes(ended.boxed()).await.unwrap(), b"x86_64\n");
+        let silent = stream::iter([chunk()]).chain(stream::pending());
+        let error = first_bytes(silent.boxed()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        let flood = stream::repeat_with(chunk).then(|chunk| async {
+            tokio::time::sleep(UNAME_TIMEOUT / 100).await;
+            chunk
+        });
+        let error = first_bytes(flood.boxed()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
     }
 }

@@ -9,6 +9,7 @@ use http::Request;
 use http::header::CONTENT_TYPE;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Resource as _;
+use sandbox_shell::Mode;
 
 use super::state::Presence;
 use super::{Core, Recipe, StartReason};
@@ -16,7 +17,7 @@ use crate::check;
 use crate::cluster;
 use crate::leftovers;
 use crate::network;
-use crate::options::{Delivery, Mode, Network};
+use crate::options::{Delivery, Network};
 use crate::reason;
 use crate::spec::Plan;
 
@@ -104,8 +105,7 @@ impl Core {
     async fn post(&self, recipe: &Recipe, agent_image: Option<&str>) -> Result<Created> {
         let cluster = &self.config.cluster;
         let pod = self.plan(recipe, agent_image).pod();
-        // Checks the namespace.
-        cluster.api::<Pod>()?;
+        cluster.check_namespace()?;
         let path = Pod::url_path(&(), Some(cluster.namespace()));
         let request = Request::post(format!(
             "{path}?fieldManager=agentbox&fieldValidation=Strict"
@@ -123,8 +123,13 @@ impl Core {
             self.state().attempted = was_attempted;
         }
         if is_taken && let Some(found) = self.find().await? {
-            let is_theirs = !was_attempted && found.metadata.deletion_timestamp.is_none();
-            if is_theirs && recipe.settings.exclusive {
+            let is_ending = found.metadata.deletion_timestamp.is_some();
+            if self.has_created(&found) && !is_ending {
+                // The request was repeated after its first answer was lost.
+                self.state().attempted = true;
+                return Ok(Created::New(Box::new(found)));
+            }
+            if !is_ending && recipe.settings.exclusive {
                 return Err(self.taken());
             }
             return Ok(Created::Found(Box::new(found)));
@@ -139,6 +144,7 @@ impl Core {
             image: &recipe.image,
             working_dir: &self.config.working_dir,
             agent_image,
+            creation: &self.creation,
         }
     }
 

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use kube::api::{DeleteParams, Preconditions};
 
-use super::state::{Demand, Known, Presence, State};
+use super::state::{Demand, PodFacts, Presence, State};
 use super::{Core, events};
 use crate::cluster;
 use crate::labels;
@@ -96,10 +96,17 @@ impl Core {
         }
     }
 
+    /// Whether this object has created a pod. That it has tried to proves nothing: another
+    /// process may have been faster.
+    pub(super) fn has_created(&self, pod: &Pod) -> bool {
+        let annotations = pod.metadata.annotations.as_ref();
+        let creation = annotations.and_then(|all| all.get(labels::CREATION));
+        creation == Some(&self.creation)
+    }
+
     /// Refuses a pod that does not belong to this object.
     fn check(&self, found: &Pod) -> Result<()> {
-        // Created by this object: there is nothing to prove.
-        if self.state().attempted {
+        if self.has_created(found) {
             return Ok(());
         }
         if !labels::is_ours(&found.metadata) && !self.config.foreign {
@@ -115,7 +122,10 @@ impl Core {
         }
         let annotations = found.metadata.annotations.as_ref();
         let config = annotations.and_then(|all| all.get(labels::CONFIG));
-        if config == Some(&self.plan(recipe, None).fingerprint()) {
+        let labels = found.metadata.labels.as_ref();
+        let network = labels.and_then(|all| all.get(labels::NETWORK));
+        let is_selected = network.is_some_and(|label| label == recipe.settings.network.label());
+        if is_selected && config == Some(&self.plan(recipe, None).fingerprint()) {
             return Ok(());
         }
         Err(self.conflict(
@@ -135,12 +145,17 @@ impl Core {
 
     /// Notes the pod that is used from now on. A restart that lost files is told once.
     pub(super) fn use_pod(&self, pod: &Pod, reason: StartReason) -> Result<()> {
-        let known = Known::of(pod);
+        let known = PodFacts::of(pod);
         let mut state = self.state();
         let before = state.pod.replace(known.clone());
         state.presence = state.presence.max(Presence::Seen);
-        let before = before.filter(|before| before.run.uid == known.run.uid);
-        if before.is_none_or(|before| before.run == known.run) {
+        let Some(before) = before.filter(|before| before.run.uid == known.run.uid) else {
+            // A pod that is new has nothing of the one before it.
+            state.placed = false;
+            state.architecture.clear();
+            return Ok(());
+        };
+        if before.run == known.run {
             return Ok(());
         }
         // The volume for the agent has outlived the restart. Other directories have not.

@@ -1,12 +1,13 @@
 //! The life of a pod on a cluster that is played by a function.
 
 use backend_core::ErrorKind;
+use sandbox_shell::Mode;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::builder::K8sBuilder;
 use crate::labels::{CONTAINER, MANAGED_BY, MANAGER, SANDBOX};
-use crate::options::{Mode, Network};
+use crate::options::Network;
 use crate::pods::tests::{Answer, Asked, cluster_of};
 use crate::sandbox::K8sSandbox;
 
@@ -18,6 +19,10 @@ struct World {
     created: u64,
     /// The status of new pods.
     status: Value,
+    /// Whether the answer to a creation is lost.
+    loses: bool,
+    /// Whether a creation is answered as if it was repeated.
+    repeats: bool,
 }
 
 type Shared = Arc<Mutex<World>>;
@@ -60,7 +65,11 @@ fn answer(world: &Shared, asked: &Asked) -> Answer {
                 world.status.clone()
             };
             world.pod = Some(pod.clone());
-            Answer::Json(pod)
+            match (world.loses, world.repeats) {
+                (true, _) => Answer::Lost,
+                (_, true) => Answer::Refused(409),
+                _ => Answer::Json(pod),
+            }
         }
         ("GET", None) if asked.target.contains("watch=true") => Answer::Never,
         ("GET", None) => Answer::Json(json!({
@@ -158,7 +167,7 @@ async fn restarts_are_told_with_their_reason() {
     let (machine, world) = machine(|builder| builder);
     machine.start().await.unwrap();
     assert!(machine.diagnose().await.is_none());
-    let run = machine.run();
+    let run = machine.current_run();
     let last = json!({"terminated": {"exitCode": 137, "reason": "OOMKilled"}});
     let restarted = status(1, json!({"running": {}}), last);
     lock(&world).pod.as_mut().unwrap()["status"] = restarted;
@@ -170,7 +179,7 @@ async fn restarts_are_told_with_their_reason() {
     );
     // All that can be written to is a volume, which outlives the restart.
     machine.start().await.unwrap();
-    assert_ne!(machine.run(), run);
+    assert_ne!(machine.current_run(), run);
     assert!(machine.diagnose().await.is_none());
 }
 
@@ -224,6 +233,55 @@ async fn a_name_that_is_taken() {
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
     assert!(error.message().contains("not a sandbox"), "{error}");
+}
+
+#[tokio::test]
+async fn a_creation_without_an_answer_proves_nothing() {
+    let changes: [Change; 2] = [
+        |builder| builder.name("box"),
+        |builder| builder.name("box").exclusive(true),
+    ];
+    for change in changes {
+        let (machine, world) = machine(change);
+        lock(&world).loses = true;
+        unavailable(machine.start().await);
+        machine.start().await.unwrap();
+        assert_eq!(lock(&world).created, 1, "its own is used");
+
+        let (machine, world) = self::machine(change);
+        lock(&world).loses = true;
+        unavailable(machine.start().await);
+        // Another process was faster, or has made it since.
+        let mut other = lock(&world).pod.clone().unwrap();
+        other["metadata"]["labels"] = json!({});
+        other["metadata"]["annotations"] = json!({});
+        lock(&world).pod = Some(other);
+        let error = machine.start().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_creation_that_was_repeated_is_no_other_pod() {
+    let (machine, world) = machine(|builder| builder.name("box").exclusive(true));
+    lock(&world).repeats = true;
+    assert_eq!(machine.create_new().await.unwrap(), "uid-1");
+    assert!(lock(&world).pod.is_some());
+}
+
+#[tokio::test]
+async fn a_pod_that_the_policy_does_not_select_is_not_one_without_a_network() {
+    let named = |builder: K8sBuilder| builder.name("box");
+    let (first, world) = machine(named);
+    first.start().await.unwrap();
+    for label in ["none", "other"] {
+        let mut pod = lock(&world).pod.clone().unwrap();
+        pod["metadata"]["labels"][crate::labels::NETWORK] = label.into();
+        let (second, world) = machine(named);
+        lock(&world).pod = Some(pod);
+        let error = second.start().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+    }
 }
 
 #[tokio::test]

@@ -1,10 +1,10 @@
 //! Pods of a cluster that is played by a function.
 
 use std::sync::{Arc, Mutex};
+use std::time::UNIX_EPOCH;
 
 use backend_core::sync::lock;
 use kube::client::{Body, Client};
-use serde_json::Value;
 use tower::BoxError;
 
 use super::*;
@@ -17,6 +17,8 @@ pub(crate) enum Answer {
     /// The events of a watch that ends after them.
     Events(Vec<Value>),
     Never,
+    /// None: the connection ends.
+    Lost,
 }
 
 /// A request: its method, its path and query, and its body.
@@ -55,6 +57,7 @@ pub(crate) fn cluster_of(
                     (200, lines.collect())
                 }
                 Answer::Never => futures::future::pending().await,
+                Answer::Lost => return Err("the connection was lost".into()),
             };
             let answer = http::Response::builder().status(code);
             Ok::<_, BoxError>(answer.body(Body::from(body.into_bytes()))?)

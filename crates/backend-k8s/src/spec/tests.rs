@@ -24,6 +24,7 @@ fn planned<T>(builder: K8sBuilder, check: impl FnOnce(&Plan<'_>) -> T) -> T {
         image: "image:1",
         working_dir: &working_dir,
         agent_image: None,
+        creation: "7",
     })
 }
 

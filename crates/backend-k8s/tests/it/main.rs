@@ -13,6 +13,7 @@ mod k8s_attach;
 mod k8s_calls;
 mod k8s_conformance;
 mod k8s_conversation;
+mod k8s_delivery;
 mod k8s_faults_api;
 mod k8s_faults_node;
 mod k8s_faults_pod;

@@ -23,20 +23,20 @@ use backend_k8s::pods::{self, Pod};
 use tokio::time::{sleep, timeout};
 
 use super::annotations::{self, Annotations};
-use super::{K8sEngine, TRIES, has_ended};
+use super::{K8sEngine, TRIES, has_ended, names};
 use crate::error::contended;
 use crate::id::SessionId;
 use crate::record::{Record, RecordState};
 
 /// The pause before objects that are changing are looked at again.
-const PAUSE: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The time in which a process completes the claim of a pod that is ready. It takes a hundredth
 /// of this, unless the process was killed.
-const PATIENCE: Duration = Duration::from_secs(3);
+const CLAIM_TIMEOUT: Duration = Duration::from_secs(3);
 /// The pause before a pod that is ending is asked for, if it was not reported.
-const ASK_AGAIN: Duration = Duration::from_millis(500);
+const RECHECK_INTERVAL: Duration = Duration::from_millis(500);
 /// The time in which a pod ends after its grace.
-const ENDED_WITHIN: Duration = Duration::from_secs(60);
+const END_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The changes of annotations: `None` removes one.
 pub(super) type Changes = std::collections::BTreeMap<String, Option<String>>;
@@ -77,10 +77,10 @@ impl K8sEngine {
     /// Finds the pod of a session. One that is being deleted is waited for.
     pub(super) async fn find(&self, id: &SessionId) -> Result<Option<Held>> {
         let begun = Instant::now();
-        while begun.elapsed() < self.0.pods.grace + ENDED_WITHIN {
-            match self.look(id, begun.elapsed() > PATIENCE).await? {
+        while begun.elapsed() < self.0.pods.grace + END_TIMEOUT {
+            match self.look(id, begun.elapsed() > CLAIM_TIMEOUT).await? {
                 Look::Nothing => return Ok(None),
-                Look::Unclear => sleep(PAUSE).await,
+                Look::Unclear => sleep(POLL_INTERVAL).await,
                 Look::Held(held) if held.pod.deleting => self.gone(&held.pod).await?,
                 Look::Held(held) if !annotations::is_of(&held.pod.annotations, id) => {
                     return Err(foreign(&held.pod).about(id));
@@ -109,6 +109,9 @@ impl K8sEngine {
             let lease = Some(lease);
             return Ok(Look::Held(Box::new(Held { pod, lease })));
         }
+        if !self.is_spare(&pod) {
+            return Err(foreign_lease(&lease).about(id));
+        }
         if pod.deleting {
             self.gone(&pod).await?;
         } else if is_late {
@@ -118,6 +121,15 @@ impl K8sEngine {
             }
         }
         Ok(Look::Unclear)
+    }
+
+    /// Whether a pod waits for a session of this space. Any user who may write leases can
+    /// name any pod in one.
+    fn is_spare(&self, pod: &Pod) -> bool {
+        let space = pod.labels.get(names::SPACE);
+        space.is_some_and(|space| space == self.0.pods.names.space())
+            && pod.labels.contains_key(names::SPARE)
+            && annotations::session(&pod.annotations).is_none()
     }
 
     /// Returns the pod that a lease is on.
@@ -139,14 +151,14 @@ impl K8sEngine {
                 if found.is_none_or(|found| found.uid != pod.uid) {
                     return Ok::<(), Error>(());
                 }
-                let _ = timeout(ASK_AGAIN, self.0.view.gone(&pod.uid)).await;
+                let _ = timeout(RECHECK_INTERVAL, self.0.view.gone(&pod.uid)).await;
             }
         };
         let late = || {
             let message = "its pod has not ended; look at its node, or delete the pod by force";
             Err(Error::unavailable(message).about(&pod.name))
         };
-        let ended = timeout(self.0.pods.grace + ENDED_WITHIN, ended);
+        let ended = timeout(self.0.pods.grace + END_TIMEOUT, ended);
         ended.await.unwrap_or_else(|_| late())
     }
 
@@ -180,6 +192,14 @@ impl K8sEngine {
         }
         Err(Error::unavailable("its pod keeps changing; try again").about(&pod.name))
     }
+}
+
+fn foreign_lease(lease: &Object) -> Error {
+    let message = format!(
+        "the lease {} has the name of a session and is on a pod that belongs to none; delete it",
+        lease.name
+    );
+    Error::new(ErrorKind::Conflict, message)
 }
 
 fn foreign(pod: &Pod) -> Error {

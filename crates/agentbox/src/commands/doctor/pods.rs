@@ -64,8 +64,8 @@ async fn rights(cluster: &Cluster, has_policy: bool) -> Finding {
     }
     if has_policy && !policy.is_empty() {
         return finding.needed(false).doubtful(
-            "this user may not create the network policy",
-            "let an administrator create it, or set network = \"open\" in [k8s]",
+            format!("this user may not {}", policy.join(", ")),
+            "let an administrator create the network policy and grant get, or set network = \"open\" in [k8s]",
         );
     }
     finding.ok("this user has all of them")
