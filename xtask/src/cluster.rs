@@ -20,7 +20,7 @@
 //! | variable | meaning |
 //! |---|---|
 //! | `KUBECONFIG` | a client that may do everything |
-//! | `AGENTBOX_CLUSTER_DIR` | the directory below; not set for a cluster of others |
+//! | `TEST_CLUSTER_DIR` | the directory below; not set for a cluster of others |
 //!
 //! | in the directory | meaning |
 //! |---|---|
@@ -46,7 +46,7 @@ use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
@@ -210,6 +210,13 @@ impl<'w> Cluster<'w> {
             }
         }
         Ok(None)
+    }
+
+    /// Returns kwok, which makes fake nodes. It is compiled if it is missing.
+    pub(crate) fn kwok(workspace: &Workspace) -> Result<PathBuf> {
+        let layout = Layout::new(workspace)?;
+        let _lock = lock(&layout)?;
+        binary::kwok(workspace, &layout)
     }
 
     /// Returns the given cluster or the one that runs, else starts one that ends with

@@ -31,7 +31,8 @@ const FILE: &str = "sandbox-agent-";
 const DIGITS: usize = 16;
 
 /// Places the agent and becomes it. `$1` is its path, `$2` its size, `$3` its SHA-256;
-/// its arguments follow.
+/// its arguments follow. In a directory that other users of the pod can write to, files
+/// of theirs are neither run nor written to: they could change them later.
 const RECEIVE: &str = r#"p=$1 n=$2 h=$3
 shift 3
 check() {
@@ -40,13 +41,14 @@ check() {
 	s=$(sha256sum <"$1") && [ "${s%% *}" = "$h" ]
 }
 receive() {
-	mkdir -p "${p%/*}/" && head -c "$n" >"$t" || return 1
+	mkdir -p "${p%/*}/" && rm -f "$t" && head -c "$n" >"$t" || return 1
 	check "$t" || { echo 'the agent arrived damaged' >&2; return 1; }
 	chmod 755 "$t" && mv -f "$t" "$p"
 }
-if ! [ -x "$p" ] || ! check "$p"; then
+if [ -h "$p" ] || ! [ -O "$p" ] || ! [ -x "$p" ] || ! check "$p"; then
 	echo agentbox: send
 	umask 022
+	set -C
 	t=$p.$$
 	receive || { rm -f "$t"; exit 1; }
 fi

@@ -49,14 +49,26 @@ pub(crate) async fn exec(
     program: &[String],
     stdin: bool,
 ) -> Result<Process> {
-    check::name("a pod", pod)?;
-    if program.iter().any(|argument| argument.contains('\0')) {
-        let text = "an argument of the program holds a NUL character; remove it";
-        return Err(Error::invalid_input(text));
-    }
+    check_call(pod, program)?;
     if encoded_bytes(program) <= LINE_BYTES {
         return start(cluster, pod, program, stdin).await;
     }
+    exec_unlogged(cluster, pod, program, stdin).await
+}
+
+/// Does the same without the program's arguments in the request, whose address servers
+/// log: they may be variables with secrets. The image needs a shell.
+///
+/// # Errors
+///
+/// As [`exec`].
+pub(crate) async fn exec_unlogged(
+    cluster: &Cluster,
+    pod: &str,
+    program: &[String],
+    stdin: bool,
+) -> Result<Process> {
+    check_call(pod, program)?;
     let shell = ["sh", "-c", READ_ARGUMENTS].map(str::to_owned);
     let mut process = start(cluster, pod, &shell, true).await?;
     if let Some(input) = &mut process.stdin {
@@ -64,6 +76,15 @@ pub(crate) async fn exec(
     }
     process.stdin = process.stdin.filter(|_| stdin);
     Ok(process)
+}
+
+fn check_call(pod: &str, program: &[String]) -> Result<()> {
+    check::name("a pod", pod)?;
+    if program.iter().any(|argument| argument.contains('\0')) {
+        let text = "an argument of the program holds a NUL character; remove it";
+        return Err(Error::invalid_input(text));
+    }
+    Ok(())
 }
 
 /// Sends a command line. A part of one would become another one with the input that

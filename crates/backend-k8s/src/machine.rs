@@ -20,6 +20,7 @@ use sandbox_shell::HostedMachine;
 use sandbox_wire::agent::AgentBinary;
 use sandbox_wire::{Machine, Process, Spawn};
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
 use crate::cluster::Cluster;
 use crate::reason::PodState;
@@ -28,9 +29,7 @@ use crate::settings::Settings;
 use lifecycle::StartReason;
 use state::{Demand, Presence, Run, State};
 
-/// The time in which a node tells the cluster why a container has ended, and with it a
-/// stream, and the pause between looks.
-const REPORT_TIMEOUT: Duration = Duration::from_secs(3);
+/// The pause between looks at a pod that may have ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// A pod, created or not created yet. Clones refer to the same pod.
@@ -173,7 +172,7 @@ impl Core {
     /// Explains a failed call on the pod: the pod's state if that is the reason, else the
     /// cluster's message.
     async fn explain(&self, error: Error) -> Error {
-        match self.diagnosis().await {
+        match self.diagnosis_soon().await {
             Some(reason) => reason,
             // The pod is there, so a missing object is another one.
             None if error.is_not_found() => Error::unavailable(error.message().to_owned()),
@@ -188,8 +187,8 @@ impl Core {
             if let Some(reason) = self.diagnosis().await {
                 return Some(reason);
             }
-            let suspect = self.state().suspect;
-            if suspect.is_none_or(|ended| ended.elapsed() >= REPORT_TIMEOUT) {
+            let until = self.state().suspect_until;
+            if until.is_none_or(|until| until <= Instant::now()) {
                 return None;
             }
             tokio::time::sleep(POLL_INTERVAL).await;

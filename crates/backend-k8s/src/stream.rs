@@ -22,6 +22,8 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
 use driver::Driver;
 
+pub(crate) use driver::UNKNOWN_END;
+
 use crate::start_slots::StartSlot;
 
 /// Bytes of input that wait to be sent, and so the most in one message.

@@ -1,6 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-mod builtin;
 pub mod dockerfile;
 mod environment;
 mod error;

@@ -158,7 +158,8 @@ impl K8sEngine {
         let template = self.0.pods.template.clone();
         let attach = template
             .cluster(self.0.pods.cluster.clone())
-            .attach(&*pod.name);
+            .attach(&*pod.name)
+            .uid(&*pod.uid);
         let sandbox = attach.open().await?;
         self.remember(id, pod.clone(), sandbox.clone());
         Ok(sandbox)
@@ -346,3 +347,6 @@ impl Engine for K8sEngine {
         self.0.presence.end().await
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -77,6 +77,24 @@ const AGENT_SANDBOX: Recipe = Recipe {
     prefix: "agent-sandbox-",
 };
 
+/// Fake nodes and pods, which only a benchmark uses.
+const KWOK: Recipe = Recipe {
+    name: "kwok",
+    sources: "xtask/cluster/kwok",
+    files: &["go.mod", "go.sum"],
+    module: "sigs.k8s.io/kwok",
+    versioned: &[],
+    package: "tool",
+    definitions: None,
+    time: "about three minutes",
+    prefix: "kwok-",
+};
+
+/// Returns kwok, which is compiled if it is missing.
+pub(super) fn kwok(workspace: &Workspace, layout: &Layout) -> Result<PathBuf> {
+    Sources::read_one(workspace, &KWOK)?.compiled(layout)
+}
+
 /// The programs of a cluster, which are compiled.
 #[derive(Debug)]
 pub(super) struct Programs {
@@ -378,8 +396,10 @@ mod tests {
     fn every_program_is_named_after_its_sources() {
         let workspace = Workspace::discover().unwrap();
         let layout = Layout::at(Path::new("/c")).unwrap();
-        let programs = Sources::read(&workspace).unwrap();
-        for (sources, prefix) in programs.iter().zip(["kube-", "agent-sandbox-"]) {
+        let mut programs = Vec::from(Sources::read(&workspace).unwrap());
+        programs.push(Sources::read_one(&workspace, &KWOK).unwrap());
+        let prefixes = ["kube-", "agent-sandbox-", "kwok-"];
+        for (sources, prefix) in programs.iter().zip(prefixes) {
             let program = sources.program(&layout).display().to_string();
             let hash = program.strip_prefix("/c/bin/").unwrap();
             let hash = hash.strip_prefix(prefix).unwrap();

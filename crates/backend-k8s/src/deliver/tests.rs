@@ -90,6 +90,29 @@ async fn an_agent_that_was_changed_is_replaced() {
 }
 
 #[tokio::test]
+async fn an_agent_that_another_user_could_change_is_replaced() {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
+
+    let place = tempfile::tempdir().unwrap();
+    let (path, other) = (place.path().join("agent"), place.path().join("other"));
+    let digest = ContentHash::of(AGENT).to_string();
+    let content = Bytes::from_static(AGENT);
+    fs::write(&other, AGENT).unwrap();
+    fs::set_permissions(&other, fs::Permissions::from_mode(0o755)).unwrap();
+    symlink(&other, &path).unwrap();
+    let placed = deliver(shell(&path, AGENT, &digest), &content, "/x").await;
+    assert_eq!(converse(placed.unwrap()).await, "hello you\na line\n");
+    assert!(!path.is_symlink());
+    let own = fs::metadata(&path).unwrap().uid();
+    // Only root can give a file away.
+    if chown(&path, Some(own + 1), None).is_ok() {
+        let placed = deliver(shell(&path, AGENT, &digest), &content, "/x").await;
+        assert_eq!(converse(placed.unwrap()).await, "hello you\na line\n");
+        assert_eq!(fs::metadata(&path).unwrap().uid(), own);
+    }
+}
+
+#[tokio::test]
 async fn an_agent_that_arrives_damaged_is_not_run() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("agent");

@@ -149,8 +149,13 @@ impl Core {
         let mut state = self.state();
         let before = state.pod.replace(known.clone());
         state.presence = state.presence.max(Presence::Seen);
-        let before = before.filter(|before| before.run.uid == known.run.uid);
-        if before.is_none_or(|before| before.run == known.run) {
+        let Some(before) = before.filter(|before| before.run.uid == known.run.uid) else {
+            // A pod that is new has nothing of the one before it.
+            state.placed = false;
+            state.architecture.clear();
+            return Ok(());
+        };
+        if before.run == known.run {
             return Ok(());
         }
         // The volume for the agent has outlived the restart. Other directories have not.

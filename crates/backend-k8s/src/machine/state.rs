@@ -22,8 +22,9 @@ pub(super) struct State {
     pub(super) placed: bool,
     /// The processor of the pod's node. Empty if it is not known.
     pub(super) architecture: String,
-    /// When a stream last ended in a way that the end of the pod would explain.
-    pub(super) suspect: Option<Instant>,
+    /// Until when the cluster may still tell that the pod has ended. That would explain how
+    /// a stream has ended.
+    pub(super) suspect_until: Option<Instant>,
     /// The path of the agent in the pod, and the agent, once it was asked for.
     pub(super) agent: Option<(String, AgentBinary)>,
 }

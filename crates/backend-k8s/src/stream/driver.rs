@@ -98,6 +98,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
     }
 }
 
+/// The beginning of the message if the cluster says that something went wrong.
+pub(crate) const UNKNOWN_END: &str = "the program could not be run, or its end is unknown";
+
 /// Tells the caller how the program ended, or why that is unknown.
 async fn report(
     ended: Result<Ended, String>,
@@ -116,7 +119,7 @@ async fn report(
             return;
         }
         Ok(Ended::Failed(said)) => format!(
-            "the program could not be run, or its end is unknown: the cluster says {}; try again",
+            "{UNKNOWN_END}: the cluster says {}; try again",
             Quoted::new(&said)
         ),
         Err(reason) => format!(

@@ -179,7 +179,7 @@ impl K8sEngine {
         let pods = &self.0.pods;
         let id = &opening.record.id;
         if let Some(volume) = &volume {
-            pods.volume(volume).await?;
+            pods.volume(volume, Some(id)).await?;
         }
         let mut annotations = opening.annotations()?;
         let claim = names::new_key();

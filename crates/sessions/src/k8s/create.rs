@@ -13,7 +13,8 @@ use sandbox_runtime::Runtime;
 use super::annotations::{Annotations, VOLUME};
 use super::names::{self, Names};
 use super::presence::Presence;
-use super::volumes::Volumes;
+use super::volumes::{Volumes, can_have};
+use crate::id::SessionId;
 use crate::pool::Source;
 
 /// Creates pods.
@@ -67,10 +68,10 @@ impl Pods {
         builder.create().await
     }
 
-    /// Makes sure that there is a volume claim of a name.
-    pub(super) async fn volume(&self, name: &str) -> Result<()> {
+    /// Makes sure that there is a volume claim of a name, for a session if it is known.
+    pub(super) async fn volume(&self, name: &str, id: Option<&SessionId>) -> Result<()> {
         match &self.volumes {
-            Some(volumes) => volumes.make(&self.cluster, &self.names, name).await,
+            Some(volumes) => volumes.make(&self.cluster, &self.names, name, id).await,
             None => Ok(()),
         }
     }
@@ -97,7 +98,7 @@ impl Pods {
         let kind = Kind::volume_claim();
         // One that belongs to a session is purged with it only.
         let volume = objects::find(&self.cluster, &kind, name).await?;
-        match volume.filter(|volume| !volume.labels.contains_key(names::SESSION)) {
+        match volume.filter(|volume| can_have(&self.names, None, volume)) {
             Some(volume) => objects::delete(&self.cluster, &kind, &volume, true)
                 .await
                 .map(drop),
@@ -129,7 +130,7 @@ impl Source for Spares {
         // First: a pod whose process gives no sign of life is deleted.
         self.presence.announce().await?;
         let name = names::spare(&names::new_key());
-        self.pods.volume(&name).await?;
+        self.pods.volume(&name, None).await?;
         let shape = Shape {
             name: name.clone(),
             volume: self.pods.volumes.as_ref().map(|_| name.clone()),

@@ -67,7 +67,7 @@ impl K8sEngine {
 
     async fn end_if(&self, id: &SessionId, held: &Held, unchanged: bool) -> Result<bool> {
         // Before the pod is deleted: a process that opens the session later changes it.
-        let volume = self.volume_of(&held.pod).await?;
+        let volume = self.volume_of(&held.pod, id).await?;
         let deleted = self.0.pods.delete(&held.pod, unchanged).await?;
         if let Some(volume) = volume.filter(|_| deleted) {
             let record = Record {
@@ -102,7 +102,7 @@ impl K8sEngine {
         // First: the cluster keeps a claim for as long as a pod uses it, and no other pod can
         // begin to.
         let mut volumes = self.stored(Some(id)).await?;
-        volumes.extend(self.volume_of(&held.pod).await?);
+        volumes.extend(self.volume_of(&held.pod, id).await?);
         let cluster = &self.0.pods.cluster;
         for volume in volumes {
             objects::delete(cluster, &Kind::volume_claim(), &volume, false).await?;

@@ -23,7 +23,7 @@ use backend_k8s::pods::{self, Pod};
 use tokio::time::{sleep, timeout};
 
 use super::annotations::{self, Annotations};
-use super::{K8sEngine, TRIES, has_ended};
+use super::{K8sEngine, TRIES, has_ended, names};
 use crate::error::contended;
 use crate::id::SessionId;
 use crate::record::{Record, RecordState};
@@ -109,6 +109,9 @@ impl K8sEngine {
             let lease = Some(lease);
             return Ok(Look::Held(Box::new(Held { pod, lease })));
         }
+        if !self.is_spare(&pod) {
+            return Err(foreign_lease(&lease).about(id));
+        }
         if pod.deleting {
             self.gone(&pod).await?;
         } else if is_late {
@@ -118,6 +121,15 @@ impl K8sEngine {
             }
         }
         Ok(Look::Unclear)
+    }
+
+    /// Whether a pod waits for a session of this space. Any user who may write leases can
+    /// name any pod in one.
+    fn is_spare(&self, pod: &Pod) -> bool {
+        let space = pod.labels.get(names::SPACE);
+        space.is_some_and(|space| space == self.0.pods.names.space())
+            && pod.labels.contains_key(names::SPARE)
+            && annotations::session(&pod.annotations).is_none()
     }
 
     /// Returns the pod that a lease is on.
@@ -180,6 +192,14 @@ impl K8sEngine {
         }
         Err(Error::unavailable("its pod keeps changing; try again").about(&pod.name))
     }
+}
+
+fn foreign_lease(lease: &Object) -> Error {
+    let message = format!(
+        "the lease {} has the name of a session and is on a pod that belongs to none; delete it",
+        lease.name
+    );
+    Error::new(ErrorKind::Conflict, message)
 }
 
 fn foreign(pod: &Pod) -> Error {

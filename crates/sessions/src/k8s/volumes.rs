@@ -45,8 +45,15 @@ impl Volumes {
         json!({"spec": spec})
     }
 
-    /// Makes sure that there is a claim of a name. One that is being deleted is waited for.
-    pub(super) async fn make(&self, cluster: &Cluster, names: &Names, name: &str) -> Result<()> {
+    /// Makes sure that there is a claim of a name, which a session can have, or one that is
+    /// not known yet. One that is being deleted is waited for.
+    pub(super) async fn make(
+        &self,
+        cluster: &Cluster,
+        names: &Names,
+        name: &str,
+        id: Option<&SessionId>,
+    ) -> Result<()> {
         let kind = Kind::volume_claim();
         for _ in 0..DELETED_TIMES {
             let draft = Draft::new(name, self.spec()).label(names::SPACE, names.space());
@@ -55,8 +62,11 @@ impl Volumes {
                 created => return created.map(drop),
             }
             let found = objects::find(cluster, &kind, name).await?;
-            if found.is_some_and(|found| !found.is_ending) {
-                return Ok(());
+            if let Some(found) = found.filter(|found| !found.is_ending) {
+                return match can_have(names, id, &found) {
+                    true => Ok(()),
+                    false => Err(foreign(&found)),
+                };
             }
             tokio::time::sleep(DELETED_PAUSE).await;
         }
@@ -89,6 +99,9 @@ impl K8sEngine {
             let Some(volume) = found.filter(|found| !found.is_ending) else {
                 return Ok(false);
             };
+            if !can_have(&self.0.pods.names, Some(&record.id), &volume) {
+                return Err(foreign(&volume));
+            }
             match self.note_volume(&volume, record).await {
                 Ok(volume) => return Ok(!volume.is_ending),
                 Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
@@ -109,11 +122,13 @@ impl K8sEngine {
         objects::patch(&pods.cluster, &Kind::volume_claim(), volume, change).await
     }
 
-    /// Returns the volume claim that a pod uses.
-    pub(super) async fn volume_of(&self, pod: &Pod) -> Result<Option<Object>> {
-        match (&self.0.pods.volumes, pod.annotations.get(VOLUME)) {
+    /// Returns the volume claim that the pod of a session uses.
+    pub(super) async fn volume_of(&self, pod: &Pod, id: &SessionId) -> Result<Option<Object>> {
+        let pods = &self.0.pods;
+        match (&pods.volumes, pod.annotations.get(VOLUME)) {
             (Some(_), Some(name)) => {
-                objects::find(&self.0.pods.cluster, &Kind::volume_claim(), name).await
+                let found = objects::find(&pods.cluster, &Kind::volume_claim(), name).await?;
+                Ok(found.filter(|volume| can_have(&pods.names, Some(id), volume)))
             }
             _ => Ok(None),
         }
@@ -125,7 +140,7 @@ impl K8sEngine {
         if !pod.labels.contains_key(names::SPARE) {
             return Ok(());
         }
-        match self.volume_of(pod).await? {
+        match self.volume_of(pod, &record.id).await? {
             Some(volume) if !volume.labels.contains_key(names::SESSION) => {
                 self.give_volume(&volume.name, record).await.map(drop)
             }
@@ -162,6 +177,19 @@ impl K8sEngine {
         }
         Err(contended(id))
     }
+}
+
+/// Whether a session can have a volume claim: it was made for this space, and belongs to no
+/// other session. An annotation that names one is no proof.
+pub(super) fn can_have(names: &Names, id: Option<&SessionId>, volume: &Object) -> bool {
+    let is_ours = volume.labels.get(names::SPACE).map(String::as_str) == Some(names.space());
+    let session = volume.labels.get(names::SESSION);
+    is_ours && session.is_none_or(|session| id.is_some_and(|id| *session == names.key(id)))
+}
+
+fn foreign(volume: &Object) -> Error {
+    let message = "the volume claim has the name of one for the session and belongs to another, or to none; delete it";
+    Error::new(ErrorKind::Conflict, message).about(&volume.name)
 }
 
 /// Returns the record of a session without a pod.

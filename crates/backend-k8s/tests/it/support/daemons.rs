@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use super::wait::until;
 
 /// The directory of the cluster, if `cargo xtask cluster run` has started it on this host.
-const DIRECTORY: &str = "AGENTBOX_CLUSTER_DIR";
+const DIRECTORY: &str = "TEST_CLUSTER_DIR";
 
 /// Whether the cluster's only node is this host, and the cluster may be hurt. If not, the test
 /// is left out, and the stage `k8s` reads the line that says so.

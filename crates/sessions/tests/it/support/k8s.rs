@@ -40,7 +40,7 @@ pub(crate) fn runtime() -> Runtime {
 /// Whether the cluster is that of `cargo xtask cluster`: its only node is this host, and it
 /// has everything that tests need.
 pub(crate) fn is_ours() -> bool {
-    std::env::var_os("AGENTBOX_CLUSTER_DIR").is_some()
+    std::env::var_os("TEST_CLUSTER_DIR").is_some()
 }
 
 /// Says why a test does nothing on a cluster of others. The stage `k8s` reads this line, so
