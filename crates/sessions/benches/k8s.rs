@@ -308,7 +308,7 @@ impl<'r> Peers<'r> {
 
 /// Runs `kubectl exec POD -- cat FILE`, timed from the start of the program to its end.
 fn kubectl(place: &Place, pod: &str) -> Sample {
-    let directory = std::env::var("AGENTBOX_CLUSTER_DIR").unwrap();
+    let directory = std::env::var("TEST_CLUSTER_DIR").unwrap();
     let mut command = Program::new(format!("{directory}/kubectl"));
     command.args(["exec", "--namespace", &place.namespace, pod]);
     command

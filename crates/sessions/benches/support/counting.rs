@@ -80,7 +80,7 @@ impl Watched {
     }
 
     pub(crate) fn daemon(name: &str) -> Self {
-        let directory = std::env::var("AGENTBOX_CLUSTER_DIR").unwrap();
+        let directory = std::env::var("TEST_CLUSTER_DIR").unwrap();
         let pid = std::fs::read_to_string(format!("{directory}/pids/{name}")).unwrap();
         Self(pid.trim().to_owned())
     }
