@@ -17,6 +17,8 @@ xflags::xflags! {
             optional --provision
             /// Run just these stages (comma-separated names).
             optional --only list: List
+            /// Leave these stages out (comma-separated names).
+            optional --skip list: List
             /// Fail when one of these stages is skipped (comma-separated names).
             optional --require list: List
             /// Run only the stages that need no extra tool and little time.

@@ -6,7 +6,7 @@ use crate::flags;
 use crate::test_all::report::Entry;
 use crate::test_all::stage::{Outcome, Stage, Tier};
 
-/// The validated values of `--only`, `--quick`, `--full` and `--require`.
+/// The validated values of `--only`, `--skip`, `--quick`, `--full` and `--require`.
 #[derive(Debug)]
 pub(super) struct Plan {
     stages: Vec<&'static Stage>,
@@ -18,7 +18,7 @@ impl Plan {
     /// not run.
     pub(super) fn new(all: &'static [Stage], flags: &flags::TestAll) -> Result<Self> {
         let known: Vec<_> = all.iter().map(|stage| stage.name).collect();
-        let stages: Vec<_> = match &flags.only {
+        let mut stages: Vec<_> = match &flags.only {
             _ if flags.quick && flags.full => bail!("--quick and --full exclude each other"),
             Some(_) if flags.quick => bail!("--only and --quick both select stages: use one"),
             Some(list) => {
@@ -36,6 +36,10 @@ impl Plan {
                 all.iter().filter(|stage| stage.tier <= tier).collect()
             }
         };
+        if let Some(list) = &flags.skip {
+            let left_out = list.checked("stage", &known)?;
+            stages.retain(|stage| !left_out.iter().any(|name| name == stage.name));
+        }
         let required = match &flags.require {
             Some(list) => list.checked("stage", &known)?.to_vec(),
             None => Vec::new(),

@@ -56,13 +56,15 @@ async fn none_for_a_call_and_one_watch_for_all_sessions() {
     assert!(opened.len() <= 12 * USERS.len(), "{opened:#?}");
     for user in USERS {
         let session = manager.get_or_create(user).await.unwrap();
+        // Whether its pod is still there.
+        assert_eq!(take(&requests).len(), 1);
         for _ in 0..20 {
             session.write_file("a.txt", "one\n").await.unwrap();
             assert_eq!(session.read_to_string("a.txt").await.unwrap(), "one\n");
             assert_eq!(run(&session, "cat a.txt").await, "one");
         }
+        assert_eq!(take(&requests), [""; 0]);
     }
-    assert_eq!(take(&requests), [""; 0]);
     for user in USERS {
         assert!(manager.purge(user).await.unwrap());
     }
