@@ -28,8 +28,7 @@ pub(crate) fn run(flags: &flags::Bench) -> Result<bool> {
     let mut is_right = true;
     for suite in select(flags)? {
         let name = &suite.name;
-        if suite.needs_docker() && !measure::daemon_answers(&workspace)? {
-            let why = "no Docker daemon answers; start one, or set DOCKER_HOST";
+        if let Some(why) = measure::obstacle(&workspace, &suite, is_named)? {
             ensure!(!is_named, "cannot measure the suite {name}: {why}");
             println!("the suite {name} is left out: {why}");
             continue;

@@ -1,12 +1,12 @@
 //! `cargo xtask cluster`: a real Kubernetes cluster of one node, for tests.
 //!
 //! If `KUBECONFIG` is set, the cluster it names is used, and none is started. Otherwise
-//! Kubernetes is compiled, once, and started with containerd and runc of Debian, in
-//! namespaces of its own: no address of the cluster is on the machine's network, and
-//! when the namespaces end, the kernel ends everything in them. All files are in
-//! `$XTASK_CACHE/cluster/run`, which is removed with the cluster. Beside it, containerd's
-//! images stay in `store`, and what the daemons printed in `log` until the next one
-//! starts.
+//! Kubernetes and the controller of agent-sandbox are compiled, once, and started with
+//! containerd and runc of Debian, in namespaces of their own: no address of the cluster
+//! is on the machine's network, and when the namespaces end, the kernel ends everything
+//! in them. All files are in `$XTASK_CACHE/cluster/run`, which is removed with the
+//! cluster. Beside it, containerd's images stay in `store`, and what the daemons printed
+//! in `log` until the next one starts.
 //!
 //! A cluster that a command started for itself ends with that command, even if it is
 //! killed; one that `up` started lives until `down`. Whatever a killed command leaves is
@@ -20,7 +20,7 @@
 //! | variable | meaning |
 //! |---|---|
 //! | `KUBECONFIG` | a client that may do everything |
-//! | `AGENTBOX_CLUSTER_DIR` | the directory below; not set for a cluster of others |
+//! | `TEST_CLUSTER_DIR` | the directory below; not set for a cluster of others |
 //!
 //! | in the directory | meaning |
 //! |---|---|
@@ -28,9 +28,9 @@
 //! | `start/NAME` | a program that starts the daemon in the background, writes its new number and returns at once |
 //! | `kubectl` | the program of that name, for this cluster |
 //!
-//! `NAME` is `etcd`, `apiserver`, `controllers`, `scheduler`, `kubelet` or `containerd`.
-//! A test may end a daemon by its number and start it again. The daemon must have ended
-//! before, and the test waits itself until the new one answers.
+//! `NAME` is `etcd`, `apiserver`, `controllers`, `scheduler`, `kubelet`, `containerd` or
+//! `agent-sandbox`. A test may end a daemon by its number and start it again. The daemon
+//! must have ended before, and the test waits itself until the new one answers.
 
 mod binary;
 mod certificates;
@@ -46,13 +46,13 @@ use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::cluster::binary::Sources;
+use crate::cluster::binary::{Programs, Sources};
 use crate::cluster::layout::Layout;
 use crate::cluster::namespace::Lifetime;
 use crate::cluster::running::Running;
@@ -60,7 +60,7 @@ use crate::flags::{self, ClusterCmd};
 use crate::images::{BUSYBOX, Image, PAUSE, PYTHON};
 use crate::lock::exclusive;
 use crate::workspace::Workspace;
-use crate::{provision, scratch};
+use crate::{process, provision, scratch};
 
 /// The programs that a cluster is started with.
 const PROGRAMS: &[&str] = &[
@@ -119,7 +119,7 @@ fn status(workspace: &Workspace) -> Result<bool> {
     for daemon in daemons::ALL {
         let pid = running.pid(daemon);
         let pid = pid.as_deref().unwrap_or("does not run");
-        println!("{daemon:12} {pid}");
+        println!("{daemon:13} {pid}");
     }
     let is_healthy = running.is_healthy()?;
     let healthy = if is_healthy { "takes" } else { "does not take" };
@@ -170,7 +170,7 @@ impl<'w> Cluster<'w> {
         given().is_some()
     }
 
-    /// Returns why no cluster can be started here, if so. Kubernetes is compiled only if
+    /// Returns why no cluster can be started here, if so. Programs are compiled only if
     /// `may_compile`.
     pub(crate) fn obstacle(workspace: &Workspace, may_compile: bool) -> Result<Option<String>> {
         // The entry is owned by the user of this process.
@@ -179,12 +179,16 @@ impl<'w> Cluster<'w> {
             return Ok(Some(reason.to_owned()));
         }
         let layout = Layout::new(workspace)?;
-        let sources = Sources::read(workspace)?;
-        if !sources.program(&layout).is_file() {
+        for sources in Sources::read(workspace)? {
+            if sources.is_compiled(&layout) {
+                continue;
+            }
             if !may_compile {
-                let reason = "Kubernetes is not compiled yet: --full or `cargo xtask cluster up` \
-                              does it, or set KUBECONFIG";
-                return Ok(Some(reason.to_owned()));
+                return Ok(Some(format!(
+                    "{} is not compiled yet: --full or `cargo xtask cluster up` does it, or set \
+                     KUBECONFIG",
+                    sources.name()
+                )));
             }
             if let Some(obstacle) = sources.obstacle()? {
                 return Ok(Some(obstacle));
@@ -208,6 +212,13 @@ impl<'w> Cluster<'w> {
         Ok(None)
     }
 
+    /// Returns kwok, which makes fake nodes. It is compiled if it is missing.
+    pub(crate) fn kwok(workspace: &Workspace) -> Result<PathBuf> {
+        let layout = Layout::new(workspace)?;
+        let _lock = lock(&layout)?;
+        binary::kwok(workspace, &layout)
+    }
+
     /// Returns the given cluster or the one that runs, else starts one that ends with
     /// the returned value.
     pub(crate) fn start(workspace: &'w Workspace) -> Result<Self> {
@@ -223,6 +234,15 @@ impl<'w> Cluster<'w> {
             Self::Given(_) => Ok(command),
             Self::Own(own) => own.running.inside(&command),
         }
+    }
+
+    /// Loads an image, given by its archive. A cluster of others cannot be given any.
+    pub(crate) fn load_image(&self, archive: &Path) -> Result<()> {
+        if let Self::Own(own) = self {
+            let mut import = own.running.containerd(&["images", "import"])?;
+            process::output(import.arg(archive))?;
+        }
+        Ok(())
     }
 
     pub(crate) fn kubectl(&self, args: &[&str]) -> Result<Command> {
@@ -266,17 +286,13 @@ impl<'w> Own<'w> {
             println!("a cluster that does not work is ended");
         }
         clean(workspace, &layout)?;
-        let sources = Sources::read(workspace)?;
-        let program = sources.program(&layout);
-        if !program.is_file() {
-            sources.compile(&layout)?;
-        }
+        let programs = Programs::compile(workspace, &layout)?;
         let mut images = Vec::new();
         for image in IMAGES {
             images.push((image.name, image.archive(workspace)?));
         }
         let begin = Instant::now();
-        let started = start::start(workspace, &layout, &program, &images, lifetime);
+        let started = start::start(workspace, &layout, &programs, &images, lifetime);
         let running = match started {
             Ok(running) => running,
             Err(error) => {

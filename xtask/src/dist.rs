@@ -19,6 +19,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use crate::dist::archive::Member;
+pub(crate) use crate::dist::image::name as agent_image_name;
 use crate::dist::licences::Built;
 use crate::scratch::{self, Scratch};
 use crate::sealed::Sealed;
@@ -127,11 +128,21 @@ fn embed(
     Ok(())
 }
 
-/// Compresses an agent for this machine's architecture into a directory for [`EMBED`].
-pub(crate) fn pack_agent(built: &agent::Built, agents: &Path) -> Result<()> {
+/// Returns this machine's architecture, as images name it.
+fn own_architecture() -> Result<&'static str> {
     let own = PROCESSORS.iter().find(|(_, cpu)| *cpu == env::consts::ARCH);
     let (arch, _) = own.context("no sandbox has this machine's processor")?;
-    pack_agent_as(built, arch, agents).map(drop)
+    Ok(arch)
+}
+
+/// Compresses an agent for this machine's architecture into a directory for [`EMBED`].
+pub(crate) fn pack_agent(built: &agent::Built, agents: &Path) -> Result<()> {
+    pack_agent_as(built, own_architecture()?, agents).map(drop)
+}
+
+/// Packs an agent for this machine's architecture as the image [`agent_image_name`].
+pub(crate) fn pack_agent_image(built: &agent::Built) -> Result<Vec<u8>> {
+    Ok(image::pack(&fs::read(&built.path)?, own_architecture()?)?)
 }
 
 fn pack_agent_as(built: &agent::Built, arch: &str, agents: &Path) -> Result<PathBuf> {

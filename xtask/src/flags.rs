@@ -61,7 +61,7 @@ xflags::xflags! {
 
         /// A real Kubernetes cluster of one node, for tests.
         cmd cluster {
-            /// Start it, unless KUBECONFIG names another one. The first time, Kubernetes is compiled.
+            /// Start it, unless KUBECONFIG names another one. The first time, its programs are compiled.
             cmd up {}
 
             /// End it, with everything that it left.

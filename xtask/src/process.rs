@@ -65,6 +65,24 @@ pub(crate) fn run_limited(command: &mut Command, limit: Duration) -> Result<()> 
     }
 }
 
+/// Returns the output of a command for an input, and prints it. Fails unless the command
+/// succeeds.
+pub(crate) fn answer(mut command: Command, input: &str) -> Result<String> {
+    announce(&command);
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot start {}", name(&command)))?;
+    let mut stdin = child.stdin.take().context("no input")?;
+    stdin.write_all(input.as_bytes())?;
+    drop(stdin);
+    let ended = child.wait_with_output()?;
+    let said = String::from_utf8_lossy(&ended.stdout).into_owned();
+    print!("{said}");
+    check(&command, ended.status).map(|()| said)
+}
+
 /// Calls `check` until it returns `true`, or `limit` has passed. Returns the last result.
 pub(crate) fn wait_for(limit: Duration, mut check: impl FnMut() -> Result<bool>) -> Result<bool> {
     let start = Instant::now();

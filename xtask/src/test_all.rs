@@ -37,166 +37,49 @@ use crate::test_all::stage::{Ctx, Outcome, Stage, Tier, stage};
 use crate::workspace::Workspace;
 use crate::{flags, process, provision, tidy};
 
+/// Writes stages: the smallest tier that includes it, the name, the function, what it
+/// checks, and the fields that [`stage`] leaves empty.
+macro_rules! stages {
+    ($($tier:ident $name:literal, $run:expr, $what:literal $(, $field:ident: $value:expr)*;)+) => {
+        &[$(Stage { $($field: $value,)* ..stage($name, $what, Tier::$tier, $run) }),+]
+    };
+}
+
 /// All stages, in execution order.
-const STAGES: &[Stage] = &[
-    stage("fmt", "sources are formatted", Tier::Quick, cargo::fmt),
-    stage("clippy", "no lint warns", Tier::Quick, cargo::clippy),
-    stage("tidy", "the project's own rules hold", Tier::Quick, |ctx| {
-        tidy_stage(&ctx.workspace)
-    }),
-    stage(
-        "test",
-        "unit and integration tests",
-        Tier::Quick,
-        cargo::test,
-    ),
-    stage(
-        "doctest",
-        "code in the documentation",
-        Tier::Quick,
-        cargo::doctest,
-    ),
-    stage("doc", "rustdoc without warnings", Tier::Full, cargo::doc),
-    stage(
-        "api",
-        "what libraries offer is what docs/api says",
-        Tier::Default,
-        cargo::api,
-    ),
-    stage(
-        "examples",
-        "every example runs",
-        Tier::Default,
-        examples::run,
-    ),
-    stage(
-        "package",
-        "a project uses the packages as they are released",
-        Tier::Full,
-        package::run,
-    ),
-    stage(
-        "semver",
-        "no release is broken without its version saying so",
-        Tier::Full,
-        semver::run,
-    ),
-    Stage {
-        tools: &["cargo-deny"],
-        ..stage(
-            "deny",
-            "licences, bans and sources of dependencies",
-            Tier::Full,
-            cargo::deny,
-        )
-    },
-    Stage {
-        tools: &["psql", "pg_createcluster"],
-        ..stage(
-            "postgres",
-            "a real PostgreSQL keeps our documents",
-            Tier::Default,
-            postgres::run,
-        )
-    },
-    stage(
-        "root",
-        "full disks, other file systems, files of others",
-        Tier::Default,
-        root::run,
-    ),
-    stage(
-        "agent",
-        "the program for sandboxes, static and small",
-        Tier::Default,
-        agent::run,
-    ),
-    Stage {
-        tools: &["docker", "busybox"],
-        extras: &["dockerd"],
-        ..stage(
-            "dist",
-            "a release works where there is only a C library",
-            Tier::Full,
-            dist::run,
-        )
-    },
-    Stage {
+const STAGES: &[Stage] = stages! {
+    Quick "fmt", cargo::fmt, "sources are formatted";
+    Quick "clippy", cargo::clippy, "no lint warns";
+    Quick "tidy", tidy_stage, "the project's own rules hold";
+    Quick "test", cargo::test, "unit and integration tests";
+    Quick "doctest", cargo::doctest, "code in the documentation";
+    Full "doc", cargo::doc, "rustdoc without warnings";
+    Default "api", cargo::api, "what libraries offer is what docs/api says";
+    Default "examples", examples::run, "every example runs";
+    Full "package", package::run, "a project uses the packages as they are released";
+    Full "semver", semver::run, "no release is broken without its version saying so";
+    Full "deny", cargo::deny, "licences, bans and sources of dependencies", tools: &["cargo-deny"];
+    Default "postgres", postgres::run, "a real PostgreSQL keeps our documents",
+        tools: &["psql", "pg_createcluster"];
+    Default "root", root::run, "full disks, other file systems, files of others";
+    Default "agent", agent::run, "the program for sandboxes, static and small";
+    Full "dist", dist::run, "a release works where there is only a C library",
+        tools: &["docker", "busybox"], extras: &["dockerd"];
+    Default "docker", docker::run, "sandboxes in containers of a real daemon",
         tools: &["docker", "/usr/bin/python3", "node", "npm"],
-        extras: &["dockerd", "debootstrap", "busybox"],
-        ..stage(
-            "docker",
-            "sandboxes in containers of a real daemon",
-            Tier::Default,
-            docker::run,
-        )
-    },
-    Stage {
-        tools: &["/usr/bin/python3", "node", "npm"],
-        extras: k8s::TOOLS,
-        ..stage(
-            "k8s",
-            "sandboxes in pods of a real cluster",
-            Tier::Default,
-            k8s::run,
-        )
-    },
-    Stage {
-        tools: &["/usr/bin/python3", "node", "npm"],
-        ..stage(
-            "clients",
-            "MCP clients of others use the program",
-            Tier::Default,
-            clients::run,
-        )
-    },
-    Stage {
-        beside: Some("docker"),
-        ..stage(
-            "consumers",
-            "published crates alone, and the code in Markdown as pasted",
-            Tier::Default,
-            consumers::run,
-        )
-    },
-    Stage {
-        extras: platforms::TARGETS,
-        beside: Some("docker"),
-        ..stage(
-            "platforms",
-            "macOS, Windows and ARM are compiled",
-            Tier::Full,
-            platforms::run,
-        )
-    },
-    Stage {
-        extras: &["llvm-cov"],
-        ..stage(
-            "coverage",
-            "line coverage of each crate",
-            Tier::Full,
-            coverage::run,
-        )
-    },
-    Stage {
-        tools: &["node", "npm"],
-        ..stage(
-            "everyday",
-            "command lines of other projects are not refused",
-            Tier::Full,
-            everyday::run,
-        )
-    },
-    Stage {
-        tools: &["c++"],
-        ..stage(
-            "fuzz",
-            "a short run of each fuzz target",
-            Tier::Full,
-            fuzz::run,
-        )
-    },
-];
+        extras: &["dockerd", "debootstrap", "busybox"];
+    Default "k8s", k8s::run, "sandboxes in pods of a real cluster",
+        tools: &["/usr/bin/python3", "node", "npm"], extras: k8s::TOOLS;
+    Default "clients", clients::run, "MCP clients of others use the program",
+        tools: &["/usr/bin/python3", "node", "npm"];
+    Default "consumers", consumers::run,
+        "published crates alone, and the code in Markdown as pasted", beside: Some("docker");
+    Full "platforms", platforms::run, "macOS, Windows and ARM are compiled",
+        extras: platforms::TARGETS, beside: Some("docker");
+    Full "coverage", coverage::run, "line coverage of each crate", extras: &["llvm-cov"];
+    Full "everyday", everyday::run, "command lines of other projects are not refused",
+        tools: &["node", "npm"];
+    Full "fuzz", fuzz::run, "a short run of each fuzz target", tools: &["c++"];
+};
 
 /// Runs the selected stages and returns whether none of them failed.
 pub(crate) fn run(flags: &flags::TestAll) -> Result<bool> {
@@ -265,8 +148,8 @@ fn timed(name: &'static str, what: &str, stage: impl FnOnce() -> Result<Outcome>
     }
 }
 
-fn tidy_stage(workspace: &Workspace) -> Result<Outcome> {
-    let findings = tidy::check(workspace)?;
+fn tidy_stage(ctx: &Ctx) -> Result<Outcome> {
+    let findings = tidy::check(&ctx.workspace)?;
     println!("{findings}");
     let note = findings.summary();
     Ok(if findings.is_success() {

@@ -2,7 +2,6 @@
 
 mod backend;
 mod composite;
-mod empty;
 mod failure;
 mod list;
 mod partial;

@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use backend_core::{Error, ErrorKind, Result};
-use sandbox_runtime::WORK_DIR;
+use sandbox_runtime::{WORK_DIR, options};
+use sandbox_shell::Mode;
 use sandbox_wire::agent::AgentBinary;
 
 use crate::check;
 use crate::daemon::{self, Daemon};
 use crate::inspect::ContainerInfo;
 use crate::machine::MachineConfig;
-use crate::options::{Delivery, Mode};
+use crate::options::Delivery;
 use crate::sandbox::DockerSandbox;
 use crate::settings::Settings;
 
@@ -86,6 +87,10 @@ impl Attach {
     /// `PermissionDenied` if it is not a sandbox; `Unavailable` if the daemon does not
     /// answer.
     pub async fn open(self) -> Result<DockerSandbox> {
+        self.attached().await.map_err(|error| error.on("docker"))
+    }
+
+    async fn attached(self) -> Result<DockerSandbox> {
         let Self {
             container,
             foreign,
@@ -93,19 +98,18 @@ impl Attach {
         } = self;
         check::container(&container)?;
         let daemon = settings.daemon.take().map_or_else(Daemon::local, Ok)?;
-        check::idle_timeout(settings.idle_timeout)?;
+        options::idle_timeout(settings.idle_timeout)?;
         let agents = settings.agent.binaries()?;
         let (asked, named) = (daemon.clone(), container.clone());
         let found = daemon::run(async move { ContainerInfo::find(&asked, &named).await });
-        let refused = |kind, message| Error::new(kind, message).on("docker");
         let Some(found) = found.await? else {
-            return Err(refused(
+            return Err(Error::new(
                 ErrorKind::NotFound,
                 format!("there is no container {container}; `docker ps --all` lists them"),
             ));
         };
         if !foreign && !found.ours {
-            return Err(refused(
+            return Err(Error::new(
                 ErrorKind::PermissionDenied,
                 format!(
                     "the container {container} is not a sandbox; set `allow_foreign` to use it"
@@ -121,7 +125,7 @@ impl Attach {
         let config = MachineConfig {
             daemon,
             name: container,
-            working_dir: check::absolute_path("work", working_dir)?,
+            working_dir: options::absolute_path("work", working_dir)?,
             settings: None,
             foreign,
             agents,

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use backend_core::Result;
 use sandbox_runtime::Runtime;
+use sandbox_shell::Mode;
 use sandbox_wire::agent::AgentBinary;
 
 use crate::attach::Attach;
 use crate::daemon::Daemon;
 use crate::image::BuildOptions;
-use crate::options::{Delivery, Mode, Network, Relaxation, Volume};
+use crate::options::{Delivery, Network, Relaxation, Volume};
 use crate::sandbox::DockerSandbox;
 use crate::settings::Settings;
 

@@ -1,14 +1,11 @@
 //! Validation of options. Every error says what would be valid.
 
 use std::path::{Component, Path};
-use std::time::Duration;
 
-use backend_core::{Error, ErrorKind, Quoted, Result, VPath};
+use backend_core::{Error, ErrorKind, Quoted, Result};
+use sandbox_runtime::options;
 
 use crate::labels::PREFIX;
-
-/// The smallest memory limit that a daemon accepts.
-pub(crate) const LEAST_MEMORY: u64 = 6 * 1024 * 1024;
 
 /// The sockets of container engines.
 const SOCKETS: [&str; 6] = [
@@ -68,20 +65,6 @@ pub(crate) fn network(text: &str) -> Result<()> {
     name("a network", text)
 }
 
-pub(crate) fn variable(name: &str, value: &str) -> Result<()> {
-    let has_digit_first = name.starts_with(|first: char| first.is_ascii_digit());
-    ensure!(
-        !name.is_empty() && !has_digit_first && has_only(name, "_"),
-        "{} is not a valid variable name; use letters, digits and '_', no digit first",
-        Quoted::new(name)
-    );
-    ensure!(
-        !value.contains('\0'),
-        "the value of the variable {name} holds a NUL character; remove it"
-    );
-    Ok(())
-}
-
 pub(crate) fn label(key: &str, value: &str) -> Result<()> {
     let shown = Quoted::new(key);
     ensure!(
@@ -117,30 +100,9 @@ pub(crate) fn user(text: &str) -> Result<()> {
     Ok(())
 }
 
+/// Checks a kernel capability, with its prefix or without.
 pub(crate) fn capability(text: &str) -> Result<()> {
-    let short = text.strip_prefix("CAP_").unwrap_or(text);
-    let is_good = |byte: u8| byte.is_ascii_uppercase() || byte == b'_';
-    ensure!(
-        (1..=32).contains(&short.len()) && short.bytes().all(is_good),
-        "{} is not a valid capability; write it as NET_BIND_SERVICE",
-        Quoted::new(text)
-    );
-    ensure!(
-        short != "ALL",
-        "all capabilities at once make a privileged container; name those that are needed"
-    );
-    Ok(())
-}
-
-/// Checks that a daemon can take this for an image reference. The daemon checks the
-/// full grammar.
-pub(crate) fn image(text: &str) -> Result<()> {
-    ensure!(
-        is_word(text, "._-/:@") && text.len() <= 512,
-        "{} is not a valid image reference; write NAME:TAG or NAME@DIGEST",
-        Quoted::new(text)
-    );
-    Ok(())
+    options::capability(text.strip_prefix("CAP_").unwrap_or(text))
 }
 
 /// Checks that a seccomp profile is a JSON object.
@@ -159,42 +121,6 @@ pub(crate) fn tmpfs(options: &str) -> Result<()> {
         Quoted::new(options)
     );
     Ok(())
-}
-
-/// Checks the time after which an idle sandbox is stopped.
-pub(crate) fn idle_timeout(idle: Option<Duration>) -> Result<()> {
-    ensure!(
-        idle != Some(Duration::ZERO),
-        "an idle timeout of zero stops every sandbox at once; leave it out for none"
-    );
-    Ok(())
-}
-
-/// Checks a path in the sandbox for the working directory or a mount.
-pub(crate) fn absolute_path(what: &str, text: &str) -> Result<VPath> {
-    let shown = Quoted::new(text);
-    ensure!(
-        text.starts_with('/'),
-        "{shown} is not a valid path for {what}; give an absolute path"
-    );
-    let path = VPath::parse(text)
-        .map_err(|source| wrong(format!("{shown} is not a valid path for {what}: {source}")))?;
-    let first = path.components().next().unwrap_or_default();
-    ensure!(
-        !["proc", "sys", "dev"].contains(&first),
-        "{shown} is not a valid path for {what}; the kernel's own directories cannot be used"
-    );
-    Ok(path)
-}
-
-/// Checks a path in the sandbox that can be a mount point.
-pub(crate) fn mount_point(text: &str) -> Result<VPath> {
-    let path = absolute_path("a mount", text)?;
-    ensure!(
-        !path.is_root(),
-        "nothing can be mounted on '/'; give a directory"
-    );
-    Ok(path)
 }
 
 /// Checks a host path that is mounted into a sandbox: it must be absolute, and must not

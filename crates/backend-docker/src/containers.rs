@@ -19,13 +19,14 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::SystemTime;
 
-use backend_core::{Error, ErrorKind, Quoted, Result};
+use backend_core::{Error, ErrorKind, Quoted, Result, VPath};
 use bollard::models::ContainerSummary;
 use bollard::query_parameters::{
     DownloadFromContainerOptionsBuilder, RenameContainerOptionsBuilder,
 };
 use bytes::Bytes;
 use futures::StreamExt as _;
+use sandbox_runtime::options;
 
 use crate::archive::{self, Archive, PRIVATE};
 use crate::check::{self, ensure};
@@ -171,7 +172,7 @@ pub async fn read_files(
     directory: &str,
 ) -> Result<BTreeMap<String, Bytes>> {
     let container = checked(container)?;
-    let directory = check::absolute_path("a directory", directory)?.to_string();
+    let directory = absolute_path("a directory", directory)?.to_string();
     let daemon = daemon.clone();
     daemon::run(async move {
         let options = DownloadFromContainerOptionsBuilder::default()
@@ -217,7 +218,7 @@ pub async fn write_file(
     content: &[u8],
 ) -> Result<()> {
     let container = checked(container)?;
-    let path = check::absolute_path("a file", path)?;
+    let path = absolute_path("a file", path)?;
     let mut archive = Archive::new();
     archive.file(path.as_str(), PRIVATE, content)?;
     let archive = archive.finish()?;
@@ -238,6 +239,10 @@ fn file_error(daemon: &Daemon, error: bollard::errors::Error) -> Error {
         return Error::unavailable(error.message().to_owned());
     }
     error
+}
+
+fn absolute_path(what: &str, text: &str) -> Result<VPath> {
+    options::absolute_path(what, text).map_err(|error| error.on("docker"))
 }
 
 /// Checks a name or id, which becomes part of the request's path.

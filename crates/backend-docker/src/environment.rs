@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use sandbox_runtime::ENVIRONMENT;
+use sandbox_runtime::environment;
 
 use crate::image::CaBundle;
 
@@ -21,11 +21,7 @@ pub(crate) fn merged(
     parts: &EnvironmentSources<'_>,
     own: &BTreeMap<String, String>,
 ) -> Vec<String> {
-    let mut all: BTreeMap<&str, &str> = ENVIRONMENT.into_iter().collect();
-    if !parts.root {
-        // The system's packages belong to root, so uv must create an environment.
-        all.remove("UV_SYSTEM_PYTHON");
-    }
+    let mut all: BTreeMap<&str, &str> = environment(parts.root);
     if let Some(home) = parts.home {
         all.insert("HOME", home);
     }

@@ -14,6 +14,7 @@ use async_trait::async_trait;
 use backend_core::ops::StopMode;
 use backend_core::sync::lock;
 use backend_core::{Error, Result, VPath};
+use sandbox_shell::HostedMachine;
 use sandbox_wire::agent::AgentBinary;
 use sandbox_wire::{Machine, Process, Spawn};
 use tokio::sync::Semaphore;
@@ -25,7 +26,7 @@ use crate::settings::Settings;
 
 use state::{Demand, Presence, State};
 
-pub(crate) use lifecycle::StartReason;
+use lifecycle::StartReason;
 
 /// Attempts, and the pause between them, to see that a container has ended.
 const NOTICE_TIMES: u32 = 4;
@@ -81,26 +82,6 @@ impl DockerMachine {
         &self.0.config.name
     }
 
-    /// Returns the architecture of the image. Empty until the container was inspected.
-    pub(crate) fn architecture(&self) -> String {
-        self.0.state().architecture.clone()
-    }
-
-    /// Whether the container was running when it was last inspected.
-    pub(crate) fn runs(&self) -> bool {
-        self.0.state().presence == Presence::Running
-    }
-
-    /// Returns how often this object has started the container.
-    pub(crate) fn starts(&self) -> u64 {
-        self.0.state().starts
-    }
-
-    /// The error for a command whose container ended and was started again.
-    pub(crate) fn ended_meanwhile(&self) -> Error {
-        self.0.ended_meanwhile()
-    }
-
     /// Closes the machine: a creation in progress is finished and then disposed of, and
     /// nothing is created any more. Returns the remaining work, if there is any.
     pub(crate) fn close(&self, mode: StopMode) -> Option<impl Future<Output = Result<()>> + use<>> {
@@ -119,7 +100,7 @@ impl DockerMachine {
 
     /// Makes the container ready. Work that has begun is finished even if the caller is
     /// dropped: otherwise a container could stay forever that no object knows of.
-    pub(crate) async fn ready(&self, reason: StartReason) -> Result<()> {
+    async fn ready(&self, reason: StartReason) -> Result<()> {
         self.0.request();
         let ready = move |core: Arc<Core>| async move { core.ready(reason).await };
         self.0.exclusively(ready).await
@@ -133,11 +114,6 @@ impl DockerMachine {
         self.0.exclusively(create).await?;
         let found = self.find().await?;
         found.map(|found| found.id).ok_or_else(|| self.0.removed())
-    }
-
-    pub(crate) async fn stop_container(&self, mode: StopMode) -> Result<()> {
-        let stop = move |core: Arc<Core>| async move { core.stop(mode).await };
-        self.0.exclusively(stop).await
     }
 
     pub(crate) async fn pause(&self, pause: bool) -> Result<()> {
@@ -244,7 +220,8 @@ impl Machine for DockerMachine {
     }
 
     async fn stop(&self, mode: StopMode) -> Result<()> {
-        self.stop_container(mode).await
+        let stop = move |core: Arc<Core>| async move { core.stop(mode).await };
+        self.0.exclusively(stop).await
     }
 
     async fn is_alive(&self) -> Result<bool> {
@@ -270,6 +247,39 @@ impl Machine for DockerMachine {
 
     async fn diagnose(&self) -> Option<Error> {
         self.0.diagnosis_soon().await
+    }
+}
+
+#[async_trait]
+impl HostedMachine for DockerMachine {
+    /// How often this object has started the container.
+    type Run = u64;
+
+    fn current_run(&self) -> u64 {
+        self.0.state().starts
+    }
+
+    fn is_running(&self) -> bool {
+        self.0.state().presence == Presence::Running
+    }
+
+    async fn start_explicit(&self) -> Result<()> {
+        self.ready(StartReason::Explicit).await
+    }
+
+    async fn missing_agent(&self) -> Result<Option<&'static str>> {
+        // If the container cannot be created, that error is reported instead.
+        self.start().await?;
+        if self.0.config.agents.is_empty() {
+            return Ok(Some("there is no sandbox-agent"));
+        }
+        let architecture = self.0.state().architecture.clone();
+        let missing = self.0.agent_for(&architecture).is_none();
+        Ok(missing.then_some("there is no sandbox-agent for the image's processor"))
+    }
+
+    fn ended_meanwhile(&self) -> Error {
+        self.0.ended_meanwhile()
     }
 }
 

@@ -51,21 +51,6 @@ pub enum Delivery {
     Upload,
 }
 
-/// The part that serves file operations and commands.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum Mode {
-    /// The agent if one fits the image's architecture, else the image's own shell and
-    /// tools.
-    #[default]
-    Auto,
-    /// The agent.
-    Agent,
-    /// The image's own shell and tools: slower, same answers.
-    Portable,
-}
-
 /// A path of the host, or a volume of the daemon, mounted in a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Volume {

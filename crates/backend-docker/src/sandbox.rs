@@ -1,27 +1,22 @@
 //! [`DockerSandbox`]: a container as a backend.
 
 mod backend;
-mod idle;
 
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, OnceLock};
-use std::time::{Duration, SystemTime};
+use std::sync::{Arc, Mutex};
 
 use backend_core::ops::StopMode;
 use backend_core::sync::lock;
 use backend_core::{Error, Operation, Result, Sandbox};
-use sandbox_shell::PortableSandbox;
-use sandbox_wire::agent::AgentBinary;
-use sandbox_wire::{AgentOptions, AgentSandbox, engine};
+use sandbox_shell::HostedSandbox;
+use sandbox_wire::engine;
 
 use crate::daemon;
 use crate::inspect::ContainerState;
 use crate::labels::Disposal;
-use crate::machine::{DockerMachine, MachineConfig, StartReason};
-use crate::options::{Mode, Relaxation};
+use crate::machine::{DockerMachine, MachineConfig};
+use crate::options::Relaxation;
 use crate::settings::{Settings, ValidSettings};
 use crate::stats::{self, Counters, Stats};
-use idle::Busy;
 
 /// A container as a backend. Clones share it.
 ///
@@ -42,21 +37,10 @@ pub struct DockerSandbox(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    machine: DockerMachine,
-    agent: Option<Arc<dyn Sandbox>>,
-    /// The architectures that there are agents for.
-    agent_architectures: Vec<&'static str>,
-    portable: Option<Arc<dyn Sandbox>>,
-    mode: Mode,
-    /// The agent or the portable sandbox, once the choice is made.
-    chosen: OnceLock<Arc<dyn Sandbox>>,
+    hosted: HostedSandbox<DockerMachine>,
     /// The action to take on the container in the end; `None` if it was attached to.
     disposal: Option<Disposal>,
     relaxed: Vec<Relaxation>,
-    /// The number of operations in progress, and when the last one ended.
-    activity: Mutex<(usize, SystemTime)>,
-    idle_timeout: Option<Duration>,
-    watched: AtomicBool,
     counters: Mutex<Option<Counters>>,
 }
 
@@ -73,7 +57,9 @@ impl DockerSandbox {
         let config = machine_config(valid)?;
         let machine = DockerMachine::new(config.clone());
         let created = daemon::run(async move { machine.create_new().await });
-        let name = created.await.map_err(during(Operation::Start))?;
+        let name = created
+            .await
+            .map_err(|error| error.during(Operation::Start))?;
         let bound = MachineConfig {
             name,
             settings: None,
@@ -87,37 +73,23 @@ impl DockerSandbox {
         settings: Settings,
         disposal: Option<Disposal>,
     ) -> Self {
-        let mode = settings.agent.mode;
-        let architectures: Vec<_> = config.agents.iter().map(AgentBinary::arch).collect();
         let machine = DockerMachine::new(config);
-        let shared = Arc::new(machine.clone());
-        let served = || -> Arc<dyn Sandbox> {
-            let options = AgentOptions::default();
-            Arc::new(AgentSandbox::new(Arc::clone(&shared), options))
-        };
-        let portable = (mode != Mode::Agent).then(|| -> Arc<dyn Sandbox> {
-            let portable = PortableSandbox::new(Arc::clone(&shared));
-            Arc::new(portable.without_warning())
-        });
+        let hosted = HostedSandbox::new(machine, settings.agent.mode, settings.idle_timeout);
         Self(Arc::new(Inner {
-            agent: (!architectures.is_empty()).then(served),
-            agent_architectures: architectures,
-            portable,
-            mode,
-            machine,
-            chosen: OnceLock::new(),
+            hosted,
             disposal,
             relaxed: settings.relaxed.into_iter().collect(),
-            activity: Mutex::new((0, SystemTime::now())),
-            idle_timeout: settings.idle_timeout,
-            watched: AtomicBool::new(false),
             counters: Mutex::default(),
         }))
     }
 
+    fn machine(&self) -> &DockerMachine {
+        self.0.hosted.machine()
+    }
+
     /// Returns the container's name, or the name or id it was attached to by.
     pub fn container(&self) -> &str {
-        self.0.machine.name()
+        self.machine().name()
     }
 
     /// Returns the parts of the hardening that were given up.
@@ -131,7 +103,7 @@ impl DockerSandbox {
     ///
     /// `Unavailable` if the daemon does not answer.
     pub async fn state(&self) -> Result<ContainerState> {
-        let machine = self.0.machine.clone();
+        let machine = self.machine().clone();
         let found = daemon::run(async move { machine.find().await }).await?;
         Ok(found.map_or(ContainerState::Missing, |found| found.state))
     }
@@ -157,7 +129,7 @@ impl DockerSandbox {
     }
 
     async fn set_paused(&self, paused: bool) -> Result<()> {
-        let machine = self.0.machine.clone();
+        let machine = self.machine().clone();
         daemon::run(async move { machine.pause(paused).await }).await
     }
 
@@ -178,7 +150,7 @@ impl DockerSandbox {
     ///
     /// `Unavailable` if there is no container or the daemon does not answer.
     pub async fn stats(&self) -> Result<Stats> {
-        let machine = self.0.machine.clone();
+        let machine = self.machine().clone();
         let before = *lock(&self.0.counters);
         let sample = async move {
             let sample = stats::sample(machine.daemon(), machine.name(), before).await;
@@ -193,71 +165,6 @@ impl DockerSandbox {
         *lock(&self.0.counters) = Some(counters);
         Ok(stats)
     }
-
-    async fn ready(&self, reason: StartReason) -> Result<()> {
-        let machine = self.0.machine.clone();
-        let ready = daemon::run(async move { machine.ready(reason).await });
-        ready.await.map_err(during(Operation::Start))
-    }
-
-    /// Makes sure that the container runs and returns how often it was started so far.
-    /// If that number has changed when a command ends, the container ended with the
-    /// command.
-    async fn counted_starts(&self) -> Result<u64> {
-        if !self.0.machine.runs() {
-            self.ready(StartReason::OnDemand).await?;
-        }
-        Ok(self.0.machine.starts())
-    }
-
-    /// Returns the sandbox that serves the operations. The first operation makes the
-    /// choice, and starts the container if the image must be inspected for it.
-    async fn active_sandbox(&self, _: &Busy<'_>) -> Result<&Arc<dyn Sandbox>> {
-        let inner = &*self.0;
-        self.watch();
-        if let Some(chosen) = inner.chosen.get() {
-            return Ok(chosen);
-        }
-        let mut why = None;
-        let chosen = match (&inner.agent, &inner.portable) {
-            (Some(agent), None) => agent,
-            (None, Some(portable)) => {
-                if inner.mode == Mode::Auto {
-                    // If the container cannot be created, that error is reported
-                    // instead of the missing agent.
-                    self.ready(StartReason::OnDemand).await?;
-                    why = Some("there is no sandbox-agent");
-                }
-                portable
-            }
-            (Some(agent), Some(portable)) => {
-                self.ready(StartReason::OnDemand).await?;
-                let image = inner.machine.architecture();
-                if image.is_empty() || inner.agent_architectures.contains(&image.as_str()) {
-                    agent
-                } else {
-                    why = Some("there is no sandbox-agent for the image's processor");
-                    portable
-                }
-            }
-            (None, None) => {
-                return Err(crate::check::wrong("no agent is available; provide one"));
-            }
-        };
-        Ok(inner.chosen.get_or_init(|| {
-            if let Some(why) = why {
-                tracing::warn!(
-                    container = self.container(),
-                    "{why}: the image's own tools are used, which is slower; `agentbox agent install` makes one"
-                );
-            }
-            Arc::clone(chosen)
-        }))
-    }
-}
-
-fn during(operation: Operation) -> impl FnOnce(Error) -> Error {
-    move |error| error.during(operation)
 }
 
 /// Returns the configuration of a machine that creates its container.
@@ -287,10 +194,11 @@ impl Drop for Inner {
             Some(Disposal::Stop) => StopMode::Keep,
             Some(Disposal::Keep) | None => return,
         };
-        let Some(closing) = self.machine.close(mode) else {
+        let machine = self.hosted.machine();
+        let Some(closing) = machine.close(mode) else {
             return;
         };
-        let container = self.machine.name().to_owned();
+        let container = machine.name().to_owned();
         if let Ok(handle) = engine::handle() {
             handle.spawn(async move {
                 if let Err(error) = closing.await {

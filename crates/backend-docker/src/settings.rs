@@ -5,14 +5,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use backend_core::{Result, VPath};
-use sandbox_runtime::{Runtime, WORK_DIR};
+use sandbox_runtime::{Runtime, WORK_DIR, options};
+use sandbox_shell::Mode;
 use sandbox_wire::agent::AgentBinary;
 
-use crate::check::{self, LEAST_MEMORY, ensure};
+use crate::check::{self, ensure};
 use crate::daemon::Daemon;
 use crate::image::BuildOptions;
 use crate::labels::Disposal;
-use crate::options::{Delivery, Mode, Network, Relaxation, Source, Volume};
+use crate::options::{Delivery, Network, Relaxation, Source, Volume};
 
 /// Default memory limit of a sandbox, in bytes.
 pub const DEFAULT_MEMORY: u64 = 2 * 1024 * 1024 * 1024;
@@ -100,13 +101,18 @@ pub(crate) struct ValidSettings {
 }
 
 impl Settings {
+    /// Checks every option. Errors name this backend.
     pub(crate) fn validate(self) -> Result<ValidSettings> {
+        self.checked().map_err(|error| error.on("docker"))
+    }
+
+    fn checked(self) -> Result<ValidSettings> {
         let given = self.working_dir.as_deref();
         let runtime = self.runtime.as_ref().map(|runtime| &*runtime.work_dir);
         let working_dir = given
             .or(runtime.filter(|directory| !directory.is_empty()))
             .unwrap_or(WORK_DIR);
-        let working_dir = check::absolute_path("work", working_dir)?;
+        let working_dir = options::absolute_path("work", working_dir)?;
         ensure!(
             self.image.is_none() || self.runtime.is_none(),
             "an image and a runtime are given; choose one"
@@ -115,7 +121,7 @@ impl Settings {
             self.image.is_some() || self.runtime.is_some(),
             "no image is given; name an image or a runtime"
         );
-        self.image.as_deref().map_or(Ok(()), check::image)?;
+        self.image.as_deref().map_or(Ok(()), options::image)?;
         self.check_names()?;
         self.check_limits()?;
         let daemon = self.daemon.clone().map_or_else(Daemon::local, Ok)?;
@@ -129,7 +135,7 @@ impl Settings {
 
     fn check_names(&self) -> Result<()> {
         for (name, value) in &self.env {
-            check::variable(name, value)?;
+            options::variable(name, value)?;
         }
         for (key, value) in &self.labels {
             check::label(key, value)?;
@@ -153,39 +159,34 @@ impl Settings {
     }
 
     fn check_limits(&self) -> Result<()> {
-        let most = i64::MAX as u64 / 2;
-        let memory = self.memory();
+        options::memory(self.memory())?;
         ensure!(
-            (LEAST_MEMORY..=most).contains(&memory) && self.swap <= most,
-            "a sandbox cannot have {memory} bytes of memory; give at least {LEAST_MEMORY}"
+            self.swap <= i64::MAX as u64 / 2,
+            "a sandbox cannot have {} bytes of swap; give less",
+            self.swap
         );
         ensure!(
             self.pids != Some(0),
             "a sandbox needs processes; give a limit of at least 1"
         );
-        if let Some(cpus) = self.cpus {
-            ensure!(
-                (0.01..=4096.0).contains(&cpus),
-                "a sandbox cannot use {cpus} processors; give a number from 0.01"
-            );
-        }
+        self.cpus.map_or(Ok(()), options::cpus)?;
         if let Some(shares) = self.cpu_shares {
             ensure!(
                 (2..=262_144).contains(&shares),
                 "{shares} is not a valid processor weight; give 2 to 262144"
             );
         }
-        check::idle_timeout(self.idle_timeout)
+        options::idle_timeout(self.idle_timeout)
     }
 
     fn check_mounts(&self, daemon: &Daemon) -> Result<()> {
         let mut taken = BTreeSet::new();
         for (target, options) in &self.tmpfs {
             check::tmpfs(options)?;
-            taken.insert(check::mount_point(target)?);
+            taken.insert(options::mount_point(target)?);
         }
         for volume in &self.volumes {
-            let target = check::mount_point(&volume.target)?;
+            let target = options::mount_point(&volume.target)?;
             ensure!(
                 taken.insert(target.clone()),
                 "two mounts are on '{target}'; leave one out"

@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use backend_core::{Error, ErrorKind, Quoted, Result};
-use k8s_openapi::api::core::v1::{Container, Pod};
+use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
-use sandbox_runtime::WORK_DIR;
+use sandbox_runtime::{WORK_DIR, options};
+use sandbox_shell::Mode;
 use sandbox_wire::agent::AgentBinary;
 
 use crate::check;
 use crate::cluster::{self, Cluster};
 use crate::labels::{self, CONTAINER};
 use crate::machine::MachineConfig;
-use crate::options::Mode;
 use crate::pods;
 use crate::sandbox::K8sSandbox;
 use crate::settings::Settings;
@@ -22,7 +22,7 @@ use crate::spec;
 #[derive(Debug, Clone)]
 #[must_use = "this does nothing until `open`"]
 pub struct Attach {
-    pod: Sought,
+    pod: PodSelector,
     foreign: bool,
     uid: Option<String>,
     /// Of these, only the options that are set here have an effect.
@@ -30,10 +30,10 @@ pub struct Attach {
 }
 
 #[derive(Debug, Clone)]
-enum Sought {
-    Named(String),
+enum PodSelector {
+    Name(String),
     /// The only one that a label selector matches.
-    Labelled(String),
+    Label(String),
 }
 
 impl K8sSandbox {
@@ -55,7 +55,7 @@ impl K8sSandbox {
     /// `example.com/user=alice`.
     pub fn attach_by_label(selector: impl Into<String>) -> Attach {
         Attach {
-            pod: Sought::Labelled(selector.into()),
+            pod: PodSelector::Label(selector.into()),
             foreign: false,
             uid: None,
             settings: Settings::default(),
@@ -66,7 +66,7 @@ impl K8sSandbox {
 impl Attach {
     pub(crate) fn by_name(pod: String, settings: Settings) -> Self {
         Self {
-            pod: Sought::Named(pod),
+            pod: PodSelector::Name(pod),
             foreign: false,
             uid: None,
             settings,
@@ -112,36 +112,39 @@ impl Attach {
     /// label selector matches several; `PermissionDenied` if it is not a sandbox;
     /// `Unavailable` if the cluster does not answer.
     pub async fn open(self) -> Result<K8sSandbox> {
+        self.attached().await.map_err(|error| error.on("k8s"))
+    }
+
+    async fn attached(self) -> Result<K8sSandbox> {
         let Self {
             pod,
             foreign,
             uid,
-            mut settings,
+            settings,
         } = self;
-        if let Sought::Named(name) = &pod {
+        if let PodSelector::Name(name) = &pod {
             check::pod(name)?;
         }
-        check::idle_timeout(settings.idle_timeout)?;
-        let Some(cluster) = settings.cluster.take() else {
-            return Err(check::wrong(
-                "no cluster is given; name one with `cluster`, such as `Cluster::from_env`",
-            ));
-        };
+        options::idle_timeout(settings.idle_timeout)?;
+        let cluster = settings.required_cluster()?;
         let asked = cluster.clone();
         let found = cluster::run(async move { find(&asked, pod).await }).await?;
         let name = found.metadata.name.clone().unwrap_or_default();
         if uid.is_some() && uid != found.metadata.uid {
             let text = format!("the pod {name} was deleted, and there is another of its name");
-            return Err(Error::new(ErrorKind::NotFound, text).on("k8s"));
+            return Err(Error::new(ErrorKind::NotFound, text));
         }
         if !foreign && !labels::is_ours(&found.metadata) {
             return Err(Error::new(
                 ErrorKind::PermissionDenied,
                 format!("the pod {name} is not a sandbox; set `allow_foreign` to use it"),
-            )
-            .on("k8s"));
+            ));
         }
-        let container = container(&found, &name)?;
+        let container = labels::container(&found).ok_or_else(|| {
+            check::wrong(format!(
+                "the pod {name} has no container called {CONTAINER}; attach to another pod"
+            ))
+        })?;
         let theirs = match container.working_dir.as_deref() {
             None | Some("" | "/") => WORK_DIR,
             Some(directory) => directory,
@@ -155,7 +158,7 @@ impl Attach {
         };
         let config = MachineConfig {
             cluster,
-            working_dir: check::absolute_path("work", working_dir)?,
+            working_dir: options::absolute_path("work", working_dir)?,
             uid: found.metadata.uid,
             name,
             recipe: None,
@@ -168,18 +171,18 @@ impl Attach {
     }
 }
 
-async fn find(cluster: &Cluster, sought: Sought) -> Result<Pod> {
+async fn find(cluster: &Cluster, selector: PodSelector) -> Result<Pod> {
     let missing = |what: String| {
         let text = format!("there is no pod {what}; `kubectl get pods` lists them");
         Error::new(ErrorKind::NotFound, text)
     };
-    match sought {
-        Sought::Named(name) => {
+    match selector {
+        PodSelector::Name(name) => {
             let api: Api<Pod> = cluster.api()?;
             let found = cluster.found(api.get(&name).await)?;
             found.ok_or_else(|| missing(name))
         }
-        Sought::Labelled(selector) => {
+        PodSelector::Label(selector) => {
             let (mut found, _) = pods::list_now(cluster, &selector).await?;
             let shown = Quoted::new(&selector);
             match (found.pop(), found.len()) {
@@ -195,17 +198,6 @@ async fn find(cluster: &Cluster, sought: Sought) -> Result<Pod> {
             }
         }
     }
-}
-
-fn container<'a>(pod: &'a Pod, name: &str) -> Result<&'a Container> {
-    let containers = pod.spec.as_ref().map(|spec| &spec.containers[..]);
-    let mut containers = containers.unwrap_or_default().iter();
-    let container = containers.find(|one| one.name == CONTAINER);
-    container.ok_or_else(|| {
-        check::wrong(format!(
-            "the pod {name} has no container called {CONTAINER}; attach to another pod"
-        ))
-    })
 }
 
 #[cfg(test)]

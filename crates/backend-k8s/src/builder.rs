@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use backend_core::Result;
 use sandbox_runtime::Runtime;
+use sandbox_shell::Mode;
 use sandbox_wire::agent::AgentBinary;
 use serde_json::Value;
 
 use crate::attach::Attach;
 use crate::cluster::Cluster;
-use crate::options::{Delivery, Mode, Network, PullPolicy, Relaxation, Volume};
+use crate::options::{Delivery, Network, PullPolicy, Relaxation, Volume};
 use crate::sandbox::K8sSandbox;
 use crate::settings::Settings;
 

@@ -21,27 +21,26 @@ use tower::ServiceBuilder;
 use tower::retry::RetryLayer;
 use tower::timeout::TimeoutLayer;
 
+use crate::check;
 use crate::credentials;
-use crate::turns::Turns;
+use crate::start_slots::StartSlots;
 
 /// The time in which the API server must begin to answer.
-const ANSWER: Duration = Duration::from_secs(60);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 /// The time for a connection to be made.
-const CONNECT: Duration = Duration::from_secs(15);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 /// Probes of a connection on which nothing is sent, and the number of unanswered ones
 /// after which it is given up.
 const KEEP_ALIVE: Duration = Duration::from_secs(20);
-const KEEP_ALIVES: u32 = 3;
+const KEEP_ALIVE_PROBES: u32 = 3;
 /// The time after which a connection is given up on which sent bytes are not
 /// acknowledged.
-const UNACKNOWLEDGED: Duration = Duration::from_secs(60);
+const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_secs(60);
 /// The pauses before a request is repeated that an overloaded API server refused, and
 /// their number.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LAST_PAUSE: Duration = Duration::from_secs(1);
-const REPETITIONS: u32 = 5;
-/// The longest name of a namespace or a pod.
-const NAME_BYTES: usize = 253;
+const RETRIES: u32 = 5;
 
 /// A Kubernetes cluster, and the namespace in it that is used. Clones share their
 /// connections.
@@ -62,7 +61,7 @@ pub struct Cluster {
     namespace: String,
     /// The API server's address. Empty if the client was given.
     address: Arc<str>,
-    turns: Arc<Turns>,
+    start_slots: Arc<StartSlots>,
 }
 
 /// A cluster's description of itself.
@@ -132,7 +131,7 @@ impl Cluster {
             client,
             namespace: namespace.into(),
             address: Arc::default(),
-            turns: Arc::default(),
+            start_slots: Arc::default(),
         }
     }
 
@@ -170,7 +169,7 @@ impl Cluster {
 
     /// Identifies the cluster among those of this process, for as long as it is held.
     pub(crate) fn id(&self) -> usize {
-        Arc::as_ptr(&self.turns).addr()
+        Arc::as_ptr(&self.start_slots).addr()
     }
 
     /// Asks the cluster for its version.
@@ -196,8 +195,13 @@ impl Cluster {
         &self.client
     }
 
-    pub(crate) fn turns(&self) -> &Turns {
-        &self.turns
+    pub(crate) fn start_slots(&self) -> &StartSlots {
+        &self.start_slots
+    }
+
+    /// Checks the name of the namespace, which becomes part of the path of every request.
+    pub(crate) fn check_namespace(&self) -> Result<()> {
+        check::name("a namespace", &self.namespace)
     }
 
     /// Returns the interface to one kind of object in the namespace.
@@ -206,14 +210,7 @@ impl Cluster {
         K: Resource<Scope = NamespaceResourceScope>,
         K::DynamicType: Default,
     {
-        // The name becomes part of the path of every request.
-        if !is_name(&self.namespace) {
-            let shown = Quoted::new(&self.namespace);
-            let text = format!(
-                "{shown} is not a valid name for a namespace; use lowercase letters, digits and '-'"
-            );
-            return Err(Error::new(ErrorKind::Config, text));
-        }
+        self.check_namespace()?;
         Ok(Api::namespaced(self.client.clone(), &self.namespace))
     }
 
@@ -250,12 +247,12 @@ fn client(config: Config) -> kube::Result<Client> {
     let mut connector = HttpConnector::new();
     connector.enforce_http(false);
     connector.set_nodelay(true);
-    connector.set_connect_timeout(Some(CONNECT));
+    connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
     connector.set_keepalive(Some(KEEP_ALIVE));
     connector.set_keepalive_interval(Some(KEEP_ALIVE));
-    connector.set_keepalive_retries(Some(KEEP_ALIVES));
+    connector.set_keepalive_retries(Some(KEEP_ALIVE_PROBES));
     #[cfg(target_os = "linux")]
-    connector.set_tcp_user_timeout(Some(UNACKNOWLEDGED));
+    connector.set_tcp_user_timeout(Some(ACKNOWLEDGE_TIMEOUT));
     if let Some(proxy) = &config.proxy_url {
         return Err(kube::Error::ProxyProtocolUnsupported {
             proxy_url: Box::new(proxy.clone()),
@@ -263,14 +260,14 @@ fn client(config: Config) -> kube::Result<Client> {
     }
     let connector = config.rustls_https_connector_with_connector(connector)?;
     let http: HttpClient<_, Body> = HttpClient::builder(TokioExecutor::new()).build(connector);
-    let policy = RetryPolicy::new(FIRST_PAUSE, LAST_PAUSE, REPETITIONS, false);
+    let policy = RetryPolicy::new(FIRST_PAUSE, LAST_PAUSE, RETRIES, false);
     let policy = policy.map_err(|error| kube::Error::Service(error.into()))?;
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
         .layer(RetryLayer::new(policy))
         .option_layer(config.auth_layer()?)
         .layer(config.extra_headers_layer()?)
-        .layer(TimeoutLayer::new(ANSWER))
+        .layer(TimeoutLayer::new(RESPONSE_TIMEOUT))
         .service(http);
     Ok(Client::new(service, config.default_namespace))
 }
@@ -288,19 +285,6 @@ pub(crate) fn status(error: &kube::Error) -> Option<u16> {
         kube::Error::Api(status) => Some(status.code),
         _ => None,
     }
-}
-
-/// Whether a text can be the name of a namespace or a pod, and so a part of a request's
-/// path.
-pub(crate) fn is_name(text: &str) -> bool {
-    let is_edge = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
-    let bytes = text.as_bytes();
-    let is_inside = |byte: &u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.');
-    bytes.len() <= NAME_BYTES
-        && is_edge(bytes.first())
-        && is_edge(bytes.last())
-        && bytes.iter().all(is_inside)
-        && !text.contains("..")
 }
 
 /// The error for a refused or unanswered request: why, and what to do.

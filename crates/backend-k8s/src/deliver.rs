@@ -61,7 +61,7 @@ const RUN: &[u8] = b"agentbox: run";
 const NO_SHELL: [i32; 2] = [126, 127];
 
 /// The time for the whole delivery.
-const PATIENCE: Duration = Duration::from_secs(120);
+const DELIVERY_TIMEOUT: Duration = Duration::from_secs(120);
 /// Bytes that are taken as one line, and that are kept of error output.
 const TEXT_BYTES: usize = 1024;
 
@@ -127,12 +127,12 @@ async fn deliver(process: Process, content: &Bytes, path: &str) -> Result<Proces
         printed: BytesMut::new(),
         stderr: Vec::new(),
     };
-    match timeout(PATIENCE, receiver.converse(content)).await {
+    match timeout(DELIVERY_TIMEOUT, receiver.converse(content)).await {
         Ok(Ok(true)) => Ok(receiver.into_process(exit)),
         Ok(Ok(false)) => Err(receiver.explain(exit, path).await),
         Ok(Err(error)) => Err(error),
         Err(_) => {
-            let seconds = PATIENCE.as_secs();
+            let seconds = DELIVERY_TIMEOUT.as_secs();
             Err(Error::unavailable(format!(
                 "the agent could not be placed in the pod in {seconds} s; see whether its node is overloaded"
             )))

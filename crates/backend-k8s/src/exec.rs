@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use backend_core::{Error, ErrorKind, Quoted, Result};
+use backend_core::{Error, Result};
 use k8s_openapi::api::core::v1::Pod;
 use kube::Resource as _;
 use kube::api::{AttachParams, Request};
@@ -10,12 +10,13 @@ use sandbox_wire::Process;
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::time::timeout;
 
-use crate::cluster::{Cluster, is_name};
+use crate::check;
+use crate::cluster::Cluster;
 use crate::labels::CONTAINER;
 use crate::stream;
 
 /// The time in which the cluster must open a stream.
-const START: Duration = Duration::from_secs(10);
+const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The longest command line that is part of a request, as it is encoded there. Addresses
 /// have at most 64 KiB, and proxies may allow less.
@@ -30,7 +31,7 @@ eval "unset agentbox_line; set -- $agentbox_line"
 exec "$@""#;
 
 /// The time for a shell to take a long command line.
-const TAKE: Duration = Duration::from_secs(30);
+const LINE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Starts a program in a pod, in the directory and with the variables of its container.
 /// No shell interprets it.
@@ -48,7 +49,7 @@ pub(crate) async fn exec(
     program: &[String],
     stdin: bool,
 ) -> Result<Process> {
-    check(pod, program)?;
+    check_call(pod, program)?;
     if encoded_bytes(program) <= LINE_BYTES {
         return start(cluster, pod, program, stdin).await;
     }
@@ -67,7 +68,7 @@ pub(crate) async fn exec_unlogged(
     program: &[String],
     stdin: bool,
 ) -> Result<Process> {
-    check(pod, program)?;
+    check_call(pod, program)?;
     let shell = ["sh", "-c", READ_ARGUMENTS].map(str::to_owned);
     let mut process = start(cluster, pod, &shell, true).await?;
     if let Some(input) = &mut process.stdin {
@@ -77,11 +78,8 @@ pub(crate) async fn exec_unlogged(
     Ok(process)
 }
 
-fn check(pod: &str, program: &[String]) -> Result<()> {
-    if !is_name(pod) {
-        let text = format!("{} is not a valid name for a pod", Quoted::new(pod));
-        return Err(Error::new(ErrorKind::Config, text));
-    }
+fn check_call(pod: &str, program: &[String]) -> Result<()> {
+    check::name("a pod", pod)?;
     if program.iter().any(|argument| argument.contains('\0')) {
         let text = "an argument of the program holds a NUL character; remove it";
         return Err(Error::invalid_input(text));
@@ -92,11 +90,11 @@ fn check(pod: &str, program: &[String]) -> Result<()> {
 /// Sends a command line. A part of one would become another one with the input that
 /// follows, so then nothing may follow.
 async fn send_line(input: &mut (impl AsyncWrite + Unpin), line: &str) -> Result<()> {
-    match timeout(TAKE, input.write_all(line.as_bytes())).await {
+    match timeout(LINE_TIMEOUT, input.write_all(line.as_bytes())).await {
         // If there is no shell, the output and the exit code say so.
         Ok(_) => Ok(()),
         Err(_) => {
-            let seconds = TAKE.as_secs();
+            let seconds = LINE_TIMEOUT.as_secs();
             Err(Error::unavailable(format!(
                 "the pod did not take a long command line in {seconds} s; try again, and see whether its node is overloaded"
             )))
@@ -105,17 +103,16 @@ async fn send_line(input: &mut (impl AsyncWrite + Unpin), line: &str) -> Result<
 }
 
 async fn start(cluster: &Cluster, pod: &str, program: &[String], stdin: bool) -> Result<Process> {
-    // Checks the namespace.
-    cluster.api::<Pod>()?;
+    cluster.check_namespace()?;
     let options = AttachParams::default().container(CONTAINER).stdin(stdin);
     let request = Request::new(Pod::url_path(&(), Some(cluster.namespace())));
     let request = request.exec(pod, program, &options);
     let request = request.map_err(|error| cluster.error(kube::Error::BuildRequest(error)))?;
     let key = format!("{}/{pod}", cluster.namespace());
-    let turn = cluster.turns().take(&key).await?;
-    let opened = timeout(START, cluster.client().connect(request)).await;
+    let slot = cluster.start_slots().take(&key).await?;
+    let opened = timeout(OPEN_TIMEOUT, cluster.client().connect(request)).await;
     let opened = opened.map_err(|_| {
-        let seconds = START.as_secs();
+        let seconds = OPEN_TIMEOUT.as_secs();
         Error::unavailable(format!(
             "the cluster did not open a stream into the pod {pod} in {seconds} s; try again, and see whether its node is overloaded"
         ))
@@ -127,7 +124,7 @@ async fn start(cluster: &Cluster, pod: &str, program: &[String], stdin: bool) ->
         ));
     }
     // Nothing was read from it yet, so nothing is lost with the buffers around it.
-    stream::attach(connection.into_stream().into_inner(), stdin, turn).await
+    stream::attach(connection.into_stream().into_inner(), stdin, slot).await
 }
 
 /// The size of arguments in the address of a request.

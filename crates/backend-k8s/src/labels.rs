@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::api::core::v1::{Container, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use sandbox_wire::owner::{self, Owner};
 
@@ -33,17 +34,18 @@ pub(crate) const CREATION: &str = "agentbox.dev/creation";
 /// Annotation: seconds without activity after which it is stopped.
 pub(crate) const IDLE: &str = "agentbox.dev/idle-timeout";
 
-/// Returns the label selector of all sandboxes.
-pub(crate) fn selector() -> String {
-    format!("{MANAGED_BY}={MANAGER},{SANDBOX}")
-}
-
 /// Whether an object with this metadata is a sandbox of this crate, and no copy.
 pub(crate) fn is_ours(metadata: &ObjectMeta) -> bool {
     let label = |key: &str| metadata.labels.as_ref()?.get(key).map(String::as_str);
     label(MANAGED_BY) == Some(MANAGER)
         && label(SANDBOX).is_some()
         && label(SANDBOX) == metadata.name.as_deref()
+}
+
+/// Returns the container of a pod that is the sandbox.
+pub(crate) fn container(pod: &Pod) -> Option<&Container> {
+    let mut containers = pod.spec.as_ref()?.containers.iter();
+    containers.find(|container| container.name == CONTAINER)
 }
 
 /// The action to take when a pod's owner is gone.
@@ -117,6 +119,8 @@ mod tests {
         assert!(!is_ours(&labelled("box", &ours[..1])));
         assert!(!is_ours(&labelled("box", &ours[1..])));
         assert!(!is_ours(&ObjectMeta::default()));
+        let selector = format!("{MANAGED_BY}={MANAGER},{SANDBOX}");
+        assert_eq!(crate::pods::SANDBOXES, selector);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::Pod as Object;
 use sandbox_wire::engine;
 
 use crate::cluster::{self, Cluster};
-use crate::labels::{self, CONTAINER, Disposal};
+use crate::labels::{self, Disposal};
 use crate::pods::{self, Pod};
 
 /// The time that the programs of a leftover get to end.
@@ -77,7 +77,7 @@ pub(crate) fn reap_once(cluster: &Cluster) {
 }
 
 async fn find(cluster: &Cluster) -> Result<Vec<Leftover>> {
-    let (objects, _) = pods::list_now(cluster, &labels::selector()).await?;
+    let (objects, _) = pods::list_now(cluster, pods::SANDBOXES).await?;
     let is_gone = labels::judge();
     let leftover = |object| judge(object, |pod| is_gone(&pod.annotations));
     Ok(objects.into_iter().filter_map(leftover).collect())
@@ -88,10 +88,7 @@ fn judge(object: Object, is_gone: impl Fn(&Pod) -> bool) -> Option<Leftover> {
     if !labels::is_ours(&object.metadata) {
         return None;
     }
-    let containers = object.spec.as_ref().map(|spec| &spec.containers[..]);
-    let mut containers = containers.unwrap_or_default().iter();
-    let container = containers.find(|container| container.name == CONTAINER);
-    let image = container.and_then(|container| container.image.clone());
+    let image = labels::container(&object).and_then(|container| container.image.clone());
     let pod = Pod::of(object)?;
     let is_leftover =
         !pod.deleting && Disposal::of(&pod.annotations) == Disposal::Remove && is_gone(&pod);

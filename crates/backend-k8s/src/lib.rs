@@ -19,19 +19,20 @@ mod reason;
 mod sandbox;
 mod settings;
 mod spec;
+mod start_slots;
 mod stats;
 mod stream;
-mod turns;
 
 pub use attach::Attach;
 pub use builder::K8sBuilder;
 pub use cluster::{Cluster, ClusterInfo};
 pub use leftovers::{Leftover, leftovers, reap};
-pub use options::{Delivery, Mode, Network, PullPolicy, Relaxation, Volume};
+pub use options::{Delivery, Network, PullPolicy, Relaxation, Volume};
 pub use sandbox::K8sSandbox;
 pub use settings::{DEFAULT_MEMORY, DEFAULT_REQUEST_CPUS, DEFAULT_REQUEST_MEMORY};
 pub use stats::Stats;
 
+pub use sandbox_shell::Mode;
 pub use sandbox_wire::agent::AgentBinary;
 
 pub use sandbox_runtime::{

@@ -16,23 +16,21 @@ use async_trait::async_trait;
 use backend_core::ops::StopMode;
 use backend_core::sync::lock;
 use backend_core::{Error, Result, VPath};
+use sandbox_shell::HostedMachine;
 use sandbox_wire::agent::AgentBinary;
 use sandbox_wire::{Machine, Process, Spawn};
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
 use crate::cluster::Cluster;
 use crate::reason::PodState;
 use crate::settings::Settings;
 
-use state::{Demand, Presence, State};
+use lifecycle::StartReason;
+use state::{Demand, Presence, Run, State};
 
-pub(crate) use lifecycle::StartReason;
-pub(crate) use state::Run;
-
-/// The time in which a node tells the cluster why a container has ended, and with it a
-/// stream, and the pause between looks.
-const NOTICE: Duration = Duration::from_secs(3);
-const LOOK: Duration = Duration::from_millis(500);
+/// The pause between looks at a pod that may have ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// A pod, created or not created yet. Clones refer to the same pod.
 #[derive(Debug, Clone)]
@@ -109,21 +107,6 @@ impl K8sMachine {
         &self.0.config.name
     }
 
-    /// Whether the pod was running when it was last looked at.
-    pub(crate) fn runs(&self) -> bool {
-        self.0.state().presence == Presence::Running
-    }
-
-    /// Returns the pod and the run of its container that are used.
-    pub(crate) fn run(&self) -> Option<Run> {
-        self.0.state().run().cloned()
-    }
-
-    /// The error for a command whose container ended and was started again.
-    pub(crate) fn ended_meanwhile(&self) -> Error {
-        self.0.ended_meanwhile()
-    }
-
     /// Closes the machine: a creation in progress is finished and then disposed of, and
     /// nothing is created any more. Returns the remaining work, if there is any.
     pub(crate) fn close(&self) -> Option<impl Future<Output = Result<()>> + use<>> {
@@ -142,7 +125,7 @@ impl K8sMachine {
 
     /// Makes the pod ready. Work that has begun is finished even if the caller is dropped:
     /// otherwise a pod could stay forever that no object knows of.
-    pub(crate) async fn ready(&self, reason: StartReason) -> Result<()> {
+    async fn ready(&self, reason: StartReason) -> Result<()> {
         self.0.request();
         let ready = move |core: Arc<Core>| async move { core.ready(reason).await };
         self.0.exclusively(ready).await
@@ -153,13 +136,8 @@ impl K8sMachine {
         self.0.request();
         let create = |core: Arc<Core>| async move { core.create_new().await };
         self.0.exclusively(create).await?;
-        let run = self.run();
+        let run = self.current_run();
         run.map(|run| run.uid).ok_or_else(|| self.0.deleted())
-    }
-
-    pub(crate) async fn stop_pod(&self, mode: StopMode) -> Result<()> {
-        let stop = move |core: Arc<Core>| async move { core.stop(mode).await };
-        self.0.exclusively(stop).await
     }
 }
 
@@ -194,7 +172,7 @@ impl Core {
     /// Explains a failed call on the pod: the pod's state if that is the reason, else the
     /// cluster's message.
     async fn explain(&self, error: Error) -> Error {
-        match self.diagnosis().await {
+        match self.diagnosis_soon().await {
             Some(reason) => reason,
             // The pod is there, so a missing object is another one.
             None if error.is_not_found() => Error::unavailable(error.message().to_owned()),
@@ -209,11 +187,11 @@ impl Core {
             if let Some(reason) = self.diagnosis().await {
                 return Some(reason);
             }
-            let suspect = self.state().suspect;
-            if suspect.is_none_or(|ended| ended.elapsed() >= NOTICE) {
+            let until = self.state().suspect_until;
+            if until.is_none_or(|until| until <= Instant::now()) {
                 return None;
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 }
@@ -237,7 +215,8 @@ impl Machine for K8sMachine {
     }
 
     async fn stop(&self, mode: StopMode) -> Result<()> {
-        self.stop_pod(mode).await
+        let stop = move |core: Arc<Core>| async move { core.stop(mode).await };
+        self.0.exclusively(stop).await
     }
 
     async fn is_alive(&self) -> Result<bool> {
@@ -259,6 +238,37 @@ impl Machine for K8sMachine {
 
     async fn diagnose(&self) -> Option<Error> {
         self.0.diagnosis_soon().await
+    }
+}
+
+#[async_trait]
+impl HostedMachine for K8sMachine {
+    type Run = Option<Run>;
+
+    fn current_run(&self) -> Option<Run> {
+        self.0.state().run().cloned()
+    }
+
+    fn is_running(&self) -> bool {
+        self.0.state().presence == Presence::Running
+    }
+
+    async fn start_explicit(&self) -> Result<()> {
+        self.ready(StartReason::Explicit).await
+    }
+
+    async fn missing_agent(&self) -> Result<Option<&'static str>> {
+        if self.0.config.agents.len() == 1 {
+            // It is taken to fit.
+            return Ok(None);
+        }
+        // If the pod cannot be created, that error is reported instead.
+        self.start().await?;
+        self.0.missing_agent().await
+    }
+
+    fn ended_meanwhile(&self) -> Error {
+        self.0.ended_meanwhile()
     }
 }
 

@@ -61,20 +61,6 @@ pub enum Delivery {
     },
 }
 
-/// The part that serves file operations and commands.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum Mode {
-    /// The agent if one fits the node's processor, else the image's own shell and tools.
-    #[default]
-    Auto,
-    /// The agent.
-    Agent,
-    /// The image's own shell and tools: slower, same answers.
-    Portable,
-}
-
 /// When a node pulls the image.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]

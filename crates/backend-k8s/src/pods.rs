@@ -19,26 +19,28 @@
 //! ```
 
 pub mod objects;
+mod request;
 mod watch;
 
 use std::collections::BTreeMap;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
-use backend_core::{Error, ErrorKind, Quoted, Result};
+use backend_core::{Error, ErrorKind, Result};
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, Pod as Object};
 use kube::Api;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions};
-use serde_json::json;
+use kube::api::{DeleteParams, Patch, PatchParams};
+use serde_json::{Value, json};
 
-use crate::cluster::{self, Cluster, is_name, status};
+use crate::check;
+use crate::cluster::{self, Cluster, status};
 use crate::labels::{self, CONTAINER};
+use request::{conditional, list_all, moment, preconditions};
 
 pub use watch::{PodChange, watch};
 
-/// Pods that are asked for at once.
-const PAGE: u32 = 500;
-/// The most pods that are listed.
-const PODS: usize = 100_000;
+/// The label selector of all sandboxes. This crate watches with it, so a [`watch`] with the
+/// same one costs no request of its own.
+pub const SANDBOXES: &str = "app.kubernetes.io/managed-by=agentbox,agentbox.dev/sandbox";
 
 /// A pod, as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,8 +109,6 @@ impl Pod {
         let status = object.status.unwrap_or_default();
         let containers = status.container_statuses.unwrap_or_default();
         let container = containers.iter().find(|one| one.name == CONTAINER);
-        let seconds = metadata.creation_timestamp.map(|time| time.0.as_second());
-        let seconds = seconds.and_then(|seconds| u64::try_from(seconds).ok());
         let restarts = container.and_then(|one| u32::try_from(one.restart_count).ok());
         Some(Self {
             name: metadata.name?,
@@ -119,7 +119,7 @@ impl Pod {
             phase: PodPhase::of(status.phase.as_deref()),
             ready: container.is_some_and(|one| one.ready),
             deleting: metadata.deletion_timestamp.is_some(),
-            created: UNIX_EPOCH + Duration::from_secs(seconds.unwrap_or_default()),
+            created: moment(metadata.creation_timestamp),
             node: object.spec.and_then(|spec| spec.node_name),
             restart_count: restarts.unwrap_or_default(),
             reason: status.reason.or_else(|| container.and_then(reason)),
@@ -162,21 +162,7 @@ pub async fn list(cluster: &Cluster, selector: &str) -> Result<Vec<Pod>> {
 /// Lists pods, with the version that a watch can begin at.
 pub(crate) async fn list_now(cluster: &Cluster, selector: &str) -> Result<(Vec<Object>, String)> {
     let api: Api<Object> = cluster.api()?;
-    let mut parameters = ListParams::default().labels(selector).limit(PAGE);
-    let mut objects = Vec::new();
-    loop {
-        let page = api.list(&parameters).await;
-        let page = page.map_err(|error| cluster.error(error))?;
-        objects.extend(page.items);
-        if objects.len() > PODS {
-            let text = format!("there are more than {PODS} pods; select fewer by a label");
-            return Err(Error::too_large(text));
-        }
-        match page.metadata.continue_.filter(|token| !token.is_empty()) {
-            Some(token) => parameters = parameters.continue_token(&token),
-            None => return Ok((objects, page.metadata.resource_version.unwrap_or_default())),
-        }
-    }
+    list_all(cluster, &api, selector).await
 }
 
 /// Finds a pod by its name. `None` if there is none.
@@ -185,8 +171,8 @@ pub(crate) async fn list_now(cluster: &Cluster, selector: &str) -> Result<(Vec<O
 ///
 /// `Unavailable` if the cluster does not answer.
 pub async fn find(cluster: &Cluster, name: &str) -> Result<Option<Pod>> {
-    let name = checked(name)?;
-    let cluster = cluster.clone();
+    check::name("a pod", name)?;
+    let (cluster, name) = (cluster.clone(), name.to_owned());
     cluster::run(async move { Ok(find_now(&cluster, &name).await?.and_then(Pod::of)) }).await
 }
 
@@ -207,7 +193,7 @@ pub async fn annotate(
     pod: &Pod,
     changes: &BTreeMap<String, Option<String>>,
 ) -> Result<Pod> {
-    patch(cluster, pod, json!({"annotations": changes})).await
+    patch(cluster, pod, json!({"metadata": {"annotations": changes}})).await
 }
 
 /// Sets labels of a pod, and removes those without a value. Returns it as it is then.
@@ -220,18 +206,17 @@ pub async fn label(
     pod: &Pod,
     changes: &BTreeMap<String, Option<String>>,
 ) -> Result<Pod> {
-    patch(cluster, pod, json!({"labels": changes})).await
+    patch(cluster, pod, json!({"metadata": {"labels": changes}})).await
 }
 
-/// Changes the metadata of a pod, if it is as it was read.
-async fn patch(cluster: &Cluster, pod: &Pod, mut metadata: serde_json::Value) -> Result<Pod> {
-    let name = checked(&pod.name)?;
-    metadata["uid"] = pod.uid.as_str().into();
-    metadata["resourceVersion"] = pod.resource_version.as_str().into();
-    let cluster = cluster.clone();
+/// Changes a pod, if it is as it was read.
+async fn patch(cluster: &Cluster, pod: &Pod, change: Value) -> Result<Pod> {
+    check::name("a pod", &pod.name)?;
+    let change = conditional(change, &pod.uid, &pod.resource_version);
+    let (cluster, name) = (cluster.clone(), pod.name.clone());
     cluster::run(async move {
         let api: Api<Object> = cluster.api()?;
-        let patch = Patch::Merge(json!({"metadata": metadata}));
+        let patch = Patch::Merge(change);
         let patched = api.patch(&name, &PatchParams::default(), &patch).await;
         let patched = patched.map_err(|error| match status(&error) {
             Some(404) => gone(&name),
@@ -256,17 +241,14 @@ pub async fn delete(
     grace: Duration,
     require_unchanged: bool,
 ) -> Result<bool> {
-    let name = checked(&pod.name)?;
-    let preconditions = Preconditions {
-        uid: Some(pod.uid.clone()),
-        resource_version: require_unchanged.then(|| pod.resource_version.clone()),
-    };
+    check::name("a pod", &pod.name)?;
+    let preconditions = preconditions(&pod.uid, &pod.resource_version, require_unchanged);
     // Less than a second is no time at all to the cluster.
     let seconds = grace.as_secs() + u64::from(grace.subsec_nanos() > 0);
     let parameters = DeleteParams::default()
         .grace_period(u32::try_from(seconds).unwrap_or(u32::MAX))
         .preconditions(preconditions);
-    let (cluster, uid) = (cluster.clone(), pod.uid.clone());
+    let (cluster, name, uid) = (cluster.clone(), pod.name.clone(), pod.uid.clone());
     cluster::run(async move {
         let api: Api<Object> = cluster.api()?;
         let Err(error) = api.delete(&name, &parameters).await else {
@@ -297,18 +279,6 @@ fn changed(name: &str) -> Error {
 fn gone(name: &str) -> Error {
     let text = format!("the pod {name} was deleted; create another");
     Error::new(ErrorKind::NotFound, text)
-}
-
-/// Checks a name, which becomes part of the request's path.
-fn checked(name: &str) -> Result<String> {
-    if is_name(name) {
-        return Ok(name.to_owned());
-    }
-    let shown = Quoted::new(name);
-    let text = format!(
-        "{shown} is not a valid name for a pod; use lowercase letters, digits, '-' and '.'"
-    );
-    Err(Error::new(ErrorKind::Config, text).on("k8s"))
 }
 
 #[cfg(test)]

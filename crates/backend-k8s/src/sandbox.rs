@@ -1,26 +1,21 @@
 //! [`K8sSandbox`]: a pod as a backend.
 
 mod backend;
-mod idle;
 
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, OnceLock};
-use std::time::{Duration, SystemTime};
+use std::sync::{Arc, Mutex};
 
 use backend_core::ops::StopMode;
 use backend_core::sync::lock;
-use backend_core::{Error, Operation, Result, Sandbox};
-use sandbox_shell::PortableSandbox;
-use sandbox_wire::agent::AgentBinary;
-use sandbox_wire::{AgentOptions, AgentSandbox, engine};
+use backend_core::{Operation, Result, Sandbox};
+use sandbox_shell::HostedSandbox;
+use sandbox_wire::engine;
 
 use crate::cluster;
 use crate::labels::Disposal;
-use crate::machine::{K8sMachine, MachineConfig, Recipe, Run, StartReason};
-use crate::options::{Mode, Relaxation};
+use crate::machine::{K8sMachine, MachineConfig, Recipe};
+use crate::options::Relaxation;
 use crate::settings::{Settings, ValidSettings};
 use crate::stats::{self, Counters, Stats};
-use idle::Busy;
 
 /// A pod as a backend. Clones share it.
 ///
@@ -46,20 +41,10 @@ pub struct K8sSandbox(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    machine: K8sMachine,
-    agent: Option<Arc<dyn Sandbox>>,
-    /// The architectures that there are agents for.
-    agent_architectures: Vec<&'static str>,
-    portable: Option<Arc<dyn Sandbox>>,
-    /// The agent or the portable sandbox, once the choice is made.
-    chosen: OnceLock<Arc<dyn Sandbox>>,
+    hosted: HostedSandbox<K8sMachine>,
     /// The action to take on the pod in the end; `None` if it is bound to one pod.
     disposal: Option<Disposal>,
     relaxed: Vec<Relaxation>,
-    /// The number of operations in progress, and when the last one ended.
-    activity: Mutex<(usize, SystemTime)>,
-    idle_timeout: Option<Duration>,
-    watched: AtomicBool,
     counters: Mutex<Option<Counters>>,
 }
 
@@ -76,7 +61,9 @@ impl K8sSandbox {
         let config = machine_config(valid)?;
         let machine = K8sMachine::new(config.clone());
         let created = cluster::run(async move { machine.create_new().await });
-        let uid = created.await.map_err(during(Operation::Start))?;
+        let uid = created
+            .await
+            .map_err(|error| error.during(Operation::Start))?;
         let bound = MachineConfig {
             uid: Some(uid),
             recipe: None,
@@ -90,36 +77,19 @@ impl K8sSandbox {
         settings: Settings,
         disposal: Option<Disposal>,
     ) -> Self {
-        let mode = settings.agent.mode;
-        let architectures = config.agents.iter().map(AgentBinary::arch).collect();
         let machine = K8sMachine::new(config);
-        let shared = Arc::new(machine.clone());
-        let agent = (mode != Mode::Portable).then(|| -> Arc<dyn Sandbox> {
-            let options = AgentOptions::default();
-            Arc::new(AgentSandbox::new(Arc::clone(&shared), options))
-        });
-        let portable = (mode != Mode::Agent).then(|| -> Arc<dyn Sandbox> {
-            let portable = PortableSandbox::new(Arc::clone(&shared));
-            Arc::new(portable.without_warning())
-        });
+        let hosted = HostedSandbox::new(machine, settings.agent.mode, settings.idle_timeout);
         Self(Arc::new(Inner {
-            agent,
-            agent_architectures: architectures,
-            portable,
-            machine,
-            chosen: OnceLock::new(),
+            hosted,
             disposal,
             relaxed: settings.relaxed.into_iter().collect(),
-            activity: Mutex::new((0, SystemTime::now())),
-            idle_timeout: settings.idle_timeout,
-            watched: AtomicBool::new(false),
             counters: Mutex::default(),
         }))
     }
 
     /// Returns the pod's name.
     pub fn pod_name(&self) -> &str {
-        self.0.machine.name()
+        self.0.hosted.machine().name()
     }
 
     /// Returns the parts of the hardening that were given up by
@@ -146,84 +116,10 @@ impl K8sSandbox {
     /// `Unavailable` if the pod is gone; `Unsupported` if it does not show its usage.
     pub async fn stats(&self) -> Result<Stats> {
         let before = *lock(&self.0.counters);
-        let busy = self.busy();
-        let served = self.active_sandbox(&busy).await?;
-        let (stats, counters) = stats::sample(&**served, before).await?;
+        let (stats, counters) = stats::sample(&self.0.hosted, before).await?;
         *lock(&self.0.counters) = Some(counters);
         Ok(stats)
     }
-
-    async fn ready(&self, reason: StartReason) -> Result<()> {
-        let machine = self.0.machine.clone();
-        let ready = cluster::run(async move { machine.ready(reason).await });
-        ready.await.map_err(during(Operation::Start))
-    }
-
-    /// Makes sure that the pod runs and returns the run of its container. If that has
-    /// changed when a command ends, the container ended with the command.
-    async fn current_run(&self) -> Result<Option<Run>> {
-        if !self.0.machine.runs() {
-            self.ready(StartReason::OnDemand).await?;
-        }
-        Ok(self.0.machine.run())
-    }
-
-    /// Returns the sandbox that serves the operations. The first operation makes the
-    /// choice, and creates the pod if its node must be asked for it.
-    async fn active_sandbox(&self, _: &Busy<'_>) -> Result<&Arc<dyn Sandbox>> {
-        let inner = &*self.0;
-        self.watch();
-        if let Some(chosen) = inner.chosen.get() {
-            return Ok(chosen);
-        }
-        let mut why = None;
-        let chosen = match (&inner.agent, &inner.portable) {
-            (Some(agent), None) => agent,
-            (None, Some(portable)) => portable,
-            (Some(agent), Some(portable)) => {
-                why = self.missing_agent().await?;
-                if why.is_some() { portable } else { agent }
-            }
-            (None, None) => {
-                return Err(crate::check::wrong("no agent is available; provide one"));
-            }
-        };
-        Ok(inner.chosen.get_or_init(|| {
-            if let Some(why) = why {
-                tracing::warn!(
-                    pod = self.pod_name(),
-                    "{why}: the image's own tools are used, which is slower; `agentbox agent install` makes one"
-                );
-            }
-            Arc::clone(chosen)
-        }))
-    }
-
-    /// Returns why no agent can serve the pod; `None` if one can. If the pod cannot be
-    /// created, that error is reported instead.
-    async fn missing_agent(&self) -> Result<Option<&'static str>> {
-        let ours = &self.0.agent_architectures;
-        if ours.len() == 1 {
-            // It is taken to fit.
-            return Ok(None);
-        }
-        self.ready(StartReason::OnDemand).await?;
-        let machine = self.0.machine.clone();
-        if machine.has_agent() {
-            return Ok(None);
-        }
-        if ours.is_empty() {
-            return Ok(Some("there is no sandbox-agent"));
-        }
-        let node = cluster::run(async move { machine.architecture().await }).await;
-        let node = node.map_err(during(Operation::Start))?;
-        let fits = node.is_empty() || ours.contains(&node.as_str());
-        Ok((!fits).then_some("there is no sandbox-agent for the node's processor"))
-    }
-}
-
-fn during(operation: Operation) -> impl FnOnce(Error) -> Error {
-    move |error| error.during(operation)
 }
 
 /// Returns the configuration of a machine that creates its pod.
@@ -253,10 +149,11 @@ impl Drop for Inner {
         if self.disposal != Some(Disposal::Remove) {
             return;
         }
-        let Some(closing) = self.machine.close() else {
+        let machine = self.hosted.machine();
+        let Some(closing) = machine.close() else {
             return;
         };
-        let pod = self.machine.name().to_owned();
+        let pod = machine.name().to_owned();
         if let Ok(handle) = engine::handle() {
             handle.spawn(async move {
                 if let Err(error) = closing.await {

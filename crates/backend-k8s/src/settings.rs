@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use backend_core::{Quoted, Result, VPath};
 use sandbox_runtime::dockerfile::Style;
-use sandbox_runtime::{Runtime, WORK_DIR};
+use sandbox_runtime::{Runtime, WORK_DIR, options};
+use sandbox_shell::Mode;
 use sandbox_wire::agent::AgentBinary;
 use serde_json::Value;
 
-use crate::check::{self, LEAST_MEMORY, ensure};
+use crate::check::{self, ensure};
 use crate::cluster::Cluster;
 use crate::labels::Disposal;
-use crate::options::{Delivery, Mode, Network, PullPolicy, Relaxation, Source, Volume};
+use crate::options::{Delivery, Network, PullPolicy, Relaxation, Source, Volume};
 use crate::overlay;
 
 /// Default memory limit of a sandbox, in bytes.
@@ -164,7 +165,7 @@ impl AgentSettings {
     }
 
     fn check(&self) -> Result<()> {
-        self.image.as_deref().map_or(Ok(()), check::image)?;
+        self.image.as_deref().map_or(Ok(()), options::image)?;
         let Delivery::Init { image } = &self.delivery else {
             return Ok(());
         };
@@ -172,7 +173,7 @@ impl AgentSettings {
             self.mode != Mode::Portable,
             "the portable mode takes no agent; leave out Delivery::Init"
         );
-        check::image(image)
+        options::image(image)
     }
 }
 
@@ -186,7 +187,12 @@ pub(crate) struct ValidSettings {
 }
 
 impl Settings {
+    /// Checks every option. Errors name this backend.
     pub(crate) fn validate(self) -> Result<ValidSettings> {
+        self.checked().map_err(|error| error.on("k8s"))
+    }
+
+    fn checked(self) -> Result<ValidSettings> {
         let given = self.working_dir.as_deref();
         let runtime = self.runtime.as_ref().map(|runtime| &*runtime.work_dir);
         let working_dir = given
@@ -200,17 +206,17 @@ impl Settings {
         self.check_scheduling()?;
         self.agent.check()?;
         self.overlay.as_ref().map_or(Ok(()), overlay::check)?;
-        let Some(cluster) = self.cluster.clone() else {
-            return Err(check::wrong(
-                "no cluster is given; name one with `cluster`, such as `Cluster::from_env`",
-            ));
-        };
         Ok(ValidSettings {
+            cluster: self.required_cluster()?,
             settings: self,
-            cluster,
             image,
             working_dir,
         })
+    }
+
+    pub(crate) fn required_cluster(&self) -> Result<Cluster> {
+        let text = "no cluster is given; name one with `cluster`, such as `Cluster::from_env`";
+        self.cluster.clone().ok_or_else(|| check::wrong(text))
     }
 
     /// Returns the image: the given one, or that of the runtime, which a cluster cannot
@@ -221,7 +227,7 @@ impl Settings {
             "an image and a runtime are given; choose one"
         );
         for image in self.runtime_images.values() {
-            check::image(image)?;
+            options::image(image)?;
         }
         let image = match (&self.image, &self.runtime) {
             (Some(image), _) => image.clone(),
@@ -232,7 +238,7 @@ impl Settings {
                 ));
             }
         };
-        check::image(&image)?;
+        options::image(&image)?;
         Ok(image)
     }
 
@@ -241,19 +247,19 @@ impl Settings {
             return Ok(image.clone());
         }
         let built = runtime.dockerfile(Style::default());
-        let is_built = built.map_err(|error| error.on("k8s"))?.is_some();
+        let is_built = built?.is_some();
         let name = &runtime.name;
         ensure!(
             !is_built,
             "the runtime {} must be built, which a cluster cannot do: `agentbox runtimes build {name} --tag REF` makes an image to push, and `agentbox runtimes build {name} --output TAR` one to import on the nodes; then name it with `runtime_image`",
             Quoted::new(name)
         );
-        runtime.image_name().map_err(|error| error.on("k8s"))
+        runtime.image_name()
     }
 
     fn check_names(&self) -> Result<()> {
         for (name, value) in &self.env {
-            check::variable(name, value)?;
+            options::variable(name, value)?;
         }
         for (key, value) in &self.labels {
             check::label(key, value)?;
@@ -262,7 +268,7 @@ impl Settings {
             check::annotation(key, value)?;
         }
         for capability in &self.capabilities {
-            check::capability(capability)?;
+            options::capability(capability)?;
         }
         self.name.as_deref().map_or(Ok(()), check::pod)?;
         for secret in &self.image_pull_secrets {
@@ -286,12 +292,8 @@ impl Settings {
     }
 
     fn check_limits(&self) -> Result<()> {
-        let most = i64::MAX as u64 / 2;
         let memory = self.memory;
-        ensure!(
-            (LEAST_MEMORY..=most).contains(&memory),
-            "a sandbox cannot have {memory} bytes of memory; give at least {LEAST_MEMORY}"
-        );
+        options::memory(memory)?;
         if let Some(request) = self.request_memory {
             ensure!(
                 request <= memory,
@@ -299,10 +301,7 @@ impl Settings {
             );
         }
         for cpus in self.cpus.into_iter().chain(self.request_cpus) {
-            ensure!(
-                (0.01..=4096.0).contains(&cpus),
-                "a sandbox cannot use {cpus} processors; give a number from 0.01"
-            );
+            options::cpus(cpus)?;
         }
         if let (Some(request), Some(limit)) = (self.request_cpus, self.cpus) {
             ensure!(
@@ -325,7 +324,7 @@ impl Settings {
             "the time to end is longer than {} days; give a shorter one",
             LONGEST.as_secs() / DAY
         );
-        check::idle_timeout(self.idle_timeout)
+        options::idle_timeout(self.idle_timeout)
     }
 
     fn check_mounts(&self) -> Result<()> {

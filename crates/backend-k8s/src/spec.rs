@@ -1,9 +1,10 @@
 //! Converts options into the pod that is created. No I/O.
 
-mod environment;
+use std::collections::BTreeMap;
 
 use backend_core::VPath;
 use backend_core::ops::ContentHash;
+use sandbox_runtime::environment;
 use sandbox_wire::agent;
 use sandbox_wire::owner::{self, Owner};
 use serde_json::{Map, Value, json};
@@ -128,7 +129,7 @@ impl Plan<'_> {
             }
         };
         set("initContainers", (!init.is_empty()).then(|| init.into()));
-        // Names cannot be looked up where nothing can be reached.
+        // Where nothing can be reached, the name server of the cluster is of no use.
         let closed = settings.network == Network::None;
         set("dnsPolicy", closed.then(|| "Default".into()));
         let some = |text: &Option<String>| text.clone().map(Value::from);
@@ -217,11 +218,20 @@ impl Plan<'_> {
         })
     }
 
+    /// Returns all variables. The user's values take precedence over the runtime's, and those
+    /// over the defaults.
     fn environment(&self) -> Value {
-        let home = self.has_home().then_some(HOME);
-        let all = environment::merged(self.settings, home).into_iter();
-        let all = all.map(|(name, value)| json!({"name": name, "value": literal(value)}));
-        all.collect()
+        let settings = self.settings;
+        let is_root = settings.user().is_some_and(|(uid, _)| uid == 0);
+        let mut all: BTreeMap<&str, &str> = environment(is_root);
+        all.extend(self.has_home().then_some(("HOME", HOME)));
+        let runtime = settings.runtime.as_ref().map(|runtime| &runtime.env_vars);
+        for set in runtime.into_iter().chain([&settings.env]) {
+            all.extend(set.iter().map(|(name, value)| (&**name, &**value)));
+        }
+        let all = all.into_iter();
+        all.map(|(name, value)| json!({"name": name, "value": literal(value)}))
+            .collect()
     }
 
     /// Returns the containers that run first: one that brings the agent, and one that

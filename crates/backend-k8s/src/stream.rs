@@ -22,7 +22,9 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
 use driver::Driver;
 
-use crate::turns::Turn;
+pub(crate) use driver::UNKNOWN_END;
+
+use crate::start_slots::StartSlot;
 
 /// Bytes of input that wait to be sent, and so the most in one message.
 const INPUT_BYTES: usize = 64 * 1024;
@@ -33,23 +35,23 @@ const MESSAGE_BYTES: usize = 1024 * 1024;
 /// Bytes of a connection that are read at once.
 const READ_BYTES: usize = 64 * 1024;
 
-/// Takes over a connection that was upgraded to a stream into a pod. `turn` is given
+/// Takes over a connection that was upgraded to a stream into a pod. `slot` is given
 /// back when the program has started.
 ///
 /// # Errors
 ///
 /// `Unavailable` if the engine cannot be started.
-pub(crate) async fn attach<S>(connection: S, stdin: bool, turn: Turn) -> Result<Process>
+pub(crate) async fn attach<S>(connection: S, stdin: bool, slot: StartSlot) -> Result<Process>
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    let (process, driver) = open(connection, stdin, turn).await;
+    let (process, driver) = open(connection, stdin, slot).await;
     engine::handle()?.spawn(driver.run());
     Ok(process)
 }
 
 /// Returns a program on a connection, and the task that must run for it.
-async fn open<S>(connection: S, stdin: bool, turn: Turn) -> (Process, Driver<S>)
+async fn open<S>(connection: S, stdin: bool, slot: StartSlot) -> (Process, Driver<S>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
@@ -66,7 +68,7 @@ where
         input: stdin.then_some(pipe),
         output,
         exit,
-        turn: Some(turn),
+        slot: Some(slot),
     };
     let exit = async move {
         let lost = |_| Err(Error::unavailable("the process is ending"));

@@ -1,25 +1,28 @@
 //! Searching over directory handles: in parallel, in order, and no further than
 //! needed.
 
-use std::os::fd::OwnedFd;
-use std::sync::Arc;
-
-use backend_core::ops::{GlobQuery, GlobResult, GrepQuery, GrepResult, Skipped};
-use backend_core::search::{GlobCollector, GrepCollector, SkipReason};
-use backend_core::{Error, Result, VPath};
-
-use crate::cancel::CancelFlag;
-use crate::engine;
-
 mod content;
-mod glob_task;
 mod handles;
 mod pipeline;
 mod walker;
 
+use std::ops::ControlFlow;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use backend_core::ops::{Entry, FileKind, GlobQuery, GlobResult, GrepQuery, GrepResult, Skipped};
+use backend_core::search::{GlobCollector, GrepCollector, SkipReason};
+use backend_core::{Error, Result, VPath};
 use content::{Contents, GrepTask};
-use glob_task::GlobTask;
-use walker::Walker;
+use handles::about_entry;
+use pipeline::Task;
+use rustix::fs::{AtFlags, FileType, statat};
+use rustix::io::Errno;
+use walker::{Candidate, Walker};
+
+use crate::cancel::CancelFlag;
+use crate::engine;
+use crate::fs::entry;
 
 /// The start of a search.
 pub(crate) enum SearchRoot {
@@ -82,6 +85,41 @@ pub(crate) async fn grep(
         }
     })
     .await
+}
+
+/// Fills in an [`Entry`].
+pub(super) struct GlobTask;
+
+impl Task for GlobTask {
+    const BATCH: usize = 64;
+    type Worker<'a> = ();
+    type Found = Entry;
+    type Collector = GlobCollector;
+
+    fn worker(&self) {}
+
+    fn examine(&self, (): &mut (), file: Candidate, _: &CancelFlag) -> Result<Option<Entry>> {
+        match statat(&*file.directory, file.name(), AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
+                Ok(Some(entry(file.path, &stat)))
+            }
+            // Gone, or no longer a regular file.
+            Ok(_) | Err(Errno::NOENT) => Ok(None),
+            // It exists, but its metadata cannot be read.
+            Err(error) => {
+                about_entry(error)?;
+                Ok(Some(Entry::of_kind(file.path, FileKind::File)))
+            }
+        }
+    }
+
+    fn size(entry: &Entry) -> usize {
+        size_of::<Entry>() + entry.path.as_str().len()
+    }
+
+    fn collect(found: &mut GlobCollector, entry: Entry) -> ControlFlow<()> {
+        found.add(entry)
+    }
 }
 
 #[cfg(test)]

@@ -21,7 +21,6 @@ mod confine;
 pub(crate) mod limits;
 
 pub(crate) mod kill;
-mod oom;
 pub(crate) mod process;
 mod program;
 pub(crate) mod protocol;

@@ -2,7 +2,6 @@
 
 mod adapter;
 mod commands;
-mod content;
 mod pool;
 mod sync;
 
@@ -10,20 +9,21 @@ use std::fmt::Debug;
 use std::time::{Duration, SystemTime};
 
 use backend_core::ops::{
-    Command, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions, EditOutcome, Entry, Event,
-    ExecuteOutcome, FileBytes, GlobQuery, GlobResult, GrepQuery, GrepResult, Listing, LsOptions,
-    ReadOptions, RenameOptions, ResolveOptions, ShellId, ShellInfo, ShellOutput, StatOptions,
-    StopMode, TextOptions, WriteOptions, WriteOutcome,
+    Command, Content, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions, EditOutcome,
+    Entry, Event, ExecuteOutcome, FileBytes, GlobQuery, GlobResult, GrepQuery, GrepResult, Listing,
+    LsOptions, ReadOptions, RenameOptions, ResolveOptions, ShellId, ShellInfo, ShellOutput,
+    StatOptions, StopMode, TextOptions, WriteOptions, WriteOutcome,
 };
 use backend_core::text::TextWindow;
 use backend_core::{BackendInfo, CommandPaths, Edit, Result, TracedPath, VPath};
 use bytes::Bytes;
 
-use crate::cancel::Cancel;
-
 pub use adapter::BlockingAdapter;
-pub use content::BlockingContent;
 pub use pool::PoolSize;
+
+use crate::cancel::Cancel;
+use crate::engine::Engine;
+use crate::stream::SyncStream;
 
 /// Storage for an agent's files, for implementations that block.
 ///
@@ -165,4 +165,34 @@ pub trait BlockingSandbox: BlockingBackend {
 
     /// Blocking version of [`Sandbox::shell_list`](backend_core::Sandbox::shell_list).
     fn shell_list(&self) -> Result<Vec<ShellInfo>>;
+}
+
+/// The content of a file to write: bytes in memory, or a blocking iterator.
+#[derive(Debug)]
+pub enum BlockingContent {
+    /// The whole content.
+    Bytes(Bytes),
+    /// Pieces in order. An error among them fails the write and leaves the file
+    /// unchanged. When the call is dropped, an error follows too.
+    Pieces(SyncStream<Bytes>),
+}
+
+impl BlockingContent {
+    /// Reads the whole content into memory, with the errors of [`Content::collect`].
+    pub fn collect(self, max_bytes: u64) -> Result<Bytes> {
+        let engine = match &self {
+            Self::Bytes(_) => Engine::shared(),
+            Self::Pieces(pieces) => pieces.engine().clone(),
+        };
+        engine.run(Content::from(self).collect(max_bytes)).flatten()
+    }
+}
+
+impl From<BlockingContent> for Content {
+    fn from(content: BlockingContent) -> Self {
+        match content {
+            BlockingContent::Bytes(bytes) => Self::Bytes(bytes),
+            BlockingContent::Pieces(pieces) => Self::Stream(pieces.into_stream()),
+        }
+    }
 }

@@ -5,7 +5,6 @@ mod blocking;
 mod calls;
 mod cancel;
 mod engine;
-mod ext;
 mod sandbox;
 mod stream;
 #[cfg(feature = "tools")]

@@ -132,6 +132,11 @@ impl Bench {
     }
 }
 
+/// Prints a row that is no time: an amount of the row's unit, or bytes of memory.
+pub fn figure(id: &str, amount: f64) {
+    println!("{}", json!({ "id": id, "ours": { "median": amount } }));
+}
+
 /// Prints a row about memory.
 pub fn memory(id: &str, our_bytes: u64, their_bytes: Option<u64>, size: u64) {
     let figure = |bytes: u64| json!({ "median": bytes, "size": size });

@@ -6,10 +6,20 @@ use std::sync::LazyLock;
 use crate::options::Row;
 use crate::words::words;
 
+/// Writes a table of [`Row`]s: the names, the short and the long options of a program, and
+/// for a launcher the methods that say how it differs; or pairs of a row and a value.
+macro_rules! rows {
+    ($($names:expr, $short:expr, $long:expr $(=> $($mark:ident $(($operands:literal))?)+)?;)+) => {
+        &[$(Row::new($names, $short, $long)$($(.$mark($($operands)?))+)?),+]
+    };
+    ($($names:expr, $short:expr, $long:expr, $value:expr;)+) => {
+        &[$((Row::new($names, $short, $long), $value)),+]
+    };
+}
+
 mod danger;
 mod git;
 mod launchers;
-mod long;
 mod programs;
 mod settings;
 mod usage;

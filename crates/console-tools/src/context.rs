@@ -7,7 +7,6 @@ use backend_mounts::Scope;
 
 use crate::conversation::Conversation;
 use crate::host_names::HostNames;
-use crate::observer::Observer;
 use crate::options::Options;
 use crate::reply::ToolError;
 use crate::tracker::PathLock;
@@ -79,4 +78,11 @@ impl Context {
             .then(|| self.host_names.to_backend(&path));
         Ok(meant.flatten().unwrap_or(path))
     }
+}
+
+/// Receives the output of a command before the reply contains it.
+pub trait Observer: std::fmt::Debug + Send + Sync + 'static {
+    /// Receives raw output of a command: with escape codes, and split at any byte.
+    /// Called in order. The command waits for it, so return soon.
+    fn output(&self, bytes: &[u8]);
 }

@@ -5,7 +5,6 @@
 //! conversation.
 
 mod collector;
-mod output_backend;
 mod overlay;
 mod store;
 

@@ -12,7 +12,6 @@ mod policy_source;
 mod preview;
 mod registered_tool;
 mod trial;
-mod visibility;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -157,7 +156,7 @@ impl Toolset {
 
     /// Returns the tools under a policy.
     fn tools_under(&self, policy: &Policy, capabilities: Capabilities) -> Arc<OfferedTools> {
-        let visible = visibility::offered(&self.0.entries, policy, capabilities);
+        let visible = environment::offered(&self.0.entries, policy, capabilities);
         let mut sets = lock(&self.0.sets);
         if let Some(known) = sets.iter().find(|tools| tools.visible == visible) {
             return Arc::clone(known);

@@ -3,19 +3,15 @@
 //! Invariants: the entry of a path describes what the conversation last read from it or
 //! wrote to it. Memory is bounded, whatever is read.
 
-mod locks;
-
 use std::collections::HashMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use backend_core::VPath;
 use backend_core::ops::{ContentHash, Entry};
 use backend_core::sync::lock;
 use bytes::Bytes;
-
-use locks::Locks;
-pub(crate) use locks::PathLock;
+use futures_util::lock::{Mutex as AsyncMutex, OwnedMutexGuard};
 
 /// Largest file that is tracked by its content. A larger one is tracked by its size and
 /// modification time, so a window can be read without reading the whole file.
@@ -230,6 +226,61 @@ impl Files {
         let taken: Vec<_> = beneath.collect();
         self.kept -= taken.iter().map(|(_, seen)| seen.kept()).sum::<usize>();
         taken
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Locks {
+    table: Mutex<HashMap<VPath, Arc<AsyncMutex<()>>>>,
+}
+
+/// A guard that holds the lock of a path.
+#[derive(Debug)]
+pub(crate) struct PathLock<'a> {
+    // It holds a reference to the lock, so it is dropped before the claim.
+    _guard: OwnedMutexGuard<()>,
+    _claim: Claim<'a>,
+}
+
+/// Keeps a lock in the table while it is held or waited for. A call that is dropped while
+/// it waits leaves nothing behind.
+#[derive(Debug)]
+struct Claim<'a> {
+    locks: &'a Locks,
+    path: VPath,
+    lock: Option<Arc<AsyncMutex<()>>>,
+}
+
+impl Locks {
+    pub(crate) async fn lock(&self, path: &VPath) -> PathLock<'_> {
+        let of_path = Arc::clone(lock(&self.table).entry(path.clone()).or_default());
+        let claim = Claim {
+            locks: self,
+            path: path.clone(),
+            lock: Some(Arc::clone(&of_path)),
+        };
+        PathLock {
+            _guard: of_path.lock_owned().await,
+            _claim: claim,
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        lock(&self.table).len()
+    }
+}
+
+impl Drop for Claim<'_> {
+    /// The last claim removes the lock from the table. Claims are created under the
+    /// table's lock, so none can appear meanwhile.
+    fn drop(&mut self) {
+        let mut table = lock(&self.locks.table);
+        self.lock = None;
+        let known = table.get(&self.path);
+        if known.is_some_and(|lock| Arc::strong_count(lock) == 1) {
+            table.remove(&self.path);
+        }
     }
 }
 

@@ -36,7 +36,6 @@
 mod answer;
 mod approver;
 mod callback;
-mod deferred;
 mod effect;
 mod grants;
 pub mod limits;
@@ -44,17 +43,15 @@ mod permit;
 mod question;
 mod service;
 pub(crate) mod text;
-mod unseen;
 
 pub use answer::{Answer, Remember};
 pub use approver::{
-    ApproveAll, Approver, ApproverError, ApproverMode, Strict, Unavailable, WithTimeout,
+    ApproveAll, Approver, ApproverError, ApproverMode, Deferred, Strict, Unavailable, WithTimeout,
 };
 pub use callback::Interactive;
-pub use deferred::Deferred;
 pub use effect::{Amount, Effect};
 pub use grants::{Grant, GrantId, GrantKey, Grants, GrantsError, NotRemembered, PatternKind};
 pub use permit::{Permit, PermitSource};
 pub use question::{Asked, Fingerprint, Question};
 pub use service::{ApprovalService, Pending};
-pub use unseen::Unseen;
+pub use text::Unseen;

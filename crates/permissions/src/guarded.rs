@@ -11,9 +11,7 @@
 
 mod authorize;
 mod backend;
-mod dry_run;
 mod gate;
-mod globs;
 mod guard;
 mod judge_command;
 mod link_resolution;

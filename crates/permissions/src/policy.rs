@@ -1,26 +1,23 @@
 //! [`Policy`]: all layers, judged together.
 
-mod builder;
 mod command;
-mod path_layer;
 mod protected;
 
 use std::any::Any;
+use std::fmt;
 use std::sync::Arc;
 
 use backend_core::VPath;
 use backend_core::ops::ContentHash;
 use backend_core::search::Exclude;
 
-pub use builder::PolicyBuilder;
 pub use command::CommandJudgement;
 pub(crate) use command::refusal;
-pub use path_layer::PathLayer;
 use protected::Protected;
 
 use crate::rules::{LISTING, Rules};
 use crate::tool::ToolSettings;
-use crate::{Action, Kind, Layer, Op, Verdict, Vote};
+use crate::{Action, Kind, Layer, Op, Ruleset, Verdict, Vote};
 
 /// The layers in force. An absent layer objects to nothing. Cloning is cheap.
 ///
@@ -209,6 +206,76 @@ impl Policy {
             text.push_str(&self.0.protected.names());
         }
         ContentHash::of(text.as_bytes()).to_string()
+    }
+}
+
+/// A layer of a [`Policy`] that judges accesses by path, beside the rules.
+/// `backend-mounts` has one. A layer never weakens another: the strongest verdict counts.
+pub trait PathLayer: Any + fmt::Debug + Send + Sync {
+    /// Returns the verdict about an access to a path. `bytes` is the size that the file
+    /// has or is to have, if known.
+    fn judge(&self, op: Op, path: &VPath, kind: Kind, bytes: Option<u64>) -> Verdict;
+
+    /// Returns the most lenient action that `op` can get for any path.
+    fn most_lenient(&self, op: Op) -> Action;
+
+    /// Returns the strongest action that `op` could get for an entry beneath `directory`.
+    /// It may be too strong, but never too weak.
+    fn strongest_beneath(&self, op: Op, directory: &VPath) -> Action;
+
+    /// Returns the maximum size of a file at `path`.
+    fn max_file_bytes(&self, path: &VPath) -> Option<u64>;
+
+    /// Returns the entries that `ls`, `glob` or `grep` must leave out of its results, once
+    /// the questions raised by [`judge`](Self::judge) are answered.
+    fn exclude(&self, op: Op) -> Exclude;
+
+    /// Returns an id. Equal layers have equal ids, in every process.
+    fn id(&self) -> String;
+}
+
+/// Builder for a [`Policy`].
+#[derive(Debug, Clone, Default)]
+#[must_use]
+pub struct PolicyBuilder(Layers);
+
+impl PolicyBuilder {
+    /// Sets the rules. Their relative patterns start at `working_dir`, which must be the
+    /// working directory of the backend to be guarded.
+    pub fn ruleset(self, ruleset: &Ruleset, working_dir: &VPath) -> Self {
+        self.rules(ruleset.compile(working_dir))
+    }
+
+    /// Sets rules that are already compiled.
+    pub fn rules(mut self, rules: Rules) -> Self {
+        self.0.rules = Some(rules);
+        self
+    }
+
+    /// Adds a layer that judges by path, such as a scope. It replaces one of its type.
+    pub fn layer<L: PathLayer>(mut self, layer: L) -> Self {
+        // Deriving narrows the only layer of a type. A second one would be lost then.
+        let is_other = |layer: &Arc<dyn PathLayer>| !(&**layer as &dyn Any).is::<L>();
+        self.0.paths.retain(is_other);
+        self.0.paths.push(Arc::new(layer));
+        self
+    }
+
+    /// Sets the settings of individual tools.
+    pub fn tools(mut self, tools: ToolSettings) -> Self {
+        self.0.tools = tools;
+        self
+    }
+
+    /// Builds the policy.
+    pub fn build(mut self) -> Policy {
+        let exclude = |op| {
+            let by_rules = self.0.rules.as_ref().map(|rules| rules.exclude(op));
+            let by_path = self.0.paths.iter().map(|layer| layer.exclude(op));
+            by_path.fold(by_rules.unwrap_or_default(), |all, more| all.and(&more))
+        };
+        self.0.excludes = LISTING.map(exclude);
+        Policy(Arc::new(self.0))
     }
 }
 

@@ -1,11 +1,10 @@
 //! The variables that every sandbox starts with.
 
-/// Default variables for the commands of a sandbox, which its runtime or user can
-/// override: they turn off prompts, pagers, colours and notices, and let git work in
-/// directories owned by other users.
-///
-/// `UV_SYSTEM_PYTHON` is for root only: the system's packages belong to root.
-pub const ENVIRONMENT: [(&str, &str); 25] = [
+use std::collections::BTreeMap;
+
+/// Turns off prompts, pagers, colours and notices, and lets git work in directories owned by
+/// other users.
+const DEFAULTS: [(&str, &str); 24] = [
     ("GIT_CONFIG_COUNT", "5"),
     ("GIT_CONFIG_KEY_0", "safe.directory"),
     ("GIT_CONFIG_VALUE_0", "*"),
@@ -30,5 +29,13 @@ pub const ENVIRONMENT: [(&str, &str); 25] = [
     ("UV_CONCURRENT_DOWNLOADS", "2"),
     ("UV_CONCURRENT_INSTALLS", "2"),
     ("UV_COMPILE_BYTECODE", "1"),
-    ("UV_SYSTEM_PYTHON", "1"),
 ];
+
+/// Returns the default variables for the commands of a sandbox, which its runtime or user can
+/// override: they turn off prompts, pagers, colours and notices, and let git work in
+/// directories owned by other users.
+pub fn environment(is_root: bool) -> BTreeMap<&'static str, &'static str> {
+    // The system's packages belong to root. For others uv must create an environment.
+    let for_root = is_root.then_some(("UV_SYSTEM_PYTHON", "1"));
+    DEFAULTS.into_iter().chain(for_root).collect()
+}

@@ -1,15 +1,15 @@
 #![doc = include_str!("../README.md")]
 
-mod builtin;
 pub mod dockerfile;
 mod environment;
 mod error;
+pub mod options;
 mod read;
 mod registry;
 mod runtime;
 mod validate;
 
-pub use environment::ENVIRONMENT;
+pub use environment::environment;
 pub use registry::Runtimes;
 pub use runtime::{PackageManager, Packages, Runtime, WORK_DIR};
 pub use validate::SYSTEM_DIRECTORIES;

@@ -1,13 +1,14 @@
 //! [`Runtimes`]: the built-in and custom runtimes, and replacements for their images.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use backend_core::Result;
 use serde::{Deserialize, Deserializer};
 
 use crate::read::{self, RawFile};
 use crate::runtime::Runtime;
-use crate::{builtin, error, validate};
+use crate::{error, validate};
 
 /// Runtimes by name: the built-in ones, custom ones, and a map of images that replace
 /// others.
@@ -49,7 +50,7 @@ impl Runtimes {
 
     /// Returns the names of the built-in runtimes, sorted.
     pub fn builtin_names() -> impl Iterator<Item = &'static str> {
-        builtin::names()
+        BUILTIN.keys().map(String::as_str)
     }
 
     /// Returns the built-in runtimes and those in a TOML text: a table `runtimes` with
@@ -95,7 +96,7 @@ impl Runtimes {
     pub fn get(&self, name: &str) -> Result<Runtime> {
         let known = self.custom.get(name).cloned();
         let mut runtime = known
-            .or_else(|| builtin::get(name))
+            .or_else(|| BUILTIN.get(name).cloned())
             .ok_or_else(|| error::unknown(name, self.names()))?;
         for image in [&mut runtime.image, &mut runtime.base_image] {
             if let Some(instead) = image.as_ref().and_then(|name| self.images.get(name)) {
@@ -107,7 +108,7 @@ impl Runtimes {
 
     /// Returns all names, sorted.
     pub fn names(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = builtin::names().collect();
+        let mut names: Vec<&str> = Self::builtin_names().collect();
         names.extend(self.custom.keys().map(String::as_str));
         names.sort_unstable();
         names.dedup();
@@ -145,5 +146,27 @@ impl<'de> Deserialize<'de> for Runtimes {
         RawFile::deserialize(deserializer)?
             .checked()
             .map_err(|error| serde::de::Error::custom(error.message()))
+    }
+}
+
+/// The built-in runtimes. Empty if the file were not valid; the tests read it.
+static BUILTIN: LazyLock<BTreeMap<String, Runtime>> = LazyLock::new(|| {
+    let file = read::toml::<RawFile>(include_str!("builtin.toml")).unwrap_or_default();
+    let named = |(name, raw): (String, read::RawRuntime)| {
+        let runtime = raw.named(&name).ok()?;
+        Some((name, runtime))
+    };
+    file.runtimes.into_iter().filter_map(named).collect()
+});
+
+impl Runtime {
+    /// Returns one of [the built-in runtimes](crate::Runtimes::builtin_names).
+    ///
+    /// # Errors
+    ///
+    /// `Config`, listing the known names, if there is no runtime of this name.
+    pub fn builtin(name: &str) -> Result<Self> {
+        let found = BUILTIN.get(name).cloned();
+        found.ok_or_else(|| error::unknown(name, Runtimes::builtin_names()))
     }
 }

@@ -2,6 +2,7 @@
 
 mod command;
 mod failure;
+mod hosted;
 mod pool;
 mod read;
 mod record;
@@ -12,4 +13,5 @@ mod tree;
 mod worker;
 mod write;
 
+pub use hosted::{HostedMachine, HostedSandbox, Mode};
 pub use sandbox::PortableSandbox;

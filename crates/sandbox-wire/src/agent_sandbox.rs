@@ -2,7 +2,6 @@
 
 mod backend;
 mod connect;
-mod output;
 mod sandbox;
 
 use std::future::Future;

@@ -2,7 +2,6 @@
 
 mod call;
 mod files;
-mod search;
 mod stream;
 
 use std::sync::Arc;

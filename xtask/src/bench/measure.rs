@@ -10,11 +10,10 @@ use serde_json::Value;
 
 use crate::bench::report::{Comparison, Figure, Run};
 use crate::bench::suite::{Suite, describe};
+use crate::cluster::Cluster;
+use crate::images::PYTHON;
 use crate::workspace::{Workspace, cargo_home};
 use crate::{agent, packages, process, provision, scratch};
-
-/// The image of the measured containers: Debian with Python.
-const DOCKER_IMAGE: &str = "agentbox-test/python:1";
 
 /// Further packages for the Python peer, for its containers and its console tools.
 const PYTHON_PACKAGES: &str = "docker==7.1.0\npydantic-ai-slim==2.66.0\n";
@@ -28,9 +27,16 @@ pub(super) fn run(workspace: &Workspace, suite: &Suite, is_quick: bool) -> Resul
     let (Some(package), Some(target)) = (bench.ancestors().nth(2), bench.file_stem()) else {
         bail!("{} is no benchmark of a package", suite.bench);
     };
-    let mut command = workspace.cargo(["bench", "--features", &suite.features.join(",")])?;
-    command.current_dir(package).arg("--bench");
-    command.arg(target).arg("--");
+    let features = suite.features.join(",");
+    let mut command = workspace.cargo(["bench", "--features", &features])?;
+    command.current_dir(package).arg("--bench").arg(target);
+    if suite.needs_cluster() {
+        // The cluster would slow it down, and is for measuring.
+        let mut compile = workspace.cargo(["bench", "--no-run", "--features", &features])?;
+        compile.current_dir(package).arg("--bench").arg(target);
+        process::run(&mut compile)?;
+    }
+    command.arg("--");
     let mut run = if suite.turns {
         command.args(is_quick.then_some("--quick"));
         in_turns(workspace, suite, command)?
@@ -41,10 +47,26 @@ pub(super) fn run(workspace: &Workspace, suite: &Suite, is_quick: bool) -> Resul
     Ok(run)
 }
 
-/// Whether a Docker daemon answers.
-pub(super) fn daemon_answers(workspace: &Workspace) -> Result<bool> {
-    let mut docker = workspace.command("docker")?;
-    Ok(process::succeeds(docker.arg("version")))
+/// Returns why a suite cannot be measured here, if so.
+pub(super) fn obstacle(
+    workspace: &Workspace,
+    suite: &Suite,
+    may_compile: bool,
+) -> Result<Option<String>> {
+    if suite.needs_docker() {
+        let mut docker = workspace.command("docker")?;
+        let why = "no Docker daemon answers; start one, or set DOCKER_HOST";
+        let answers = process::succeeds(docker.arg("version"));
+        return Ok((!answers).then(|| why.to_owned()));
+    }
+    if !suite.needs_cluster() {
+        return Ok(None);
+    }
+    if Cluster::is_given() {
+        let why = "KUBECONFIG names a cluster of others, whose load would be measured; unset it";
+        return Ok(Some(why.to_owned()));
+    }
+    Cluster::obstacle(workspace, may_compile)
 }
 
 /// Measures our side with criterion, then the Python peer's with a script.
@@ -97,13 +119,23 @@ fn in_turns(workspace: &Workspace, suite: &Suite, mut command: Command) -> Resul
         command.arg("--tree").arg(path);
         run.facts.push(size);
     }
-    if suite.needs_docker() {
-        let image = env::var_os("TEST_IMAGE_PYTHON").unwrap_or_else(|| DOCKER_IMAGE.into());
+    if suite.needs_docker() || suite.needs_cluster() {
+        let named = env::var_os("TEST_IMAGE_PYTHON").filter(|_| suite.needs_docker());
+        let image = named.unwrap_or_else(|| PYTHON.name.into());
         let agent = agent::build(workspace, None)?.path;
         command.arg("--image").arg(image).arg("--agent").arg(agent);
     }
     for peer in suite.peers() {
         pass_peer(workspace, peer, &mut command)?;
+    }
+    // Held until the end.
+    let cluster;
+    if suite.needs_cluster() {
+        if suite.needs_fake_nodes() {
+            command.arg("--kwok").arg(Cluster::kwok(workspace)?);
+        }
+        cluster = Cluster::start(workspace)?;
+        command = cluster.inside(command)?;
     }
     let mut lines = Vec::new();
     let is_success = process::run_observed(&mut command, |line| lines.push(line.to_owned()))?;

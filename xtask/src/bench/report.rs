@@ -41,7 +41,7 @@ pub(super) struct Comparison {
     pub(super) rounds: Option<usize>,
 }
 
-/// Nanoseconds, or bytes in a row about memory.
+/// Nanoseconds, or bytes in a row about memory, or an amount of the row's unit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
 pub(super) struct Figure {
     pub(super) median: f64,
@@ -67,14 +67,14 @@ impl Comparison {
 
     fn cells(&self) -> [String; 8] {
         let row = &self.row;
-        let amount: fn(f64) -> String = if row.is_memory() { megabytes } else { duration };
         let figure = |figure: Figure| match figure.p90 {
             Some(p90) if !row.is_memory() => {
-                format!("{} (p90 {})", amount(figure.median), amount(p90))
+                format!("{} (p90 {})", amount(row, figure.median), amount(row, p90))
             }
-            _ => amount(figure.median),
+            _ => amount(row, figure.median),
         };
-        let under = row.under.map(|most| format!("under {}", amount(most)));
+        let side = if row.mib.is_some() { "over" } else { "under" };
+        let under = row.under.map(|most| format!("{side} {}", amount(row, most)));
         [
             row.id.clone(),
             row.what.clone(),
@@ -188,8 +188,14 @@ fn times(ratio: f64) -> String {
     format!("{ratio:.n_decimals$}x")
 }
 
-fn megabytes(bytes: f64) -> String {
-    format!("{:.1} MB", bytes / 1e6)
+/// Formats a figure of a row: a speed, an amount of its unit, memory or a time.
+fn amount(row: &Row, figure: f64) -> String {
+    match (row.mib, &row.unit) {
+        (Some(mib), _) => format!("{:.0} MiB/s", mib * 1e9 / figure),
+        (None, Some(unit)) => format!("{} {unit}", three_digits(figure)),
+        (None, None) if row.is_memory() => format!("{:.1} MB", figure / 1e6),
+        (None, None) => duration(figure),
+    }
 }
 
 /// Formats a time with three significant digits.
@@ -200,12 +206,16 @@ fn duration(nanos: f64) -> String {
         n if n < 1e9 => (n / 1e6, "ms"),
         n => (n / 1e9, "s"),
     };
+    format!("{} {unit}", three_digits(value))
+}
+
+fn three_digits(value: f64) -> String {
     let n_decimals = match value {
         v if v < 10.0 => 2,
         v if v < 100.0 => 1,
         _ => 0,
     };
-    format!("{value:.n_decimals$} {unit}")
+    format!("{value:.n_decimals$}")
 }
 
 #[cfg(test)]

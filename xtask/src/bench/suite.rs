@@ -6,13 +6,15 @@ use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
 /// The peers: their names in rows and tables, and in the report.
-const PEERS: [(&str, &str); 7] = [
+const PEERS: [(&str, &str); 9] = [
     ("python", "pydantic-ai-backend 0.2.29"),
     ("rg", "ripgrep 15.2.0"),
     ("tokio", "a bare tokio::process"),
     ("npm", "@modelcontextprotocol/server-filesystem 2026.8.31"),
     ("exec", "the Docker API by bollard"),
     ("cli", "the program docker"),
+    ("kube", "the Kubernetes API by kube"),
+    ("kubectl", "the program kubectl"),
     ("local", "backend-local on the host"),
 ];
 
@@ -57,6 +59,16 @@ impl Suite {
         self.name.starts_with("docker")
     }
 
+    /// Whether it needs a Kubernetes cluster of our own.
+    pub(super) fn needs_cluster(&self) -> bool {
+        self.name.starts_with("k8s")
+    }
+
+    /// Whether it needs fake nodes in that cluster.
+    pub(super) fn needs_fake_nodes(&self) -> bool {
+        self.name == "k8s_scale"
+    }
+
     pub(super) fn ids(&self) -> Vec<&str> {
         self.rows.iter().map(|row| row.id.as_str()).collect()
     }
@@ -79,6 +91,8 @@ pub(super) struct Row {
     pub(super) peer: Option<String>,
     pub(super) ratio: Option<f64>,
     pub(super) under: Option<f64>,
+    pub(super) mib: Option<f64>,
+    pub(super) unit: Option<String>,
 }
 
 impl Row {
@@ -99,6 +113,8 @@ mod tests {
     fn rows_have_ids_of_their_own_known_peers_and_no_ends_of_cells() {
         let suites: &[Suite] = suites().unwrap().leak();
         assert!(suites.iter().any(Suite::needs_docker));
+        assert!(suites.iter().any(Suite::needs_cluster));
+        assert!(suites.iter().any(Suite::needs_fake_nodes));
         let mut ids = BTreeSet::new();
         let rows = |suite: &'static Suite| suite.rows.iter().map(move |row| (suite, row));
         for (suite, row) in suites.iter().flat_map(rows) {

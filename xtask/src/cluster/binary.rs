@@ -1,6 +1,6 @@
-//! Kubernetes as one program, compiled from `xtask/cluster` and kept in the cache.
+//! The programs of a cluster, compiled from `xtask/cluster` and kept in the cache.
 //!
-//! Compiling takes minutes, so the program is named after a hash of everything that it
+//! Compiling takes minutes, so each program is named after a hash of everything that it
 //! is made from, and compiled again only if that changes. Go downloads the sources from
 //! its module proxy and checks them against `go.sum`. The installed Go is used and no
 //! other: `GOTOOLCHAIN` is `local` unless the environment says something else, such as
@@ -8,9 +8,11 @@
 
 use std::env;
 use std::fs;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use sha2::{Digest as _, Sha256};
 
 use crate::cluster::layout::Layout;
@@ -18,63 +20,173 @@ use crate::images::hex;
 use crate::process;
 use crate::workspace::Workspace;
 
-/// The directory of the sources, and the files that the program is made from.
-const SOURCES: &str = "xtask/cluster";
-const FILES: [&str; 3] = ["go.mod", "go.sum", "main.go"];
-
 /// Where Go is looked for: on the search path, else where its own archives put it.
 const PLACES: [&str; 2] = ["go", "/usr/local/go/bin/go"];
 
-/// The module whose version is that of the cluster.
-const KUBERNETES: &str = "k8s.io/kubernetes";
+/// A program and how it is made.
+#[derive(Debug)]
+struct Recipe {
+    name: &'static str,
+    /// The directory of the sources, and the files that the program is made from. The
+    /// first one lists the modules.
+    sources: &'static str,
+    files: &'static [&'static str],
+    /// The module whose version is that of the program.
+    module: &'static str,
+    /// The packages that the version is written into.
+    versioned: &'static [&'static str],
+    /// The package that is compiled.
+    package: &'static str,
+    /// The directory of the module with the definitions of kinds, which are kept beside
+    /// the program.
+    definitions: Option<&'static str>,
+    /// The time that it takes to compile.
+    time: &'static str,
+    /// Beginning of the program's name. The hash follows.
+    prefix: &'static str,
+}
 
-/// The packages that a version is written into.
-const VERSIONED: [&str; 2] = [
-    "k8s.io/component-base/version",
-    "k8s.io/client-go/pkg/version",
-];
+/// Everything of Kubernetes in one program.
+const KUBERNETES: Recipe = Recipe {
+    name: "Kubernetes",
+    sources: "xtask/cluster",
+    files: &["go.mod", "go.sum", "main.go"],
+    module: "k8s.io/kubernetes",
+    versioned: &[
+        "k8s.io/component-base/version",
+        "k8s.io/client-go/pkg/version",
+    ],
+    package: ".",
+    definitions: None,
+    time: "about ten minutes",
+    prefix: "kube-",
+};
 
-/// Beginning of the program's name. The hash follows.
-const PREFIX: &str = "kube-";
+/// The controller of agent-sandbox. It is apart, because it needs other versions of
+/// Kubernetes' libraries.
+const AGENT_SANDBOX: Recipe = Recipe {
+    name: "agent-sandbox",
+    sources: "xtask/cluster/agent-sandbox",
+    files: &["go.mod", "go.sum"],
+    module: "sigs.k8s.io/agent-sandbox",
+    versioned: &[],
+    // The only one that `go.mod` calls a tool.
+    package: "tool",
+    definitions: Some("k8s/crds"),
+    time: "about three minutes",
+    prefix: "agent-sandbox-",
+};
 
-/// The sources of the program.
+/// Fake nodes and pods, which only a benchmark uses.
+const KWOK: Recipe = Recipe {
+    name: "kwok",
+    sources: "xtask/cluster/kwok",
+    files: &["go.mod", "go.sum"],
+    module: "sigs.k8s.io/kwok",
+    versioned: &[],
+    package: "tool",
+    definitions: None,
+    time: "about three minutes",
+    prefix: "kwok-",
+};
+
+/// Returns kwok, which is compiled if it is missing.
+pub(super) fn kwok(workspace: &Workspace, layout: &Layout) -> Result<PathBuf> {
+    Sources::read_one(workspace, &KWOK)?.compiled(layout)
+}
+
+/// The programs of a cluster, which are compiled.
+#[derive(Debug)]
+pub(super) struct Programs {
+    pub(super) kubernetes: PathBuf,
+    pub(super) agent_sandbox: PathBuf,
+}
+
+impl Programs {
+    /// Compiles those that are missing.
+    pub(super) fn compile(workspace: &Workspace, layout: &Layout) -> Result<Self> {
+        let [kubernetes, agent_sandbox] = Sources::read(workspace)?;
+        Ok(Self {
+            kubernetes: kubernetes.compiled(layout)?,
+            agent_sandbox: agent_sandbox.compiled(layout)?,
+        })
+    }
+
+    /// Returns the file with the kinds of agent-sandbox.
+    pub(super) fn definitions(&self) -> PathBuf {
+        definitions_of(&self.agent_sandbox)
+    }
+}
+
+fn definitions_of(program: &Path) -> PathBuf {
+    program.with_extension("yaml")
+}
+
+/// The sources of a program.
 #[derive(Debug)]
 pub(super) struct Sources<'w> {
     workspace: &'w Workspace,
+    recipe: &'static Recipe,
     directory: PathBuf,
     module: String,
     hash: String,
 }
 
 impl<'w> Sources<'w> {
-    pub(super) fn read(workspace: &'w Workspace) -> Result<Self> {
-        let directory = workspace.root().join(SOURCES);
+    /// Reads those of all programs.
+    pub(super) fn read(workspace: &'w Workspace) -> Result<[Self; 2]> {
+        let read = |recipe| Self::read_one(workspace, recipe);
+        Ok([read(&KUBERNETES)?, read(&AGENT_SANDBOX)?])
+    }
+
+    fn read_one(workspace: &'w Workspace, recipe: &'static Recipe) -> Result<Self> {
+        let directory = workspace.root().join(recipe.sources);
         let mut contents = Vec::new();
-        for name in FILES {
+        for name in recipe.files {
             let path = directory.join(name);
             let content = fs::read_to_string(&path);
             contents.push(content.with_context(|| format!("cannot read {}", path.display()))?);
         }
         let module = contents[0].clone();
-        let flags = flags(&version(&module)?);
+        let flags = flags(&version(&module, recipe)?, recipe.versioned);
         contents.push(flags.join("\n"));
         contents.push(env::consts::ARCH.to_owned());
+        contents.extend(recipe.definitions.map(str::to_owned));
         Ok(Self {
             workspace,
+            recipe,
             directory,
             module,
             hash: hash(&contents),
         })
     }
 
+    /// The name of the program, for people.
+    pub(super) fn name(&self) -> &'static str {
+        self.recipe.name
+    }
+
+    pub(super) fn is_compiled(&self, layout: &Layout) -> bool {
+        self.program(layout).is_file()
+    }
+
     /// Returns the program's path, which may not exist yet.
-    pub(super) fn program(&self, layout: &Layout) -> PathBuf {
-        layout.beside("bin").join(format!("{PREFIX}{}", self.hash))
+    fn program(&self, layout: &Layout) -> PathBuf {
+        let name = format!("{}{}", self.recipe.prefix, self.hash);
+        layout.beside("bin").join(name)
+    }
+
+    /// Returns the path of the program, which is compiled if it is missing.
+    fn compiled(&self, layout: &Layout) -> Result<PathBuf> {
+        if !self.is_compiled(layout) {
+            self.compile(layout)?;
+        }
+        Ok(self.program(layout))
     }
 
     /// Returns why the program cannot be compiled here, if so.
     pub(super) fn obstacle(&self) -> Result<Option<String>> {
-        let wanted = minimum(&self.module)?;
+        let wanted = minimum(&self.module, self.recipe)?;
         let Some(go) = self.go()? else {
             return Ok(Some(format!(
                 "Go is not installed, which compiles it; install Go {wanted} or newer"
@@ -93,20 +205,60 @@ impl<'w> Sources<'w> {
 
     /// Compiles the program, and removes those of other sources. A failed attempt leaves
     /// its downloads, and the next one continues there.
-    pub(super) fn compile(&self, layout: &Layout) -> Result<()> {
+    fn compile(&self, layout: &Layout) -> Result<()> {
         if let Some(obstacle) = self.obstacle()? {
             bail!("{obstacle}");
         }
-        let go = self.go()?.context("Go is not installed")?;
+        let Recipe { name, time, .. } = self.recipe;
         let program = self.program(layout);
         let directory = layout.beside("bin");
         fs::create_dir_all(&directory)?;
         let caches = layout.beside("go");
         let fresh = directory.join("fresh");
-        let version = version(&self.module)?;
-        println!("compiling Kubernetes {version}; this takes about ten minutes, once");
-        let mut build = self.workspace.command(go)?;
+        let version = version(&self.module, self.recipe)?;
+        println!("compiling {name} {version}; this takes {time}, once");
+        let mut build = self.command("build", &caches)?;
         build
+            .args(flags(&version, self.recipe.versioned))
+            .arg("-o")
+            .arg(&fresh)
+            .arg(self.recipe.package);
+        process::run(&mut build).with_context(|| format!("{name} was not compiled"))?;
+        let definitions = self.definitions(&caches)?;
+        fs::remove_dir_all(&caches)
+            .with_context(|| format!("cannot remove {}", caches.display()))?;
+        for entry in fs::read_dir(&directory)? {
+            let entry = entry?;
+            let is_former = |name: &str| name.starts_with(self.recipe.prefix);
+            if is_former(&entry.file_name().to_string_lossy()) {
+                fs::remove_file(entry.path())?;
+            }
+        }
+        if let Some(definitions) = definitions {
+            // Before the program: where it is, they are too.
+            fs::write(definitions_of(&program), definitions)?;
+        }
+        fs::rename(&fresh, &program).with_context(|| format!("cannot write {}", program.display()))
+    }
+
+    /// Returns the definitions of kinds as one text, if the module has some. It is in the
+    /// caches.
+    fn definitions(&self, caches: &Path) -> Result<Option<String>> {
+        let Some(place) = self.recipe.definitions else {
+            return Ok(None);
+        };
+        let mut ask = self.command("list", caches)?;
+        ask.args(["-m", "-f", "{{.Dir}}", self.recipe.module]);
+        let module = process::output(&mut ask)?;
+        let directory = Path::new(module.trim_end()).join(place);
+        joined(&directory).map(Some)
+    }
+
+    /// Returns a command of Go on the sources that leaves everything in `caches`.
+    fn command(&self, subcommand: &str, caches: &Path) -> Result<Command> {
+        let go = self.go()?.context("Go is not installed")?;
+        let mut command = self.workspace.command(go)?;
+        command
             .current_dir(&self.directory)
             .env("CGO_ENABLED", "0")
             .env("GOCACHE", caches.join("build"))
@@ -114,21 +266,8 @@ impl<'w> Sources<'w> {
             .env("GOMODCACHE", caches.join("modules"))
             .env("GOTOOLCHAIN", toolchain())
             .env("GOWORK", "off")
-            .arg("build")
-            .args(flags(&version))
-            .arg("-o")
-            .arg(&fresh)
-            .arg(".");
-        process::run(&mut build).context("Kubernetes was not compiled")?;
-        fs::remove_dir_all(&caches)
-            .with_context(|| format!("cannot remove {}", caches.display()))?;
-        for entry in fs::read_dir(&directory)? {
-            let entry = entry?;
-            if entry.file_name().to_string_lossy().starts_with(PREFIX) {
-                fs::remove_file(entry.path())?;
-            }
-        }
-        fs::rename(&fresh, &program).with_context(|| format!("cannot write {}", program.display()))
+            .arg(subcommand);
+        Ok(command)
     }
 
     fn go(&self) -> Result<Option<&'static str>> {
@@ -141,31 +280,57 @@ impl<'w> Sources<'w> {
     }
 }
 
-/// Returns the version of Kubernetes that a list of modules requires, as in `1.36.3`.
-fn version(module: &str) -> Result<String> {
+/// Returns the files of a directory as one text, in the order of their names. Each of
+/// them must begin a document of YAML.
+fn joined(directory: &Path) -> Result<String> {
+    let read = || {
+        let entries = fs::read_dir(directory)?;
+        let files: io::Result<Vec<_>> = entries.map(|entry| Ok(entry?.path())).collect();
+        let mut files = files?;
+        files.sort();
+        files.into_iter().map(fs::read_to_string).collect()
+    };
+    let texts: io::Result<Vec<String>> = read();
+    let texts = texts.with_context(|| format!("cannot read {}", directory.display()))?;
+    let is_fine = |text: &String| text.starts_with("---\n") && text.ends_with('\n');
+    ensure!(
+        !texts.is_empty() && texts.iter().all(is_fine),
+        "{} has no documents that can be joined",
+        directory.display()
+    );
+    Ok(texts.concat())
+}
+
+/// Returns the version of a program that a list of modules requires, as in `1.36.3`.
+fn version(module: &str, recipe: &Recipe) -> Result<String> {
+    let Recipe {
+        sources,
+        module: wanted,
+        ..
+    } = recipe;
     let version = |line: &str| {
-        let version = line.trim().strip_prefix(KUBERNETES)?.strip_prefix(" v")?;
+        let version = line.trim().strip_prefix(wanted)?.strip_prefix(" v")?;
         Some(version.split_whitespace().next()?.to_owned())
     };
     let found = module.lines().find_map(version);
-    found.with_context(|| format!("{SOURCES}/go.mod does not require {KUBERNETES}"))
+    found.with_context(|| format!("{sources}/go.mod does not require {wanted}"))
 }
 
 /// Returns the oldest version of Go that can compile a module.
-fn minimum(module: &str) -> Result<&str> {
+fn minimum<'m>(module: &'m str, recipe: &Recipe) -> Result<&'m str> {
     let mut lines = module.lines();
     let found = lines.find_map(|line| line.strip_prefix("go "));
-    found.with_context(|| format!("{SOURCES}/go.mod names no version of Go"))
+    found.with_context(|| format!("{}/go.mod names no version of Go", recipe.sources))
 }
 
 /// Returns the flags of `go build`: nothing of this machine is in the program, and its
 /// parts know their version.
-fn flags(version: &str) -> Vec<String> {
+fn flags(version: &str, versioned: &[&str]) -> Vec<String> {
     let mut numbers = version.split('.');
     let mut next = || numbers.next().unwrap_or_default();
     let (major, minor) = (next(), next());
     let mut linker = "-s -w".to_owned();
-    for package in VERSIONED {
+    for package in versioned {
         linker += &format!(
             " -X {package}.gitVersion=v{version} -X {package}.gitMajor={major} \
              -X {package}.gitMinor={minor}"
@@ -209,28 +374,50 @@ fn hash(texts: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
+    use crate::scratch::Scratch;
 
     const MODULE: &str = "module x\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/kubectl v0.0.0\n\
                           \tk8s.io/kubernetes v1.36.3\n)\n";
 
     #[test]
     fn a_module_tells_its_versions() {
-        assert_eq!(version(MODULE).unwrap(), "1.36.3");
-        assert_eq!(minimum(MODULE).unwrap(), "1.26.0");
-        assert!(version("module x").is_err() && minimum("module x").is_err());
+        assert_eq!(version(MODULE, &KUBERNETES).unwrap(), "1.36.3");
+        assert_eq!(minimum(MODULE, &KUBERNETES).unwrap(), "1.26.0");
+        let error = version(MODULE, &AGENT_SANDBOX).unwrap_err().to_string();
+        assert!(
+            error.contains("xtask/cluster/agent-sandbox/go.mod"),
+            "{error}"
+        );
+        assert!(minimum("module x", &KUBERNETES).is_err());
     }
 
     #[test]
-    fn this_module_is_read() {
+    fn every_program_is_named_after_its_sources() {
         let workspace = Workspace::discover().unwrap();
-        let sources = Sources::read(&workspace).unwrap();
         let layout = Layout::at(Path::new("/c")).unwrap();
-        let program = sources.program(&layout).display().to_string();
-        assert!(program.starts_with("/c/bin/kube-"), "{program}");
-        assert_eq!(program.len(), "/c/bin/kube-".len() + 16);
+        let mut programs = Vec::from(Sources::read(&workspace).unwrap());
+        programs.push(Sources::read_one(&workspace, &KWOK).unwrap());
+        let prefixes = ["kube-", "agent-sandbox-", "kwok-"];
+        for (sources, prefix) in programs.iter().zip(prefixes) {
+            let program = sources.program(&layout).display().to_string();
+            let hash = program.strip_prefix("/c/bin/").unwrap();
+            let hash = hash.strip_prefix(prefix).unwrap();
+            assert_eq!(hash.len(), 16, "{program}");
+            assert!(!sources.is_compiled(&layout));
+        }
+    }
+
+    #[test]
+    fn definitions_are_joined_in_the_order_of_their_names() {
+        let scratch = Scratch::temporary("definitions").unwrap();
+        assert!(joined(&scratch).is_err());
+        fs::write(scratch.join("b"), "---\nb: 1\n").unwrap();
+        fs::write(scratch.join("a"), "---\na: 1\n").unwrap();
+        assert_eq!(joined(&scratch).unwrap(), "---\na: 1\n---\nb: 1\n");
+        fs::write(scratch.join("c"), "c: 1\n").unwrap();
+        let error = joined(&scratch).unwrap_err().to_string();
+        assert!(error.contains("can be joined"), "{error}");
     }
 
     #[test]
@@ -257,7 +444,7 @@ mod tests {
 
     #[test]
     fn a_program_knows_its_version() {
-        let flags = flags("1.36.3").join(" ");
+        let flags = flags("1.36.3", KUBERNETES.versioned).join(" ");
         let expected = "-X k8s.io/component-base/version.gitVersion=v1.36.3 \
                         -X k8s.io/component-base/version.gitMajor=1 \
                         -X k8s.io/component-base/version.gitMinor=36";

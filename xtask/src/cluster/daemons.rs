@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 
+use crate::cluster::binary::Programs;
 use crate::cluster::layout::{API_PORT, Layout, NODE, NODE_IP, SERVICE_NETWORK};
 
 pub(super) const CONTAINERD: &str = "containerd";
@@ -14,9 +15,18 @@ pub(super) const APISERVER: &str = "apiserver";
 pub(super) const CONTROLLERS: &str = "controllers";
 pub(super) const SCHEDULER: &str = "scheduler";
 pub(super) const KUBELET: &str = "kubelet";
+pub(super) const AGENT_SANDBOX: &str = "agent-sandbox";
 
 /// All daemons. Their names are also those of their files.
-pub(super) const ALL: [&str; 6] = [CONTAINERD, ETCD, APISERVER, CONTROLLERS, SCHEDULER, KUBELET];
+pub(super) const ALL: [&str; 7] = [
+    CONTAINERD,
+    ETCD,
+    APISERVER,
+    CONTROLLERS,
+    SCHEDULER,
+    KUBELET,
+    AGENT_SANDBOX,
+];
 
 /// Where daemons look for programs. They inherit no variable: a proxy, for example, is
 /// not for them.
@@ -27,12 +37,15 @@ const ETCD_CLIENT: &str = "http://127.0.0.1:2379";
 const ETCD_PEER: &str = "http://127.0.0.1:2380";
 
 /// Writes a script for each daemon, and one that is `kubectl`.
-pub(super) fn write_scripts(layout: &Layout, kube: &Path) -> Result<()> {
+pub(super) fn write_scripts(layout: &Layout, programs: &Programs) -> Result<()> {
     for daemon in ALL {
-        let words = command_line(layout, kube, daemon);
+        let words = command_line(layout, programs, daemon);
         write(&layout.start(daemon), &start_script(layout, daemon, &words))?;
     }
-    write(&layout.kubectl(), &kubectl_script(layout, kube))
+    write(
+        &layout.kubectl(),
+        &kubectl_script(layout, &programs.kubernetes),
+    )
 }
 
 fn write(path: &str, text: &str) -> Result<()> {
@@ -71,19 +84,20 @@ fn start_script(layout: &Layout, daemon: &str, words: &[String]) -> String {
 }
 
 /// Returns the program of a daemon and its arguments.
-fn command_line(layout: &Layout, kube: &Path, daemon: &str) -> Vec<String> {
+fn command_line(layout: &Layout, programs: &Programs, daemon: &str) -> Vec<String> {
     let arguments = match daemon {
         CONTAINERD => {
             let config = layout.path("containerd.toml");
             return vec![CONTAINERD.to_owned(), format!("--config={config}")];
         }
+        AGENT_SANDBOX => return agent_sandbox(layout, &programs.agent_sandbox),
         ETCD => etcd(layout),
         APISERVER => apiserver(layout),
         CONTROLLERS => controllers(layout),
         SCHEDULER => scheduler(layout),
         _ => kubelet(layout),
     };
-    let program = [kube.display().to_string(), daemon.to_owned()];
+    let program = [programs.kubernetes.display().to_string(), daemon.to_owned()];
     program.into_iter().chain(arguments).collect()
 }
 
@@ -194,6 +208,19 @@ fn kubelet(layout: &Layout) -> Vec<String> {
     ]
 }
 
+/// Returns the program of agent-sandbox and its arguments. It may do everything.
+fn agent_sandbox(layout: &Layout, program: &Path) -> Vec<String> {
+    vec![
+        program.display().to_string(),
+        format!("--kubeconfig={}", layout.kubeconfig()),
+        // Claims, templates and pools.
+        "--extensions".to_owned(),
+        "--leader-elect=false".to_owned(),
+        "--metrics-bind-address=0".to_owned(),
+        "--health-probe-bind-address=0".to_owned(),
+    ]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -219,8 +246,12 @@ echo $! >'/c/run/pids/etcd'
 
     #[test]
     fn every_daemon_names_the_directory_of_its_cluster() {
+        let programs = Programs {
+            kubernetes: "/c/bin/kube".into(),
+            agent_sandbox: "/c/bin/agent-sandbox".into(),
+        };
         for daemon in ALL {
-            let words = command_line(&layout(), Path::new("/c/bin/kube"), daemon);
+            let words = command_line(&layout(), &programs, daemon);
             assert!(
                 words.iter().any(|word| word.contains("/c/run/")),
                 "{words:?}"
@@ -229,6 +260,7 @@ echo $! >'/c/run/pids/etcd'
             assert!(!words.concat().contains('\''), "{words:?}");
             let program = match daemon {
                 CONTAINERD => CONTAINERD,
+                AGENT_SANDBOX => "/c/bin/agent-sandbox",
                 _ => "/c/bin/kube",
             };
             assert_eq!(words[0], program);

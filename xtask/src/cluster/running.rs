@@ -15,7 +15,7 @@ use crate::process;
 use crate::workspace::Workspace;
 
 /// The variable that tells a test where the cluster's files are.
-const DIRECTORY: &str = "AGENTBOX_CLUSTER_DIR";
+const DIRECTORY: &str = "TEST_CLUSTER_DIR";
 
 /// Time limit for each thing that is waited for. On a machine that is not busy, each
 /// takes a few seconds.

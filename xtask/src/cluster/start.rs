@@ -6,7 +6,10 @@ use std::process::{Child, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::cluster::daemons::{self, APISERVER, CONTAINERD, CONTROLLERS, ETCD, KUBELET, SCHEDULER};
+use crate::cluster::binary::Programs;
+use crate::cluster::daemons::{
+    self, AGENT_SANDBOX, APISERVER, CONTAINERD, CONTROLLERS, ETCD, KUBELET, SCHEDULER,
+};
 use crate::cluster::layout::Layout;
 use crate::cluster::namespace::{Lifetime, Namespace};
 use crate::cluster::running::Running;
@@ -33,7 +36,7 @@ const FIRST: [&str; 3] = [CONTAINERD, ETCD, APISERVER];
 pub(super) fn start<'w>(
     workspace: &'w Workspace,
     layout: &Layout,
-    kube: &Path,
+    programs: &Programs,
     images: &[(&'static str, PathBuf)],
     lifetime: Lifetime,
 ) -> Result<Running<'w>> {
@@ -43,7 +46,7 @@ pub(super) fn start<'w>(
     }
     certificates::make(layout)?;
     configuration::write(layout)?;
-    daemons::write_scripts(layout, kube)?;
+    daemons::write_scripts(layout, programs)?;
     control_group::make(&layout.control_group())?;
     let namespace = Namespace::start(workspace, layout, lifetime)?;
     let running = Running::new(workspace, layout, namespace);
@@ -56,6 +59,9 @@ pub(super) fn start<'w>(
         running.answers("/readyz")
     })?;
     running.start(&[CONTROLLERS, SCHEDULER, KUBELET])?;
+    // The node needs longer than this.
+    define_kinds(&running, &programs.definitions())?;
+    running.start(&[AGENT_SANDBOX])?;
     for (name, mut child) in loading {
         ensure!(child.wait()?.success(), "cannot load {name}");
     }
@@ -83,6 +89,17 @@ fn forget_containers(running: &Running<'_>) -> Result<()> {
     running.stop(CONTAINERD)?;
     running.start(&[CONTAINERD])?;
     wait_for_containerd(running)
+}
+
+/// Makes the API server know the kinds of agent-sandbox, which otherwise looks for them
+/// only every ten seconds.
+fn define_kinds(running: &Running<'_>, definitions: &Path) -> Result<()> {
+    let mut create = running.kubectl(&["create", "--validate=false", "--filename"])?;
+    process::output(create.arg(definitions)).context("agent-sandbox was not installed")?;
+    let mut wait = running.kubectl(&["wait", "--for=condition=Established", "--timeout=60s"])?;
+    process::output(wait.arg("--filename").arg(definitions))
+        .context("the kinds of agent-sandbox are not known")?;
+    Ok(())
 }
 
 /// Begins to load the images that are not there yet.

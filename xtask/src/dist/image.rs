@@ -11,7 +11,7 @@ use crate::dist::archive::header;
 use crate::images::{self, LAYER, hex};
 
 /// Returns the name of the image in its archive.
-fn name() -> String {
+pub(crate) fn name() -> String {
     format!("agentbox/{}:{}", agent::PROGRAM, env!("CARGO_PKG_VERSION"))
 }
 

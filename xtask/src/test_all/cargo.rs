@@ -125,11 +125,16 @@ pub(super) fn run_tests(command: &mut Command) -> Result<TestRun> {
     Ok(TestRun { is_success, ..run })
 }
 
+/// Beginning of a line with which a test says why it does nothing here.
+const LEFT_OUT: &str = "left out: ";
+
 /// The result of `cargo test`.
 #[derive(Debug)]
 pub(super) struct TestRun {
     is_success: bool,
     counts: Counts,
+    /// Why tests did nothing, although they count as passed. One reason for each test.
+    left_out: Vec<String>,
     /// The name of each failed test with the beginning of its output, on one line.
     failures: Vec<String>,
     /// Whether the last line belongs to the last failure.
@@ -200,6 +205,7 @@ impl Default for TestRun {
         Self {
             is_success: true,
             counts: Counts::default(),
+            left_out: Vec::new(),
             failures: Vec::new(),
             is_in_failure: false,
         }
@@ -215,6 +221,8 @@ impl TestRun {
             self.is_in_failure = true;
         } else if line == "failures:" {
             self.is_in_failure = false;
+        } else if let Some(reason) = line.strip_prefix(LEFT_OUT) {
+            self.left_out.push(reason.to_owned());
         } else if let Some(more) = Counts::parse(line) {
             self.counts += more;
         } else if let (true, Some(failure)) = (self.is_in_failure, self.failures.last_mut())
@@ -230,6 +238,7 @@ impl TestRun {
     pub(super) fn and(mut self, other: Self) -> Self {
         self.is_success &= other.is_success;
         self.counts += other.counts;
+        self.left_out.extend(other.left_out);
         self.failures.extend(other.failures);
         self
     }
@@ -239,6 +248,7 @@ impl TestRun {
         let Self {
             is_success,
             counts,
+            left_out,
             failures,
             ..
         } = self;
@@ -246,7 +256,15 @@ impl TestRun {
             (true, Counts { passed: 0, .. }) => {
                 Outcome::Failed(format!("no test was executed; {counts}"))
             }
-            (true, _) => Outcome::Passed(counts.to_string()),
+            (true, _) if left_out.is_empty() => Outcome::Passed(counts.to_string()),
+            (true, _) => {
+                let number = left_out.len();
+                let reasons = Vec::from_iter(BTreeSet::from_iter(left_out));
+                let reasons = reasons.join("; ");
+                Outcome::Passed(format!(
+                    "{counts}; {number} passed but did nothing: {reasons}"
+                ))
+            }
             // A build failed, or a test binary died before printing its counts.
             (false, Counts { failed: 0, .. }) => Outcome::Failed(format!("cargo failed; {counts}")),
             (false, _) => Outcome::Failed(format!("{counts}: {}", failures.join("; "))),
@@ -397,6 +415,22 @@ mod tests {
         assert_eq!(outcome(false, 5, 0, 0), failed);
         let failed = Outcome::Failed("5 passed, 1 failed: ".to_owned());
         assert_eq!(outcome(false, 5, 1, 0), failed);
+    }
+
+    #[test]
+    fn tests_that_did_nothing_are_told_apart() {
+        let mut run = TestRun::default();
+        for line in [
+            "left out: no b",
+            OK,
+            "left out: no a",
+            "left out: no b",
+            "ok",
+        ] {
+            run.read(line);
+        }
+        let expected = "12 passed, 3 ignored; 3 passed but did nothing: no a; no b";
+        assert_eq!(run.outcome(), Outcome::Passed(expected.to_owned()));
     }
 
     #[test]

@@ -5,7 +5,6 @@
 //! are too.
 
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -166,16 +165,8 @@ impl<'c> Clients<'c> {
         let directory = Scratch::at(self.ctx.workspace.cache("clients"))?;
         let mut run = self.ctx.workspace.command(&self.agentbox)?;
         run.current_dir(&*directory);
-        run.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut console = run.spawn().context("cannot start agentbox")?;
         let input = "write a.txt \"hello\nworld\"\nread a.txt\nrun echo it runs\n";
-        let mut stdin = console.stdin.take().context("no input")?;
-        stdin.write_all(input.as_bytes())?;
-        drop(stdin);
-        let ended = console.wait_with_output()?;
-        let text = String::from_utf8_lossy(&ended.stdout);
-        print!("{text}");
-        ensure!(ended.status.success(), "it ended with {}", ended.status);
+        let text = process::answer(run, input)?;
         for expected in ["2\tworld", "it runs"] {
             ensure!(text.contains(expected), "it did not say {expected:?}");
         }
@@ -186,19 +177,22 @@ impl<'c> Clients<'c> {
         Ok(())
     }
 
+    /// Runs a Python script with the program, and the file of the repository that it reads.
+    fn script_of(&self, python: PathBuf, script: &str, file: Option<&str>) -> Result<()> {
+        let mut command = self.command(python)?;
+        command.arg("-B").arg(self.script("agentbox", script));
+        command.args(file.map(|file| self.ctx.workspace.root().join(file)));
+        process::run_limited(command.arg(&self.agentbox), TIME_LIMIT)
+    }
+
     /// Runs the README's snippet for users of the Python SDK and others.
     fn readme(&self) -> Result<()> {
-        let mut command = self.command(self.python().program)?;
-        command.arg(self.script("agentbox", "readme.py"));
-        command.arg(self.ctx.workspace.root().join("README.md"));
-        process::run_limited(command.arg(&self.agentbox), TIME_LIMIT)
+        self.script_of(self.python().program, "readme.py", Some("README.md"))
     }
 
     /// Tests directories that are readable, writable or need approval.
     fn mounts(&self) -> Result<()> {
-        let mut command = self.command(self.python().program)?;
-        command.arg(self.script("agentbox", "mounts.py"));
-        process::run_limited(command.arg(&self.agentbox), TIME_LIMIT)
+        self.script_of(self.python().program, "mounts.py", None)
     }
 
     /// Returns Python with a framework. Each has its own environment, because they need
@@ -206,31 +200,21 @@ impl<'c> Clients<'c> {
     fn framework(&self, name: &str) -> Result<PathBuf> {
         let requirements = self.script("agentbox", &format!("{name}.txt"));
         let requirements = fs::read_to_string(requirements)?;
-        let venv = venv(
-            &self.ctx.workspace,
-            &format!("clients-{name}"),
-            &requirements,
-        )?;
-        Ok(venv.join("bin/python"))
+        let name = format!("clients-{name}");
+        Ok(venv(&self.ctx.workspace, &name, &requirements)?.join("bin/python"))
     }
 
     /// Checks the tools as seen by a model behind a framework.
     fn model(&self, framework: &str) -> Result<()> {
         let script = format!("model_{}.py", framework.replace('-', "_"));
-        let mut command = self.command(self.framework(framework)?)?;
-        command.arg("-B").arg(self.script("agentbox", &script));
-        process::run_limited(command.arg(&self.agentbox), TIME_LIMIT)
+        self.script_of(self.framework(framework)?, &script, None)
     }
 
     /// Runs the example agent in the documentation for users of the Python libraries,
     /// and the one that the program prints.
     fn ten_lines(&self) -> Result<()> {
-        let mut command = self.command(self.framework("pydantic-ai")?)?;
-        command
-            .arg("-B")
-            .arg(self.script("agentbox", "from_python.py"));
-        command.arg(self.ctx.workspace.root().join("docs/from-pydantic-ai.md"));
-        process::run_limited(command.arg(&self.agentbox), TIME_LIMIT)
+        let file = Some("docs/from-pydantic-ai.md");
+        self.script_of(self.framework("pydantic-ai")?, "from_python.py", file)
     }
 
     /// Tests tools, pictures, cancellation, questions, roots and resources, over pipes

@@ -161,7 +161,7 @@ impl<'d> Bare<'d> {
     /// Runs the first commands of a new user.
     fn console(&self) -> Result<()> {
         let input = "write a.txt \"hello\nworld\"\nread a.txt\nrun cat a.txt\n";
-        let said = answer(self.command(&[], &["./agentbox"])?, input)?;
+        let said = process::answer(self.command(&[], &["./agentbox"])?, input)?;
         for expected in ["2\tworld", "\nhello\nworld"] {
             ensure!(said.contains(expected), "it did not say {expected:?}");
         }
@@ -198,7 +198,7 @@ impl<'d> Bare<'d> {
         let script = "pwd; cat /proc/[0-9]*/comm";
         let args = ["./agentbox", "run", "--backend", &backend, "--"];
         let args = [&args[..], &["sh", "-c", script]].concat();
-        let said = answer(self.command(&["--volume", &bind], &args)?, "")?;
+        let said = process::answer(self.command(&["--volume", &bind], &args)?, "")?;
         for expected in ["/workspace", "sandbox-agent"] {
             // The kernel truncates process names.
             let is_there = said.lines().any(|line| line.starts_with(expected));
@@ -221,23 +221,6 @@ impl Drop for Bare<'_> {
 fn libraries(printed: &str) -> impl Iterator<Item = &str> {
     let words = printed.lines().map(str::split_whitespace);
     words.filter_map(|mut words| words.find(|word| word.starts_with('/')))
-}
-
-/// Returns the output of a command for an input. It must succeed.
-fn answer(mut command: Command, input: &str) -> Result<String> {
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .context("cannot start docker")?;
-    let mut stdin = child.stdin.take().context("no input")?;
-    stdin.write_all(input.as_bytes())?;
-    drop(stdin);
-    let ended = child.wait_with_output()?;
-    let said = String::from_utf8_lossy(&ended.stdout).into_owned();
-    print!("{said}");
-    ensure!(ended.status.success(), "it ended with {}", ended.status);
-    Ok(said)
 }
 
 /// A simple MCP client that sends one request after the other.

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 use std::env;
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -15,8 +16,10 @@ use anyhow::{Result, ensure};
 
 use crate::agent;
 use crate::cluster::Cluster;
+use crate::dist;
 use crate::images::{BUSYBOX, PYTHON};
 use crate::process;
+use crate::scratch::Scratch;
 use crate::test_all::cargo::{TestProgram, TestRun, cargo, run_tests};
 use crate::test_all::clients::{self, Sandboxes};
 use crate::test_all::stage::{Ctx, Outcome};
@@ -40,6 +43,7 @@ const MODULES: &str = "k8s_";
 /// clusters that are not meant for them.
 const BUSYBOX_VARIABLE: &str = "TEST_IMAGE_BUSYBOX";
 const PYTHON_VARIABLE: &str = "TEST_IMAGE_PYTHON";
+const AGENT_VARIABLE: &str = "TEST_IMAGE_AGENT";
 
 /// Objects that tests create and remove, and the label that ours have.
 const OBJECTS: &str = "pods,persistentvolumeclaims";
@@ -67,6 +71,10 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     ensure!(!tests.is_empty(), "there is no test in a module {MODULES}*");
     let agent = agent::build(&ctx.workspace, None)?;
     let cluster = Cluster::start(&ctx.workspace)?;
+    let archives = Scratch::temporary("agent-image")?;
+    let archive = archives.join("agent.tar");
+    fs::write(&archive, dist::pack_agent_image(&agent)?)?;
+    cluster.load_image(&archive)?;
     let before = objects(&cluster)?;
     let mut run = TestRun::default();
     for (program, module) in tests {
@@ -104,7 +112,7 @@ fn converse(ctx: &Ctx, cluster: &Cluster<'_>, agent: &Path) -> Result<()> {
 
 /// Returns the variable of an image that is missing, if one is.
 fn unnamed_image(is_set: impl Fn(&str) -> bool) -> Option<String> {
-    let variables = [BUSYBOX_VARIABLE, PYTHON_VARIABLE];
+    let variables = [BUSYBOX_VARIABLE, PYTHON_VARIABLE, AGENT_VARIABLE];
     let missing = variables.iter().find(|name| !is_set(name))?;
     Some(format!(
         "KUBECONFIG names a cluster, but {missing} names no image that it has"
@@ -118,6 +126,7 @@ fn prepare(command: &mut Command, agent: &Path) {
     if !Cluster::is_given() {
         command.env(BUSYBOX_VARIABLE, BUSYBOX.name);
         command.env(PYTHON_VARIABLE, PYTHON.name);
+        command.env(AGENT_VARIABLE, dist::agent_image_name());
     }
 }
 

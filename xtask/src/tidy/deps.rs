@@ -6,108 +6,62 @@
 use crate::metadata::{Dependency, DependencyKind, Package};
 use crate::tidy::findings::Finding;
 
-/// The allowed dependencies of a crate.
-#[derive(Debug, Clone, Copy)]
-enum Allowed {
-    /// These crates of the workspace, and any external ones.
-    Only(&'static [&'static str]),
-    Anything,
-}
-
 /// The crates for backends that create sandboxes.
-const SANDBOXES: Allowed = Allowed::Only(&[
-    "agentbox-sandbox-runtime",
-    "agentbox-sandbox-shell",
-    "backend-core",
-    "sandbox-wire",
-]);
+const SANDBOXES: &str = "agentbox-sandbox-runtime agentbox-sandbox-shell backend-core sandbox-wire";
 
-/// The workspace crates that each crate may use, including in its build script.
-const RULES: &[(&str, Allowed)] = &[
-    ("agentbox-cli", Allowed::Anything),
-    ("agentbox-command-line", Allowed::Only(&["backend-core"])),
-    ("agentbox-hashline", Allowed::Only(&[])),
-    (
-        "agentbox-permissions",
-        Allowed::Only(&["agentbox-command-line", "backend-core"]),
-    ),
+/// Stands for all crates of the workspace.
+const ANYTHING: &str = "*";
+
+/// The workspace crates that each crate may use, including in its build script. External
+/// ones are not restricted here.
+const RULES: &[(&str, &str)] = &[
+    ("agentbox-cli", ANYTHING),
+    ("agentbox-command-line", "backend-core"),
+    ("agentbox-hashline", ""),
+    ("agentbox-permissions", "agentbox-command-line backend-core"),
     (
         "agentbox-sandbox-agent",
-        Allowed::Only(&["backend-core", "backend-local", "sandbox-wire"]),
+        "backend-core backend-local sandbox-wire",
     ),
-    ("agentbox-sandbox-runtime", Allowed::Only(&["backend-core"])),
+    ("agentbox-sandbox-runtime", "backend-core"),
     (
         "agentbox-sandbox-shell",
-        Allowed::Only(&["backend-core", "backend-run", "sandbox-wire"]),
+        "backend-core backend-run sandbox-wire",
     ),
     (
         "agentbox-sessions",
-        Allowed::Only(&[
-            "agentbox-sandbox-runtime",
-            "backend-core",
-            "backend-docker",
-            "backend-k8s",
-            "backend-local",
-            "console-tools",
-        ]),
+        "agentbox-sandbox-runtime backend-core backend-docker backend-k8s backend-local console-tools",
     ),
-    ("backend-composite", Allowed::Only(&["backend-core"])),
-    ("backend-core", Allowed::Only(&[])),
+    ("backend-composite", "backend-core"),
+    ("backend-core", ""),
     ("backend-daytona", SANDBOXES),
     ("backend-docker", SANDBOXES),
     ("backend-k8s", SANDBOXES),
-    (
-        "backend-local",
-        Allowed::Only(&["backend-core", "backend-run"]),
-    ),
-    ("backend-run", Allowed::Only(&["backend-core"])),
+    ("backend-local", "backend-core backend-run"),
+    ("backend-run", "backend-core"),
     (
         "backend-mounts",
-        Allowed::Only(&[
-            "agentbox-permissions",
-            "backend-composite",
-            "backend-core",
-            "backend-local",
-        ]),
+        "agentbox-permissions backend-composite backend-core backend-local",
     ),
-    ("backend-state", Allowed::Only(&["backend-core"])),
-    (
-        "backend-sync",
-        Allowed::Only(&["backend-core", "console-tools"]),
-    ),
-    ("backend-testkit", Allowed::Only(&["backend-core"])),
+    ("backend-state", "backend-core"),
+    ("backend-sync", "backend-core console-tools"),
+    ("backend-testkit", "backend-core"),
     (
         "console-mcp",
-        Allowed::Only(&[
-            "agentbox-permissions",
-            "backend-core",
-            "backend-mounts",
-            "console-tools",
-        ]),
+        "agentbox-permissions backend-core backend-mounts console-tools",
     ),
-    (
-        "console-rig",
-        Allowed::Only(&["backend-core", "console-tools"]),
-    ),
+    ("console-rig", "backend-core console-tools"),
     (
         "console-testkit",
-        Allowed::Only(&["agentbox-permissions", "backend-core", "console-tools"]),
+        "agentbox-permissions backend-core console-tools",
     ),
     (
         "console-tools",
-        Allowed::Only(&[
-            "agentbox-hashline",
-            "agentbox-permissions",
-            "backend-core",
-            "backend-mounts",
-        ]),
+        "agentbox-hashline agentbox-permissions backend-core backend-mounts",
     ),
-    ("examples", Allowed::Anything),
-    (
-        "sandbox-wire",
-        Allowed::Only(&["backend-core", "backend-run"]),
-    ),
-    ("xtask", Allowed::Anything),
+    ("examples", ANYTHING),
+    ("sandbox-wire", "backend-core backend-run"),
+    ("xtask", ANYTHING),
 ];
 
 /// Further crates that the tests of any crate may use.
@@ -161,7 +115,7 @@ fn check_package(package: &Package, members: &[&str]) -> Vec<Finding> {
     };
     let check = |dependency: &Dependency| {
         let message = if members.contains(&dependency.name.as_str()) {
-            check_member(dependency, name, *allowed)
+            check_member(dependency, name, allowed)
         } else {
             check_foreign(dependency, name)
         };
@@ -170,21 +124,18 @@ fn check_package(package: &Package, members: &[&str]) -> Vec<Finding> {
     package.dependencies.iter().filter_map(check).collect()
 }
 
-fn check_member(dependency: &Dependency, package: &str, allowed: Allowed) -> Option<String> {
+fn check_member(dependency: &Dependency, package: &str, allowed: &str) -> Option<String> {
     let name = dependency.name.as_str();
-    let Allowed::Only(allowed) = allowed else {
-        return None;
-    };
+    let mut names = allowed.split(' ');
     let is_for_tests = dependency.kind == Some(DependencyKind::Dev);
     let is_known_to_tests =
         FOR_TESTS.contains(&name) || FOR_TESTS_OF_WRAPPERS.contains(&(package, name));
-    if allowed.contains(&name) || (is_for_tests && is_known_to_tests) {
+    if names.any(|it| it == ANYTHING || it == name) || (is_for_tests && is_known_to_tests) {
         return None;
     }
-    let allowed = if allowed.is_empty() {
-        "none".to_owned()
-    } else {
-        allowed.join(", ")
+    let allowed = match allowed {
+        "" => "none".to_owned(),
+        names => names.replace(' ', ", "),
     };
     Some(format!(
         "must not depend on `{name}`; allowed crates of the workspace: {allowed}"

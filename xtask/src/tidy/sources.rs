@@ -30,22 +30,29 @@ pub(super) fn check(file: &TextFile) -> Vec<Finding> {
     found
 }
 
-fn check_white_space(file: &TextFile) -> Vec<Finding> {
-    let trailing = file
-        .text
+/// Reports the lines for which `is_wrong` returns `true`.
+fn lines_that(
+    path: &str,
+    code: &str,
+    is_wrong: impl Fn(&str) -> bool,
+    message: &str,
+) -> Vec<Finding> {
+    let wrong = code
         .split('\n')
         .enumerate()
-        .filter(|(_, line)| line.ends_with([' ', '\t', '\r']));
-    let mut found: Vec<_> = trailing
-        .map(|(index, _)| {
-            Finding::error(&file.path, "white space at the end of the line").at(index)
-        })
-        .collect();
+        .filter(|(_, line)| is_wrong(line));
+    wrong
+        .map(|(index, _)| Finding::error(path, message).at(index))
+        .collect()
+}
+
+fn check_white_space(file: &TextFile) -> Vec<Finding> {
+    let is_trailing = |line: &str| line.ends_with([' ', '\t', '\r']);
+    let message = "white space at the end of the line";
+    let mut found = lines_that(&file.path, &file.text, is_trailing, message);
     if !file.text.ends_with('\n') {
-        found.push(Finding::error(
-            &file.path,
-            "no newline at the end of the file",
-        ));
+        let message = "no newline at the end of the file";
+        found.push(Finding::error(&file.path, message));
     }
     found
 }
@@ -58,10 +65,7 @@ fn check_ignored(path: &str, code: &str) -> Vec<Finding> {
         line.starts_with("#[ignore]")
             || (line.starts_with("#[cfg_attr(") && line.ends_with(", ignore)]"))
     };
-    let silent = code.lines().enumerate().filter(|(_, line)| is_silent(line));
-    silent
-        .map(|(index, _)| Finding::error(path, "`#[ignore]` needs a reason").at(index))
-        .collect()
+    lines_that(path, code, is_silent, "`#[ignore]` needs a reason")
 }
 
 /// Checks that modules are in the files where the compiler looks for them.
@@ -69,12 +73,9 @@ fn check_module_paths(path: &str, code: &str) -> Vec<Finding> {
     if !path.starts_with("crates/") && !path.starts_with("xtask/") {
         return Vec::new();
     }
-    let lines = code.lines().enumerate();
-    let named = lines.filter(|(_, line)| line.trim_start().starts_with("#[path"));
+    let is_named = |line: &str| line.trim_start().starts_with("#[path");
     let message = "`#[path]` hides where a module is; put it where its name says";
-    named
-        .map(|(index, _)| Finding::error(path, message).at(index))
-        .collect()
+    lines_that(path, code, is_named, message)
 }
 
 fn check_size(path: &str, n_lines: usize) -> Option<Finding> {

@@ -19,29 +19,13 @@ pub(super) const FILE: &str = "docs/weight.md";
 const START: &str = "<!-- packages: made by cargo xtask tidy --fix -->";
 const END: &str = "<!-- end of packages -->";
 
-/// Crates that must stay light, with their maximum number of packages, with or without
-/// default features.
-const LIMITS: &[Limit] = &[
-    Limit::new("backend-core", 39, false),
-    Limit::new("backend-local", 64, false),
-    Limit::new("agentbox-permissions", 59, true),
+/// Crates that must stay light, with their maximum number of packages, and whether that is
+/// the number without default features.
+const LIMITS: &[(&str, usize, bool)] = &[
+    ("backend-core", 39, false),
+    ("backend-local", 64, false),
+    ("agentbox-permissions", 59, true),
 ];
-
-struct Limit {
-    package: &'static str,
-    most: usize,
-    is_bare: bool,
-}
-
-impl Limit {
-    const fn new(package: &'static str, most: usize, is_bare: bool) -> Self {
-        Self {
-            package,
-            most,
-            is_bare,
-        }
-    }
-}
 
 /// The number of packages of one crate.
 #[derive(Debug, PartialEq)]
@@ -101,17 +85,16 @@ pub(super) fn check(file: &TextFile, weights: &[Weight]) -> Vec<Finding> {
         let text = "the table of packages is not up to date: run `cargo xtask tidy --fix`";
         found.push(Finding::error(&file.path, text));
     }
-    for limit in LIMITS {
-        let weight = weights.iter().find(|it| it.package == limit.package);
-        let count = weight.and_then(|it| if limit.is_bare { it.bare } else { Some(it.all) });
-        let Some(count) = count.filter(|count| *count > limit.most) else {
-            continue;
-        };
-        let text = format!(
-            "{} brings {count} packages, more than {}: drop a dependency, or make it optional",
-            limit.package, limit.most
-        );
-        found.push(Finding::error(&file.path, text));
+    for (package, most, is_bare) in LIMITS {
+        let weight = weights.iter().find(|it| it.package == *package);
+        let count = weight.and_then(|it| if *is_bare { it.bare } else { Some(it.all) });
+        if let Some(count) = count.filter(|count| count > most) {
+            let text = format!(
+                "{package} brings {count} packages, more than {most}: drop a dependency, or make \
+                 it optional"
+            );
+            found.push(Finding::error(&file.path, text));
+        }
     }
     found
 }

@@ -10,84 +10,21 @@ use crate::exit::{Failure, usage};
 /// The config key of the directories that a local backend reaches besides its own.
 pub(crate) const ALLOWED_DIRECTORIES: &str = "allowed_directories";
 
-const DOCKER_KEYS: &[&str] = &[
-    "address",
-    "agent",
-    "base_images",
-    "ca_bundle",
-    "capabilities",
-    "cpu_shares",
-    "cpus",
-    "delivery",
-    "env",
-    "idle_timeout",
-    "image",
-    "keep",
-    "labels",
-    "logins",
-    "memory",
-    "mode",
-    "name",
-    "network",
-    "oci_runtime",
-    "pids",
-    "read_only",
-    "relax",
-    "runtime",
-    "runtimes",
-    "seccomp",
-    "swap",
-    "tmpfs",
-    "user",
-    "volumes",
-    "work_dir",
-];
+const LOCAL_KEYS: &str = "\
+    allowed_directories commands confinement cpu_seconds environment file_bytes memory_bytes \
+    network processes read read_only shell variables write";
 
-const K8S_KEYS: &[&str] = &[
-    "active_deadline",
-    "affinity",
-    "agent",
-    "agent_image",
-    "annotations",
-    "api_access",
-    "capabilities",
-    "context",
-    "cpus",
-    "delivery",
-    "empty_dirs",
-    "env",
-    "grace",
-    "idle_timeout",
-    "image",
-    "keep",
-    "kubeconfig",
-    "labels",
-    "memory",
-    "mode",
-    "name",
-    "namespace",
-    "network",
-    "node_selector",
-    "overlay",
-    "owner_pod",
-    "pull_policy",
-    "pull_secrets",
-    "relax",
-    "request_cpus",
-    "request_memory",
-    "runtime",
-    "runtime_class",
-    "runtime_images",
-    "service_account",
-    "session_volumes",
-    "start_timeout",
-    "storage_class",
-    "tmpfs",
-    "tolerations",
-    "user",
-    "volumes",
-    "work_dir",
-];
+const DOCKER_KEYS: &str = "\
+    address agent base_images ca_bundle capabilities cpu_shares cpus delivery env idle_timeout \
+    image keep labels logins memory mode name network oci_runtime pids read_only relax runtime \
+    runtimes seccomp swap tmpfs user volumes work_dir";
+
+const K8S_KEYS: &str = "\
+    active_deadline affinity agent agent_image annotations api_access capabilities context cpus \
+    delivery empty_dirs env grace idle_timeout image keep kubeconfig labels memory mode name \
+    namespace network node_selector overlay owner_pod pull_policy pull_secrets relax \
+    request_cpus request_memory runtime runtime_class runtime_images service_account \
+    session_volumes start_timeout storage_class tmpfs tolerations user volumes work_dir";
 
 /// A kind of backend. Every build knows all of them, so that it reads any config file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -135,46 +72,26 @@ impl Kind {
     }
 
     /// Returns the keys of its table, in order.
-    pub(crate) fn keys(self) -> &'static [&'static str] {
-        match self {
-            Self::Local => &[
-                ALLOWED_DIRECTORIES,
-                "commands",
-                "confinement",
-                "cpu_seconds",
-                "environment",
-                "file_bytes",
-                "memory_bytes",
-                "network",
-                "processes",
-                "read",
-                "read_only",
-                "shell",
-                "variables",
-                "write",
-            ],
-            Self::State => &["max_file_bytes", "max_total_bytes"],
+    pub(crate) fn keys(self) -> impl Iterator<Item = &'static str> {
+        let keys = match self {
+            Self::Local => LOCAL_KEYS,
+            Self::State => "max_file_bytes max_total_bytes",
             Self::Docker => DOCKER_KEYS,
             Self::K8s => K8S_KEYS,
-            Self::Composite | Self::Mounts => &[],
-        }
+            Self::Composite | Self::Mounts => "",
+        };
+        keys.split_whitespace()
     }
 
     /// Returns the keys of paths of this machine. A colon and more may follow a path.
-    pub(crate) fn path_keys(self) -> &'static [&'static str] {
-        match self {
-            Self::Local => &[ALLOWED_DIRECTORIES, "read", "write"],
-            Self::Docker => &[
-                "agent",
-                "ca_bundle",
-                "logins",
-                "runtimes",
-                "seccomp",
-                "volumes",
-            ],
-            Self::K8s => &["agent", "kubeconfig"],
-            Self::State | Self::Composite | Self::Mounts => &[],
-        }
+    pub(crate) fn path_keys(self) -> impl Iterator<Item = &'static str> {
+        let keys = match self {
+            Self::Local => "allowed_directories read write",
+            Self::Docker => "agent ca_bundle logins runtimes seccomp volumes",
+            Self::K8s => "agent kubeconfig",
+            Self::State | Self::Composite | Self::Mounts => "",
+        };
+        keys.split_whitespace()
     }
 
     pub(crate) fn settings<T: DeserializeOwned>(self, tables: &Tables) -> Result<T, Failure> {

@@ -216,7 +216,7 @@ pub(crate) fn absolute(spec: &str, directory: &Path) -> Result<String, Failure> 
 /// Makes relative paths in a kind's table absolute, starting at `directory`.
 pub(crate) fn rebase(table: &mut Table, kind: Kind, directory: &Path) {
     for key in kind.path_keys() {
-        if let Some(value) = table.get_mut(*key) {
+        if let Some(value) = table.get_mut(key) {
             rebase_value(value, directory);
         }
     }

@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use console_mcp::{Connect, HttpSettings, ServeError, Settings, Token, serve_http, serve_stdio};
 
-use self::clients::Clients;
+use self::clients::{Backends, Clients};
+use self::session_clients::SessionClients;
 use crate::app::App;
 use crate::config::Mcp;
 use crate::exit::{Failure, environment, usage};
@@ -82,25 +83,29 @@ pub(crate) async fn run(mut app: App, args: Args) -> Result<ExitCode, Failure> {
     let server = http(&mut app, args)?;
     let sessions = server.as_ref().filter(|server| server.has_sessions());
     let opening = async {
-        match sessions {
-            Some(server) => Clients::with_sessions(app, server).await,
+        let clients: Arc<dyn Clients> = match sessions {
+            Some(server) => {
+                let directory = server.workspaces.as_deref();
+                Arc::new(SessionClients::open(app, directory, &server.settings).await?)
+            }
             None => {
                 settings.host_root = app.spec.host_root();
-                Clients::with_backends(app).await
+                Arc::new(Backends::open(app).await?)
             }
-        }
+        };
+        Ok::<_, Failure>(clients)
     };
     let Ok(clients) = interrupts.unless(opening).await else {
         return Ok(ExitCode::SUCCESS);
     };
-    let clients = Arc::new(clients?);
+    let clients = clients?;
     if server.is_none() && std::io::stdin().is_terminal() {
         output::note(
             "agentbox: waiting for an MCP client on standard input; a person uses `agentbox`, \
              and a client's configuration is printed by `agentbox mcp-config CLIENT`",
         );
     }
-    let connect = Arc::clone(&clients) as Arc<dyn Connect>;
+    let connect: Arc<dyn Connect> = Arc::clone(&clients) as _;
     let served = match server {
         None => interrupts
             .unless(serve_stdio(connect, settings))

@@ -17,7 +17,7 @@ use crate::app::App;
 use crate::backend::{self, session_engine};
 use crate::config::config_directory;
 use crate::config::layers::ForwardedVariable;
-use crate::exit::Failure;
+use crate::exit::{self, Failure, usage};
 use crate::files::from_here;
 use crate::output;
 use crate::system;
@@ -78,15 +78,13 @@ pub(crate) fn run(app: &App, args: &Args) -> Result<ExitCode, Failure> {
     if let Some((text, form)) =
         texts.find_map(|text| Some((text, args.client.expands(text, &connection)?)))
     {
-        return Err(Failure::usage(format!(
+        return Err(usage!(
             "{name} replaces {form} in its configuration, and {text:?} holds it; give another, \
              such as a link with another name"
-        )));
+        ));
     }
     let snippet = args.client.snippet(&connection).ok_or_else(|| {
-        Failure::usage(format!(
-            "the configuration of {name} names programs only; leave out --http and mcp.http"
-        ))
+        usage!("the configuration of {name} names programs only; leave out --http and mcp.http")
     })?;
     if app.can_ask() {
         notes.extend(approval_note(args.client, name));
@@ -130,9 +128,7 @@ fn is_unprintable(c: char) -> bool {
 /// is replaced. Otherwise returns the file itself.
 fn program() -> Result<PathBuf, Failure> {
     let file = std::env::current_exe().map_err(|error| {
-        Failure::environment(format!(
-            "this program's path is not known: {error}; start it by its path"
-        ))
+        exit::environment!("this program's path is not known: {error}; start it by its path")
     })?;
     let is_this = |path: &PathBuf| path.is_absolute() && same_file(path, &file);
     let called = std::env::args_os().next().map(PathBuf::from);
@@ -333,9 +329,9 @@ fn resolve_parent_dirs(path: &Path) -> PathBuf {
 }
 
 fn invalid_address(given: &str) -> Failure {
-    Failure::usage(format!(
+    usage!(
         "{given:?} is neither a valid address nor a valid URL; write 127.0.0.1:8000 or https://HOST/mcp"
-    ))
+    )
 }
 
 /// Returns the address that a client on the same machine connects to.
@@ -365,10 +361,10 @@ fn serve(
         Some(file) => words.extend(["--token-file".to_owned(), file.display().to_string()]),
         None if address.ip().is_loopback() => words.push("--no-token".to_owned()),
         None => {
-            return Err(Failure::usage(format!(
+            return Err(usage!(
                 "{address} can be reached from other machines, which need a token; leave out \
                  --no-token, or listen on 127.0.0.1"
-            )));
+            ));
         }
     }
     if let Some(directory) = workspaces {

@@ -6,23 +6,9 @@ use toml::{Table, Value};
 use crate::backend::kind::Kind;
 
 /// The keys that are not options of the toolset.
-const PROGRAM_KEYS: &[&str] = &[
-    "backend",
-    "config",
-    "log",
-    "mcp.http",
-    "mcp.idle_timeout",
-    "mcp.mark_failures",
-    "mcp.max_sessions",
-    "mcp.no_token",
-    "mcp.origins",
-    "mcp.structured",
-    "mcp.token_file",
-    "mcp.workspaces",
-    "permissions",
-    "run.timeout",
-    "tools",
-];
+const PROGRAM_KEYS: &str = "\
+    backend config log mcp.http mcp.idle_timeout mcp.mark_failures mcp.max_sessions mcp.no_token \
+    mcp.origins mcp.structured mcp.token_file mcp.workspaces permissions run.timeout tools";
 
 /// Aliases of keys: those with a flag, and the names that pydantic-ai-backend uses.
 pub(super) const ALIASES: &[(&str, &str)] = &[
@@ -61,11 +47,11 @@ const MISPLACED_KEYS: &[(&str, &str)] = &[
 pub(super) struct KnownKeys(Vec<String>);
 
 pub(super) fn known() -> KnownKeys {
-    let mut keys: Vec<String> = PROGRAM_KEYS.iter().map(|key| (*key).to_owned()).collect();
+    let mut keys: Vec<String> = PROGRAM_KEYS.split_whitespace().map(str::to_owned).collect();
     keys.extend(ALIASES.iter().map(|(key, _)| (*key).to_owned()));
     for kind in Kind::ALL {
         let name = kind.name();
-        keys.extend(kind.keys().iter().map(|key| format!("{name}.{key}")));
+        keys.extend(kind.keys().map(|key| format!("{name}.{key}")));
     }
     if let Ok(options) = Table::try_from(Options::default()) {
         add("options", &options, &mut keys);

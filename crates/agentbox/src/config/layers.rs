@@ -15,6 +15,11 @@ use crate::files::{read_toml, resolve_path};
 /// Names all variables together, in error messages.
 pub(super) const ENVIRONMENT: &str = "the environment (AGENTBOX_*)";
 
+/// The keys that have a flag, or are about listening.
+const FLAGS: &str = "\
+    backend config edit_format local.allowed_directories log mcp.http mcp.no_token mcp.origins \
+    mcp.token_file mcp.workspaces profile";
+
 /// Merges `over` into `table`: tables are merged, other values are replaced.
 pub(super) fn merge(table: &mut Table, over: Table) {
     for (key, value) in over {
@@ -110,21 +115,8 @@ pub(super) fn forwarded(
     let forward = |(name, value): &(OsString, OsString)| {
         let (name, value) = (name.to_str()?, value.to_str()?);
         let key = known.of_variable(name)?.ok()?;
-        let flags = [
-            "backend",
-            "config",
-            "edit_format",
-            "local.allowed_directories",
-            "log",
-            "mcp.http",
-            "mcp.no_token",
-            "mcp.origins",
-            "mcp.token_file",
-            "mcp.workspaces",
-            "profile",
-        ];
         let key_of_option = key.strip_prefix("options.").unwrap_or(key);
-        if flags.contains(&key_of_option) {
+        if FLAGS.split_whitespace().any(|flag| flag == key_of_option) {
             return None;
         }
         Some(ForwardedVariable {
@@ -140,7 +132,7 @@ pub(super) fn forwarded(
 fn from_anywhere(key: &str, text: &str, here: &Path) -> String {
     let parts = key.split_once('.');
     let setting = parts.and_then(|(kind, last)| Some((Kind::named(kind)?, last)));
-    if setting.is_none_or(|(kind, last)| !kind.path_keys().contains(&last)) {
+    if setting.is_none_or(|(kind, last)| !kind.path_keys().any(|key| key == last)) {
         return text.to_owned();
     }
     let mut value = scalar(text);

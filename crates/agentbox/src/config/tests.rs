@@ -182,7 +182,7 @@ fn the_readme_shows_what_there_is() {
     for kind in Kind::ALL {
         for key in kind.keys() {
             let shown = &config.backends[&kind];
-            assert!(shown.contains_key(*key), "[{}] {key}", kind.name());
+            assert!(shown.contains_key(key), "[{}] {key}", kind.name());
         }
     }
 }

@@ -24,12 +24,7 @@ fn names() {
 }
 
 #[test]
-fn variables_and_labels() {
-    variable("A_1", "x=y\n").unwrap();
-    for bad in ["", "1A", "A-B", "A=B", "A\0", "Ä"] {
-        refused(variable(bad, ""));
-    }
-    refused(variable("A", "\0"));
+fn labels() {
     label("com.example/x", "anything\n").unwrap();
     for bad in ["", "a b", "a=b", "agentbox.sandbox"] {
         refused(label(bad, ""));
@@ -61,21 +56,13 @@ fn users() {
 fn capabilities() {
     capability("NET_BIND_SERVICE").unwrap();
     capability("CAP_CHOWN").unwrap();
-    for bad in ["", "CAP_", "net_raw", "A B"] {
+    for bad in ["", "CAP_", "net_raw", "CAP_ALL"] {
         refused(capability(bad));
     }
-    assert!(refused(capability("ALL")).contains("privileged"));
-    assert!(refused(capability("CAP_ALL")).contains("privileged"));
 }
 
 #[test]
-fn images_profiles_and_tmpfs() {
-    for good in ["a", "python:3.12-slim", "my.mirror:5000/a/b@sha256:00"] {
-        image(good).unwrap();
-    }
-    for bad in ["", "-x", "a b", "a\n", "$x", "/a"] {
-        refused(image(bad));
-    }
+fn profiles_and_tmpfs() {
     seccomp("{}").unwrap();
     for bad in ["", "unconfined", "[]", "\"x\"", "/etc/profile.json"] {
         refused(seccomp(bad));
@@ -84,24 +71,6 @@ fn images_profiles_and_tmpfs() {
     tmpfs("").unwrap();
     refused(tmpfs("size=1 ,x"));
     refused(tmpfs("a:b"));
-}
-
-#[test]
-fn places() {
-    assert_eq!(absolute_path("work", "/a//b/").unwrap().as_str(), "/a/b");
-    for bad in [
-        "",
-        "a",
-        "~/x",
-        "/a\0",
-        "/proc/self",
-        "/dev",
-        "/sys/fs",
-        "/a/../dev",
-    ] {
-        refused(absolute_path("work", bad));
-    }
-    refused(mount_point("/"));
 }
 
 #[test]

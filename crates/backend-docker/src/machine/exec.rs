@@ -9,6 +9,7 @@ use bollard::exec::{StartExecOptions, StartExecResults};
 use bollard::models::ExecConfig;
 use futures::stream::BoxStream;
 use futures::{FutureExt as _, StreamExt as _};
+use sandbox_shell::HostedMachine as _;
 use sandbox_wire::{Machine as _, OutputChunk, Process, Spawn};
 use tokio::io::AsyncWrite;
 
@@ -66,7 +67,7 @@ impl Core {
 impl DockerMachine {
     pub(super) async fn exec(&self, program: Spawn) -> Result<Process> {
         let core = &self.0;
-        let starts = self.starts();
+        let starts = self.current_run();
         let directory = match &program.directory {
             Some(directory) => directory.to_string(),
             // The agent creates its directory if it is missing.
@@ -143,7 +144,7 @@ impl DockerMachine {
             if let Some(reason) = self.diagnose().await {
                 return Err(reason);
             }
-            if self.starts() != starts {
+            if self.current_run() != starts {
                 return Err(self.0.ended_meanwhile());
             }
         }

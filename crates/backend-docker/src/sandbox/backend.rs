@@ -1,138 +1,25 @@
-//! Forwards every operation to the agent or the portable sandbox.
+//! Forwards every operation to the [`HostedSandbox`](sandbox_shell::HostedSandbox).
 
-use std::sync::Arc;
-use std::time::SystemTime;
+use backend_core::{Backend, Sandbox, delegate};
 
-use async_trait::async_trait;
-use backend_core::ops::{Command, CommandStatus, Event, ExecuteOutcome, StatOptions, StopMode};
-use backend_core::{
-    Backend, BackendInfo, Capabilities, CommandPaths, Containment, Error, EventStream, Operation,
-    Result, Sandbox, VPath, delegate,
-};
-use futures::StreamExt as _;
-use sandbox_wire::Machine as _;
-
-use super::{DockerSandbox, during};
-use crate::daemon;
-use crate::machine::{DockerMachine, StartReason};
-
-/// The status of a killed command, and also of one whose container has ended.
-const KILLED: CommandStatus = CommandStatus::Signalled(9);
-
-/// Distinguishes a killed command from a container that has ended. The agent dies with
-/// the container, a moment after the command: then the next call fails, or has started
-/// the container again.
-async fn outlives_a_kill(served: &dyn Sandbox, machine: &DockerMachine, starts: u64) -> Result<()> {
-    let asked = served.stat(&VPath::root(), StatOptions::default()).await;
-    let error = match asked {
-        Err(error) => Error::unavailable(error.message().to_owned()),
-        Ok(_) if machine.starts() == starts => return Ok(()),
-        Ok(_) => machine.ended_meanwhile(),
-    };
-    Err(error.during(Operation::Execute).on("docker"))
-}
+use super::DockerSandbox;
 
 #[deny(clippy::missing_trait_methods)]
 impl Backend for DockerSandbox {
-    fn info(&self) -> BackendInfo {
-        if let Some(chosen) = self.0.chosen.get() {
-            return chosen.info();
-        }
-        let capabilities = Capabilities::writable()
-            .with_links()
-            .with_modes()
-            .with_times()
-            .with_durable()
-            .with_commands();
-        BackendInfo::new("docker", capabilities).containment(Containment::Isolated)
-    }
-
-    fn working_dir(&self) -> VPath {
-        self.0.machine.working_dir()
-    }
-
     fn as_sandbox(&self) -> Option<&dyn Sandbox> {
         Some(self)
     }
 
     delegate! {
-        |self| self.active_sandbox(&self.busy()).await? => resolve, stat, ls, read, read_text,
-        write, edit, create_dir, delete, rename, copy, glob, grep
+        |self| self.0.hosted => info, working_dir, resolve, stat, ls, read, read_text, write, edit,
+        create_dir, delete, rename, copy, glob, grep
     }
 }
 
-#[async_trait]
 #[deny(clippy::missing_trait_methods)]
 impl Sandbox for DockerSandbox {
-    fn id(&self) -> String {
-        self.container().to_owned()
-    }
-
-    fn last_activity(&self) -> SystemTime {
-        let touched = self.last_used();
-        let chosen = self.0.chosen.get();
-        let active = chosen.map(|chosen| chosen.last_activity());
-        active.map_or(touched, |active| active.max(touched))
-    }
-
-    /// Files and commands are in the same container, so names are the same.
-    fn command_names(&self, _: &VPath) -> CommandPaths {
-        CommandPaths::default()
-    }
-
-    async fn start(&self) -> Result<()> {
-        let busy = self.busy();
-        self.ready(StartReason::Explicit).await?;
-        self.active_sandbox(&busy).await?.start().await
-    }
-
-    async fn stop(&self, mode: StopMode) -> Result<()> {
-        if let Some(chosen) = self.0.chosen.get() {
-            return chosen.stop(mode).await;
-        }
-        // No operation has chosen a mode yet, but a container may exist.
-        let machine = self.0.machine.clone();
-        let stopped = daemon::run(async move { machine.stop_container(mode).await });
-        stopped.await.map_err(during(Operation::Stop))
-    }
-
-    async fn is_alive(&self) -> Result<bool> {
-        let machine = self.0.machine.clone();
-        daemon::run(async move { machine.is_alive().await }).await
-    }
-
-    async fn execute(&self, command: Command) -> Result<ExecuteOutcome> {
-        let busy = self.busy();
-        let served = self.active_sandbox(&busy).await?;
-        let starts = self.counted_starts().await?;
-        let outcome = served.execute(command).await?;
-        if outcome.status == KILLED {
-            outlives_a_kill(&**served, &self.0.machine, starts).await?;
-        }
-        Ok(outcome)
-    }
-
-    async fn stream(&self, command: Command) -> Result<EventStream> {
-        let busy = self.busy();
-        let served = Arc::clone(self.active_sandbox(&busy).await?);
-        let starts = self.counted_starts().await?;
-        let events = served.stream(command).await?;
-        let machine = self.0.machine.clone();
-        let events = events.then(move |event| {
-            let (served, machine) = (Arc::clone(&served), machine.clone());
-            async move {
-                let event = event?;
-                if matches!(&event, Event::Ended(outcome) if outcome.status == KILLED) {
-                    outlives_a_kill(&*served, &machine, starts).await?;
-                }
-                Ok(event)
-            }
-        });
-        Ok(events.boxed())
-    }
-
     delegate! {
-        |self| self.active_sandbox(&self.busy()).await? => trace, shell_start, shell_read,
-        shell_write, shell_kill, shell_list
+        |self| self.0.hosted => id, last_activity, command_names, start, stop, is_alive, trace,
+        execute, stream, shell_start, shell_read, shell_write, shell_kill, shell_list
     }
 }

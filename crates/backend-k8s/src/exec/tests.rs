@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use backend_core::ErrorKind;
 use futures::{SinkExt as _, StreamExt as _};
 use sandbox_wire::OutputChunk;
 use tokio::io::AsyncReadExt as _;

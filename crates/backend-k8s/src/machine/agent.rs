@@ -9,7 +9,7 @@ use sandbox_wire::agent::AgentBinary;
 use sandbox_wire::{OutputChunk, Spawn};
 use tokio::time::timeout;
 
-use super::{Core, K8sMachine};
+use super::Core;
 use crate::check;
 use crate::deliver;
 use crate::exec::exec;
@@ -21,7 +21,7 @@ const TEMPORARY: &str = "/tmp";
 /// Bytes of the name of a processor.
 const NAME_BYTES: usize = 64;
 /// The time for a program that prints it.
-const PATIENCE: Duration = Duration::from_secs(10);
+const UNAME_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The names of processors as `uname` prints them and as images have them, where they
 /// differ.
@@ -31,21 +31,24 @@ const PROCESSORS: [(&str, &str); 3] = [
     ("loongarch64", "loong64"),
 ];
 
-impl K8sMachine {
-    /// Whether an init container has brought the agent into the pod that is used.
-    pub(crate) fn has_agent(&self) -> bool {
-        self.0.has_agent()
-    }
-
-    /// Returns the processor of the running pod's node. Empty if it is not known.
-    pub(crate) async fn architecture(&self) -> Result<String> {
-        self.0.architecture().await
-    }
-}
-
 impl Core {
+    /// Whether an init container has brought the agent into the pod that is used.
     fn has_agent(&self) -> bool {
         self.state().pod.as_ref().is_some_and(|pod| pod.has_agent)
+    }
+
+    /// Returns why no agent can serve the running pod; `None` if one can.
+    pub(super) async fn missing_agent(&self) -> Result<Option<&'static str>> {
+        if self.has_agent() {
+            return Ok(None);
+        }
+        if self.config.agents.is_empty() {
+            return Ok(Some("there is no sandbox-agent"));
+        }
+        let node = self.architecture().await?;
+        let mut ours = self.config.agents.iter().map(AgentBinary::arch);
+        let fits = node.is_empty() || ours.any(|one| one == node);
+        Ok((!fits).then_some("there is no sandbox-agent for the node's processor"))
     }
 
     /// Returns the command line of the agent.
@@ -110,6 +113,7 @@ impl Core {
         })
     }
 
+    /// Returns the processor of the running pod's node. Empty if it is not known.
     async fn architecture(&self) -> Result<String> {
         let known = self.state().architecture.clone();
         if !known.is_empty() {
@@ -148,9 +152,9 @@ async fn first_bytes(mut output: BoxStream<'static, Result<OutputChunk>>) -> Res
         }
         Ok(())
     };
-    let read = timeout(PATIENCE, read).await;
+    let read = timeout(UNAME_TIMEOUT, read).await;
     let late = |_| {
-        let seconds = PATIENCE.as_secs();
+        let seconds = UNAME_TIMEOUT.as_secs();
         Err(Error::unavailable(format!(
             "`uname` in the pod did not end in {seconds} s; give one agent only, or use another image"
         )))
@@ -175,7 +179,7 @@ mod tests {
         let error = first_bytes(silent.boxed()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable);
         let flood = stream::repeat_with(chunk).then(|chunk| async {
-            tokio::time::sleep(PATIENCE / 100).await;
+            tokio::time::sleep(UNAME_TIMEOUT / 100).await;
             chunk
         });
         let error = first_bytes(flood.boxed()).await.unwrap_err();

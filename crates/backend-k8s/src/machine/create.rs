@@ -9,6 +9,7 @@ use http::Request;
 use http::header::CONTENT_TYPE;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Resource as _;
+use sandbox_shell::Mode;
 
 use super::state::Presence;
 use super::{Core, Recipe, StartReason};
@@ -16,7 +17,7 @@ use crate::check;
 use crate::cluster;
 use crate::leftovers;
 use crate::network;
-use crate::options::{Delivery, Mode, Network};
+use crate::options::{Delivery, Network};
 use crate::reason;
 use crate::spec::Plan;
 
@@ -112,8 +113,7 @@ impl Core {
     async fn post(&self, recipe: &Recipe, agent_image: Option<&str>) -> Result<Created> {
         let cluster = &self.config.cluster;
         let pod = self.plan(recipe, agent_image).pod();
-        // Checks the namespace.
-        cluster.api::<Pod>()?;
+        cluster.check_namespace()?;
         let path = Pod::url_path(&(), Some(cluster.namespace()));
         let request = Request::post(format!(
             "{path}?fieldManager=agentbox&fieldValidation=Strict"

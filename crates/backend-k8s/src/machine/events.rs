@@ -12,9 +12,9 @@ use tokio::time::timeout;
 use crate::cluster::Cluster;
 
 /// The notes that are read.
-const NOTES: u32 = 100;
+const MAX_EVENTS: u32 = 100;
 /// The time for reading them.
-const PATIENCE: Duration = Duration::from_secs(2);
+const READ_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The reasons of notes about a pod that had to go.
 const EVICTIONS: [&str; 4] = [
@@ -48,8 +48,8 @@ async fn read(cluster: &Cluster, uid: &str) -> Vec<Event> {
         return Vec::new();
     };
     let about = format!("involvedObject.uid={uid}");
-    let about = ListParams::default().fields(&about).limit(NOTES);
-    match timeout(PATIENCE, api.list(&about)).await {
+    let about = ListParams::default().fields(&about).limit(MAX_EVENTS);
+    match timeout(READ_TIMEOUT, api.list(&about)).await {
         Ok(Ok(events)) => events.items,
         _ => Vec::new(),
     }

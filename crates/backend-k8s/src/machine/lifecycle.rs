@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use kube::api::{DeleteParams, Preconditions};
 
-use super::state::{Demand, Known, Presence, State};
+use super::state::{Demand, PodFacts, Presence, State};
 use super::{Core, events};
 use crate::cluster;
 use crate::labels;
@@ -146,12 +146,17 @@ impl Core {
 
     /// Notes the pod that is used from now on. A restart that lost files is told once.
     pub(super) fn use_pod(&self, pod: &Pod, reason: StartReason) -> Result<()> {
-        let known = Known::of(pod);
+        let known = PodFacts::of(pod);
         let mut state = self.state();
         let before = state.pod.replace(known.clone());
         state.presence = state.presence.max(Presence::Seen);
-        let before = before.filter(|before| before.run.uid == known.run.uid);
-        if before.is_none_or(|before| before.run == known.run) {
+        let Some(before) = before.filter(|before| before.run.uid == known.run.uid) else {
+            // A pod that is new has nothing of the one before it.
+            state.placed = false;
+            state.architecture.clear();
+            return Ok(());
+        };
+        if before.run == known.run {
             return Ok(());
         }
         // The volume for the agent has outlived the restart. Other directories have not.

@@ -5,12 +5,14 @@ use std::time::Duration;
 use backend_core::{Error, ErrorKind, Result};
 use futures::future::{self, BoxFuture};
 use futures::{FutureExt as _, StreamExt as _, TryFutureExt as _, stream};
+use sandbox_shell::HostedMachine as _;
 use sandbox_wire::{Machine as _, Process, Spawn};
 use tokio::time::{Instant, timeout};
 
 use super::{K8sMachine, Run};
 use crate::deliver;
 use crate::exec::{exec, exec_unlogged};
+use crate::stream::UNKNOWN_END;
 
 /// Enters a directory and sets variables, which a program in a pod cannot be given. `$1`
 /// is the directory; variables and the program follow.
@@ -21,8 +23,13 @@ const KILLED: i32 = 137;
 /// The exit codes of programs that could not be run.
 const NOT_RUN: [i32; 2] = [126, 127];
 
+/// The time in which a node tells the cluster why a container has ended, and with it a
+/// stream. If the node could not run a program, it probably has, and there is more time.
+const NOTICE: Duration = Duration::from_secs(3);
+const LATE_NOTICE: Duration = Duration::from_secs(8);
+
 /// The time for the exit code after the output has ended.
-const EXIT: Duration = Duration::from_secs(1);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How a program ended, in a form that can be told twice.
 type Ended = std::result::Result<i32, (ErrorKind, String)>;
@@ -31,7 +38,7 @@ impl K8sMachine {
     pub(super) async fn start_program(&self, program: Spawn) -> Result<Process> {
         let core = &self.0;
         let (cluster, pod) = (&core.config.cluster, core.config.name.as_str());
-        let run = self.run();
+        let run = self.current_run();
         let (undelivered, is_agent) = core.agent_of(&program);
         let started = match &undelivered {
             Some(agent) => {
@@ -44,7 +51,13 @@ impl K8sMachine {
         };
         let process = match started {
             Ok(process) => process,
-            Err(error) => return Err(core.explain(error).await),
+            Err(error) => {
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Unavailable) {
+                    // The container may have ended just now.
+                    core.state().suspect_until = Some(Instant::now() + NOTICE);
+                }
+                return Err(core.explain(error).await);
+            }
         };
         if undelivered.is_some() {
             core.state().placed = true;
@@ -66,9 +79,15 @@ impl K8sMachine {
         let ended = ended.shared();
         let (machine, noted) = (self.clone(), ended.clone());
         let note = async move {
-            let ended = timeout(EXIT, noted).await;
+            let ended = timeout(EXIT_TIMEOUT, noted).await;
             machine.note_end(ended.ok(), is_agent);
         };
+        let machine = self.clone();
+        let output = output.inspect(move |piece| {
+            if let Err(error) = piece {
+                machine.0.state().suspect_until = Some(notice_after(error.message()));
+            }
+        });
         let output = output.chain(stream::once(note).filter_map(|()| future::ready(None)));
         let machine = self.clone();
         let exit = async move {
@@ -85,7 +104,8 @@ impl K8sMachine {
         match ended {
             Some(Ok(code)) if is_agent && NOT_RUN.contains(&code) => state.placed = false,
             Some(Ok(code)) if !is_agent && code != KILLED => {}
-            _ => state.suspect = Some(Instant::now()),
+            Some(Err((_, said))) => state.suspect_until = Some(notice_after(&said)),
+            _ => state.suspect_until = Some(Instant::now() + NOTICE),
         }
     }
 
@@ -98,11 +118,21 @@ impl K8sMachine {
         if let Some(reason) = self.diagnose().await {
             return Err(reason);
         }
-        if self.run() != run {
+        if self.current_run() != run {
             return Err(self.ended_meanwhile());
         }
         ended
     }
+}
+
+/// Returns until when a node may take to tell that the container has ended, after a stream
+/// failed for this reason.
+fn notice_after(reason: &str) -> Instant {
+    let notice = match reason.starts_with(UNKNOWN_END) {
+        true => LATE_NOTICE,
+        false => NOTICE,
+    };
+    Instant::now() + notice
 }
 
 /// Returns the command line that runs a program in its directory and with its variables.

@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::Pod;
 use sandbox_wire::agent::AgentBinary;
 use tokio::time::Instant;
 
-use crate::labels::CONTAINER;
+use crate::labels;
 use crate::reason;
 use crate::spec;
 
@@ -15,15 +15,16 @@ pub(super) struct State {
     /// A pod of this name may exist that this object created.
     pub(super) attempted: bool,
     /// The pod that is used.
-    pub(super) pod: Option<Known>,
+    pub(super) pod: Option<PodFacts>,
     /// This object has stopped the sandbox, whose pod goes on running.
     pub(super) stopped: bool,
     /// The agent is in the pod already.
     pub(super) placed: bool,
     /// The processor of the pod's node. Empty if it is not known.
     pub(super) architecture: String,
-    /// When a stream last ended in a way that the end of the pod would explain.
-    pub(super) suspect: Option<Instant>,
+    /// Until when the cluster may still tell that the pod has ended. That would explain how
+    /// a stream has ended.
+    pub(super) suspect_until: Option<Instant>,
     /// The path of the agent in the pod, and the agent, once it was asked for.
     pub(super) agent: Option<(String, AgentBinary)>,
 }
@@ -38,7 +39,7 @@ pub(crate) struct Run {
 
 /// The facts about a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct PodFacts {
     pub(super) run: Run,
     /// Whether an init container has brought the agent.
     pub(super) has_agent: bool,
@@ -46,11 +47,9 @@ pub(super) struct Known {
     pub(super) has_writable_root: bool,
 }
 
-impl Known {
+impl PodFacts {
     pub(super) fn of(pod: &Pod) -> Self {
-        let containers = pod.spec.as_ref().map(|spec| &spec.containers[..]);
-        let mut containers = containers.unwrap_or_default().iter();
-        let container = containers.find(|one| one.name == CONTAINER);
+        let container = labels::container(pod);
         let command = container.and_then(|one| one.command.as_ref()?.first());
         let security = container.and_then(|one| one.security_context.as_ref());
         let read_only = security.and_then(|one| one.read_only_root_filesystem);

@@ -1,12 +1,13 @@
 //! The life of a pod on a cluster that is played by a function.
 
 use backend_core::ErrorKind;
+use sandbox_shell::Mode;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::builder::K8sBuilder;
 use crate::labels::{CONTAINER, MANAGED_BY, MANAGER, SANDBOX};
-use crate::options::{Mode, Network};
+use crate::options::Network;
 use crate::pods::tests::{Answer, Asked, cluster_of};
 use crate::sandbox::K8sSandbox;
 
@@ -172,7 +173,7 @@ async fn restarts_are_told_with_their_reason() {
     let (machine, world) = machine(|builder| builder);
     machine.start().await.unwrap();
     assert!(machine.diagnose().await.is_none());
-    let run = machine.run();
+    let run = machine.current_run();
     let last = json!({"terminated": {"exitCode": 137, "reason": "OOMKilled"}});
     let restarted = status(1, json!({"running": {}}), last);
     lock(&world).pod.as_mut().unwrap()["status"] = restarted;
@@ -184,7 +185,7 @@ async fn restarts_are_told_with_their_reason() {
     );
     // All that can be written to is a volume, which outlives the restart.
     machine.start().await.unwrap();
-    assert_ne!(machine.run(), run);
+    assert_ne!(machine.current_run(), run);
     assert!(machine.diagnose().await.is_none());
 }
 

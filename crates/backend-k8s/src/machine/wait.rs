@@ -8,13 +8,12 @@ use futures::stream::BoxStream;
 use k8s_openapi::api::core::v1::Pod as Object;
 use tokio::time::{Instant, timeout_at};
 
-use super::{Core, LOOK, events};
-use crate::labels;
+use super::{Core, POLL_INTERVAL, events};
 use crate::pods::{self, Pod, PodChange, PodPhase};
 use crate::reason::{self, PodState};
 
 /// The time for the reason of a failed start.
-const REASON: Duration = Duration::from_secs(5);
+const REASON_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The changes of a namespace's sandboxes.
 pub(super) type Changes = BoxStream<'static, Result<PodChange>>;
@@ -22,7 +21,7 @@ pub(super) type Changes = BoxStream<'static, Result<PodChange>>;
 impl Core {
     /// Begins to watch. What happens from now on is not missed.
     pub(super) fn changes(&self) -> Result<Changes> {
-        pods::watch(&self.config.cluster, &labels::selector())
+        pods::watch(&self.config.cluster, pods::SANDBOXES)
     }
 
     /// Waits until a pod runs, and returns it as it is then. A new pod is given up as soon
@@ -79,7 +78,7 @@ impl Core {
         let uid = pod.metadata.uid.as_deref().unwrap_or_default();
         if self.config.foreign {
             // The watch is one of sandboxes.
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         } else {
             loop {
                 match changes.next().await {
@@ -98,7 +97,7 @@ impl Core {
                     // The watch goes on after an error.
                     Some(_) => {}
                     None => {
-                        tokio::time::sleep(LOOK).await;
+                        tokio::time::sleep(POLL_INTERVAL).await;
                         break;
                     }
                 }
@@ -124,7 +123,7 @@ impl Core {
                 None => events::problem(&self.config.cluster, &uid).await,
             }
         };
-        let reason = timeout_at(Instant::now() + REASON, reason).await;
+        let reason = timeout_at(Instant::now() + REASON_TIMEOUT, reason).await;
         let reason = reason.ok().flatten();
         let reason = reason.unwrap_or_else(|| "is still being started".to_owned());
         let next = format!(

@@ -21,27 +21,22 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
-use backend_core::{Error, ErrorKind, Quoted, Result};
+use backend_core::Result;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Secret};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
-use kube::api::{
-    DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, Preconditions,
-};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::ApiResource;
 use kube::{Api, Resource, discovery};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::Pod;
+use super::request::{conditional, list_all, moment, preconditions};
+use crate::check;
 use crate::cluster::{self, Cluster};
-
-/// Objects that one request of [`list`] asks for.
-const PAGE: u32 = 500;
-/// The most objects that [`list`] returns.
-const LISTED: usize = 100_000;
 
 /// A kind of object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,8 +93,7 @@ impl Kind {
     }
 
     fn of(&self, cluster: &Cluster) -> Result<Api<DynamicObject>> {
-        // Checks the namespace.
-        cluster.api::<Secret>()?;
+        cluster.check_namespace()?;
         let client = cluster.client().clone();
         Ok(Api::namespaced_with(
             client,
@@ -166,7 +160,7 @@ impl Object {
             labels: labels.unwrap_or_default(),
             annotations: annotations.unwrap_or_default(),
             owners: owners.map(|owner| owner.uid).collect(),
-            created: creation_timestamp.map_or(UNIX_EPOCH, moment),
+            created: moment(creation_timestamp),
             is_ending: deletion_timestamp.is_some(),
             content: found.data,
         }
@@ -178,11 +172,6 @@ impl Object {
         let bytes: ByteString = serde_json::from_value(value.clone()).ok()?;
         Some(bytes.0)
     }
-}
-
-fn moment(time: Time) -> SystemTime {
-    let seconds = u64::try_from(time.0.as_second()).unwrap_or_default();
-    UNIX_EPOCH + Duration::from_secs(seconds)
 }
 
 /// An object to [create].
@@ -296,25 +285,10 @@ pub async fn find(cluster: &Cluster, kind: &Kind, name: &str) -> Result<Option<O
 /// `TooLarge` if there are more than 100,000; `Unavailable` if the cluster does not answer.
 pub async fn list(cluster: &Cluster, kind: &Kind, selector: &str) -> Result<Vec<Object>> {
     let (cluster, kind) = (cluster.clone(), kind.clone());
-    let mut page = ListParams::default().labels(selector).limit(PAGE);
+    let selector = selector.to_owned();
     cluster::run(async move {
-        let objects = kind.of(&cluster)?;
-        let mut all = Vec::new();
-        loop {
-            let found = objects.list(&page).await;
-            let found = found.map_err(|error| cluster.error(error))?;
-            all.extend(found.items.into_iter().map(Object::new));
-            if all.len() > LISTED {
-                return Err(Error::too_large(format!(
-                    "the namespace has more than {LISTED} objects of kind {}; delete some",
-                    kind.resource.kind
-                )));
-            }
-            match found.metadata.continue_ {
-                Some(next) if !next.is_empty() => page = page.continue_token(&next),
-                _ => return Ok(all),
-            }
-        }
+        let (found, _) = list_all(&cluster, &kind.of(&cluster)?, &selector).await?;
+        Ok(found.into_iter().map(Object::new).collect())
     })
     .await
 }
@@ -362,10 +336,8 @@ pub async fn delete(
     } else {
         DeleteParams::background()
     };
-    let params = params.preconditions(Preconditions {
-        uid: Some(object.uid.clone()),
-        resource_version: unchanged.then(|| object.resource_version.clone()),
-    });
+    let conditions = preconditions(&object.uid, &object.resource_version, unchanged);
+    let params = params.preconditions(conditions);
     cluster::run(async move {
         match kind.of(&cluster)?.delete(&name, &params).await {
             Ok(_) => Ok(true),
@@ -380,33 +352,17 @@ pub async fn delete(
     .await
 }
 
-/// Checks a name, which becomes part of a request's path.
 fn checked(name: &str) -> Result<String> {
-    if cluster::is_name(name) {
-        return Ok(name.to_owned());
-    }
-    let shown = Quoted::new(name);
-    Err(Error::new(
-        ErrorKind::Config,
-        format!("{shown} is not a valid name for an object; use lowercase letters, digits and '-'"),
-    )
-    .on("k8s"))
-}
-
-/// Adds the version that a change is for.
-fn conditional(mut change: Value, uid: &str, resource_version: &str) -> Value {
-    if let Some(change) = change.as_object_mut() {
-        let metadata = change.entry("metadata").or_insert_with(|| json!({}));
-        if let Some(metadata) = metadata.as_object_mut() {
-            metadata.insert("uid".to_owned(), json!(uid));
-            metadata.insert("resourceVersion".to_owned(), json!(resource_version));
-        }
-    }
-    change
+    check::name("an object", name)?;
+    Ok(name.to_owned())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -421,16 +377,6 @@ mod tests {
             "v1/secrets",
         ];
         assert_eq!(plurals, expected);
-    }
-
-    #[test]
-    fn a_change_is_for_one_version() {
-        let change = json!({"metadata": {"labels": {"a": null}}, "spec": {}});
-        let change = conditional(change, "u", "7");
-        let metadata = json!({"labels": {"a": null}, "uid": "u", "resourceVersion": "7"});
-        assert_eq!(change, json!({"metadata": metadata, "spec": {}}));
-        let change = conditional(json!({}), "u", "7");
-        assert_eq!(change["metadata"]["resourceVersion"], "7");
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! Pods of a cluster that is played by a function.
 
 use std::sync::{Arc, Mutex};
+use std::time::UNIX_EPOCH;
 
 use backend_core::sync::lock;
 use kube::client::{Body, Client};
-use serde_json::Value;
 use tower::BoxError;
 
 use super::*;

@@ -64,7 +64,7 @@ pub enum PodChange {
 ///
 /// `Config` if the namespace is no name; `Unavailable` if no thread can be started.
 pub fn watch(cluster: &Cluster, selector: &str) -> Result<BoxStream<'static, Result<PodChange>>> {
-    cluster.api::<Object>()?;
+    cluster.check_namespace()?;
     let handle = engine::handle()?;
     let key = (
         cluster.id(),

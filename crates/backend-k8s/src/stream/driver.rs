@@ -18,21 +18,21 @@ use tokio_tungstenite::tungstenite::{Error as SocketError, Message};
 use super::INPUT_BYTES;
 use super::frame::{self, Frame};
 use super::status::{self, Ended};
-use crate::turns::Turn;
+use crate::start_slots::StartSlot;
 
 /// The interval of pings, which keep a connection open on which nothing is said.
-pub(super) const PING: Duration = Duration::from_secs(15);
+pub(super) const PING_INTERVAL: Duration = Duration::from_secs(15);
 /// The time without any message, also without the answer to a ping, after which a
 /// connection counts as lost.
-pub(super) const SILENCE: Duration = Duration::from_secs(50);
+pub(super) const SILENCE_TIMEOUT: Duration = Duration::from_secs(50);
 /// The time after which a program that prints nothing counts as started.
-const SETTLED: Duration = Duration::from_millis(500);
+const START_TIMEOUT: Duration = Duration::from_millis(500);
 /// The time to wait for the reason after nothing could be sent.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const REASON_TIMEOUT: Duration = Duration::from_secs(2);
 /// The time to send the rest of the input of a caller that went away.
-const REST: Duration = Duration::from_secs(2);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 /// The time to part in good order.
-const CLOSING: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 type Sink<S> = SplitSink<WebSocketStream<S>, Message>;
 type Source<S> = SplitStream<WebSocketStream<S>>;
@@ -44,7 +44,7 @@ pub(super) struct Driver<S> {
     pub(super) input: Option<DuplexStream>,
     pub(super) output: mpsc::Sender<Result<OutputChunk>>,
     pub(super) exit: oneshot::Sender<Result<i32>>,
-    pub(super) turn: Option<Turn>,
+    pub(super) slot: Option<StartSlot>,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
@@ -56,21 +56,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
             input,
             output,
             mut exit,
-            turn,
+            slot,
         } = self;
         let (mut sink, mut source) = socket.split();
         let counts = Counts::default();
         let (fed, mut was_fed) = oneshot::channel();
         let ended = {
             let mut writing = pin!(write(&mut sink, input, &counts, fed));
-            let mut reading = pin!(read(&mut source, &output, &counts, turn));
+            let mut reading = pin!(read(&mut source, &output, &counts, slot));
             let abandoned = async { tokio::join!(output.closed(), exit.closed()) };
             tokio::select! {
                 biased;
                 ended = &mut reading => Some(ended),
                 error = &mut writing => {
                     // The cluster may have said why it takes nothing more.
-                    let last = time::timeout(LAST_WORDS, &mut reading).await;
+                    let last = time::timeout(REASON_TIMEOUT, &mut reading).await;
                     Some(last.unwrap_or_else(|_| Err(error.to_string())))
                 }
                 _ = abandoned => {
@@ -78,7 +78,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
                     tokio::select! {
                         _ = &mut writing => {}
                         _ = &mut was_fed => {}
-                        () = time::sleep(REST) => {}
+                        () = time::sleep(FLUSH_TIMEOUT) => {}
                     }
                     None
                 }
@@ -94,9 +94,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
             while let Some(Ok(_)) = source.next().await {}
         };
         // The connection is dropped in any case.
-        let _ = time::timeout(CLOSING, close).await;
+        let _ = time::timeout(CLOSE_TIMEOUT, close).await;
     }
 }
+
+/// The beginning of the message if the cluster says that something went wrong.
+pub(crate) const UNKNOWN_END: &str = "the program could not be run, or its end is unknown";
 
 /// Tells the caller how the program ended, or why that is unknown.
 async fn report(
@@ -116,7 +119,7 @@ async fn report(
             return;
         }
         Ok(Ended::Failed(said)) => format!(
-            "the program could not be run, or its end is unknown: the cluster says {}; try again",
+            "{UNKNOWN_END}: the cluster says {}; try again",
             Quoted::new(&said)
         ),
         Err(reason) => format!(
@@ -135,7 +138,7 @@ async fn write<S: AsyncRead + AsyncWrite + Unpin>(
     counts: &Counts,
     fed: oneshot::Sender<()>,
 ) -> SocketError {
-    let mut pings = time::interval_at(Instant::now() + PING, PING);
+    let mut pings = time::interval_at(Instant::now() + PING_INTERVAL, PING_INTERVAL);
     pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
     if let Some(input) = input
         && let Err(error) = feed(sink, input, counts, &mut pings).await
@@ -183,15 +186,19 @@ async fn read<S: AsyncRead + AsyncWrite + Unpin>(
     source: &mut Source<S>,
     output: &mpsc::Sender<Result<OutputChunk>>,
     counts: &Counts,
-    mut turn: Option<Turn>,
+    mut slot: Option<StartSlot>,
 ) -> Result<Ended, String> {
     loop {
-        let patience = if turn.is_some() { SETTLED } else { SILENCE };
+        let patience = if slot.is_some() {
+            START_TIMEOUT
+        } else {
+            SILENCE_TIMEOUT
+        };
         let Ok(next) = time::timeout(patience, source.next()).await else {
-            if turn.take().is_some() || counts.has_unread_input() {
+            if slot.take().is_some() || counts.has_unread_input() {
                 continue;
             }
-            return Err(format!("it was silent for {} s", SILENCE.as_secs()));
+            return Err(format!("it was silent for {} s", SILENCE_TIMEOUT.as_secs()));
         };
         let message = match next {
             Some(Ok(message)) => message,
@@ -209,7 +216,7 @@ async fn read<S: AsyncRead + AsyncWrite + Unpin>(
             }
             Frame::Other => continue,
         };
-        turn = None;
+        slot = None;
         // Without a reader of the output, the exit code may still be wanted.
         let _ = output.send(Ok(chunk)).await;
     }

@@ -12,9 +12,9 @@ use tokio::io::{AsyncWriteExt as _, DuplexStream};
 use tokio::time::{Instant, timeout};
 use tokio_tungstenite::tungstenite::Message;
 
-use super::driver::{PING, SILENCE};
+use super::driver::{PING_INTERVAL, SILENCE_TIMEOUT};
 use super::*;
-use crate::turns::Turns;
+use crate::start_slots::StartSlots;
 
 const SUCCESS: &[u8] = br#"{"metadata":{},"status":"Success"}"#;
 
@@ -24,8 +24,8 @@ type Peer = WebSocketStream<DuplexStream>;
 /// Connects a program to a peer. The driver runs on the test's runtime and its clock.
 async fn program(stdin: bool) -> (Process, Peer) {
     let (ours, theirs) = tokio::io::duplex(256 * 1024);
-    let turn = Turns::default().take("pod").await.unwrap();
-    let (process, driver) = open(ours, stdin, turn).await;
+    let slot = StartSlots::default().take("pod").await.unwrap();
+    let (process, driver) = open(ours, stdin, slot).await;
     tokio::spawn(driver.run());
     let peer = WebSocketStream::from_raw_socket(theirs, Role::Server, None).await;
     (process, peer)
@@ -225,7 +225,7 @@ async fn pings_keep_a_silent_stream_open() {
     let began = Instant::now();
     let (_, _, error) = printed(&mut process).await;
     assert!(error.is_none(), "{error:?}");
-    assert!(began.elapsed() >= 20 * PING);
+    assert!(began.elapsed() >= 20 * PING_INTERVAL);
     serve.await.unwrap();
 }
 
@@ -234,7 +234,7 @@ async fn a_connection_that_answers_no_ping_is_lost() {
     let (process, _peer) = program(true).await;
     let began = Instant::now();
     assert_lost(process).await;
-    assert!(began.elapsed() < 2 * SILENCE);
+    assert!(began.elapsed() < 2 * SILENCE_TIMEOUT);
 }
 
 #[tokio::test(start_paused = true)]
@@ -277,15 +277,18 @@ async fn the_exit_code_can_be_had_without_the_output() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_ends_with_the_first_output_or_soon() {
+async fn a_slot_is_free_again_with_the_first_output_or_soon() {
     for prints in [true, false] {
-        let turns = Turns::default();
+        let slots = StartSlots::default();
         let mut programs = Vec::new();
         for _ in 0..5 {
             // The fifth waits until one of the others has started.
-            let turn = timeout(PING, turns.take("pod")).await.unwrap().unwrap();
+            let slot = timeout(PING_INTERVAL, slots.take("pod"))
+                .await
+                .unwrap()
+                .unwrap();
             let (ours, theirs) = tokio::io::duplex(1024);
-            let (process, driver) = open(ours, false, turn).await;
+            let (process, driver) = open(ours, false, slot).await;
             tokio::spawn(driver.run());
             let mut peer = WebSocketStream::from_raw_socket(theirs, Role::Server, None).await;
             if prints {

@@ -72,13 +72,14 @@ async fn a_kubelet_that_stays_away() {
     kubelet.kill().await;
     let error = first_failure(&sandbox).await;
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{}", error.chain());
-    // The cluster gives up the node, and then its pods.
-    let given_up = |pod: Option<&Pod>| {
+    // The cluster gives up the node and, unless it has no other node, its pods.
+    let is_gone = |pod: Option<&Pod>| {
         pod.is_none_or(|pod| {
             let is_other = pod.metadata.uid.as_ref() != Some(&uid);
             is_other || pod.metadata.deletion_timestamp.is_some()
         })
     };
+    let given_up = |pod: Option<&Pod>| is_gone(pod) || !is_ready(pod);
     place.awaits::<Pod>(sandbox.pod_name(), given_up).await;
     let error = first_failure(&sandbox).await;
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{}", error.chain());
@@ -86,13 +87,27 @@ async fn a_kubelet_that_stays_away() {
     assert!(!sandbox.is_alive().await.unwrap());
     kubelet.start().await;
     place.healthy().await;
-    place.gone(sandbox.pod_name()).await;
-    is_unavailable(
-        sandbox.exists("kept.txt").await,
-        &["was deleted", "was evicted"],
-    );
-    sandbox.start().await.unwrap();
-    assert!(!sandbox.exists("kept.txt").await.unwrap());
+    let settled = |pod: Option<&Pod>| is_gone(pod) || is_ready(pod);
+    let pod = place.awaits::<Pod>(sandbox.pod_name(), settled).await;
+    if is_gone(pod.as_ref()) {
+        place.gone(sandbox.pod_name()).await;
+        is_unavailable(
+            sandbox.exists("kept.txt").await,
+            &["was deleted", "was evicted"],
+        );
+        sandbox.start().await.unwrap();
+        assert!(!sandbox.exists("kept.txt").await.unwrap());
+    } else {
+        works_again(&sandbox).await;
+    }
     purge(&sandbox).await;
     place.end().await;
+}
+
+fn is_ready(pod: Option<&Pod>) -> bool {
+    let status = pod.and_then(|pod| pod.status.as_ref());
+    let mut conditions = status
+        .into_iter()
+        .flat_map(|it| it.conditions.iter().flatten());
+    conditions.any(|it| it.type_ == "Ready" && it.status == "True")
 }

@@ -185,7 +185,7 @@ async fn what_was_asked_for_is_in_the_pod() {
         .overlay(overlay)
         .build()
         .unwrap();
-    let said = run(&sandbox, "pwd; echo $MINE; grep box /etc/hosts").await;
+    let said = run(&sandbox, "pwd; echo $MINE; grep box.example /etc/hosts").await;
     let said: Vec<_> = said.lines().collect();
     assert_eq!(said[..2], ["/srv/work", "a b"]);
     assert!(said[2].starts_with("127.0.0.9"), "{said:?}");

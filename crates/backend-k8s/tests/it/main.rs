@@ -5,7 +5,7 @@
     clippy::expect_used,
     clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "a test stops where it fails, and says why it is skipped"
+    reason = "a test stops where it fails, and its processes tell it what they did"
 )]
 
 mod k8s_abuse;
@@ -13,6 +13,7 @@ mod k8s_attach;
 mod k8s_calls;
 mod k8s_conformance;
 mod k8s_conversation;
+mod k8s_delivery;
 mod k8s_faults_api;
 mod k8s_faults_node;
 mod k8s_faults_pod;

@@ -1,17 +1,17 @@
 //! Starts commands, on the one thread that is confined like the commands.
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::io;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::FileExt as _;
 use std::sync::{Arc, Mutex};
 
 use backend_core::sync::lock;
 use rustix::io::Errno;
 
 use super::limits::Prepared;
-use super::oom;
 use super::process::{MARKER, ticks};
 use super::program::{Environment, Program};
 use super::protocol::{Reply, Spawn};
@@ -31,7 +31,7 @@ pub(crate) struct Spawner {
     /// Opened before the confinement, which may not allow it.
     pub(crate) null: File,
     /// Opened before the confinement, too.
-    pub(crate) oom_score: Option<oom::OomScore>,
+    pub(crate) oom_score: Option<OomScore>,
 }
 
 impl Spawner {
@@ -49,7 +49,7 @@ impl Spawner {
                 .collect(),
             limits,
             null: File::open("/dev/null")?,
-            oom_score: oom::OomScore::read(),
+            oom_score: OomScore::read(),
         })
     }
 
@@ -146,5 +146,45 @@ impl Spawner {
         table.started += 1;
         shared.started.notify_all();
         Ok(pid)
+    }
+}
+
+/// The memory use that is added to a command's score, in thousandths of all
+/// memory.
+const COMMAND_EXTRA: i32 = 500;
+
+const MAX_SCORE: i32 = 1_000;
+
+/// This process's OOM score adjustment, which children inherit.
+#[derive(Debug)]
+pub(crate) struct OomScore {
+    file: File,
+    own: i32,
+}
+
+impl OomScore {
+    /// Returns `None` if the kernel does not let us choose.
+    pub(crate) fn read() -> Option<Self> {
+        let path = "/proc/self/oom_score_adj";
+        let mut file = OpenOptions::new().read(true).write(true).open(path).ok()?;
+        let mut text = String::new();
+        file.read_to_string(&mut text).ok()?;
+        let own = text.trim().parse().ok()?;
+        Some(Self { file, own })
+    }
+
+    /// Runs `work` so that processes it starts are killed before this one.
+    /// Raising one's own score needs no privilege, and neither does restoring
+    /// it.
+    pub(crate) fn with_raised<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.set((self.own + COMMAND_EXTRA).min(MAX_SCORE));
+        let done = work();
+        self.set(self.own);
+        done
+    }
+
+    fn set(&self, score: i32) {
+        // If it is refused, all processes are equally likely to be killed.
+        let _ = self.file.write_at(score.to_string().as_bytes(), 0);
     }
 }

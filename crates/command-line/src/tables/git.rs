@@ -24,145 +24,99 @@ const STRATEGY: &str = "strategy@ strategy-option:";
 
 /// Sub-commands, with their short options and the long ones that matter. The other long
 /// ones are in [`GIT_LONG`].
-pub(crate) const GIT_VERBS: &[Row] = &[
-    Row::new("add stage", "ANefinpuv", ""),
-    Row::new("am", "3bC:S?cikmp:qrsu", ""),
-    Row::new(
-        "annotate blame pickaxe",
-        "C?L:M?S:bcefhlnpstwk",
-        "contents<",
-    ),
-    Row::new("apply", "3C:NRp:qvz", "directory/ build-fake-ancestor>"),
-    Row::new("archive", "0123456789lo>v", "exec! remote: output>"),
-    Row::new("backfill refs repo history last-modified replay", "zn", ""),
-    Row::new("bisect", "", ""),
-    Row::new("branch", "CDMacdfilmqrt?u:v", ""),
-    Row::new("bugreport diagnose", "o/s:", "output-directory/"),
-    Row::new("bundle", "q", ""),
-    Row::new("cat-file", "epstzZ", ""),
-    Row::new(
-        "check-attr check-ignore check-mailmap check-ref-format",
-        "anqvz",
-        "",
-    ),
-    Row::new("checkout", "23B:b:dflmpqt?", ""),
-    Row::new("checkout-index", "afnquz", "prefix/"),
-    Row::new("cherry", "v", ""),
-    Row::new("cherry-pick revert", "S?X:em:nrsx", STRATEGY),
-    Row::new("clean", "Xde:finqx", ""),
-    Row::new(
-        "clone",
-        "46b:c@j:lno:qsu!v",
-        "upload-pack! config@ template@ separate-git-dir/",
-    ),
-    Row::new("column count-objects version", "Hv", ""),
-    Row::new("commit", "C:F<S?ac:eim:nopqst<u?vz", "template< file<"),
-    Row::new("commit-graph multi-pack-index", "", "object-dir/"),
-    Row::new("commit-tree", "F<S?m:p:", ""),
-    Row::new(
-        "config",
-        "+ef>lz",
-        "file> edit* blob: default: type: value: url: comment:",
-    ),
-    Row::new("describe name-rev", "", ""),
-    Row::new(
-        "diff diff-files diff-index diff-tree range-diff",
-        DIFF_SHORT,
-        DIFF,
-    ),
-    Row::new("difftool", "dgt!x!y", "extcmd! tool! tool-help"),
-    Row::new("fast-export", "CM?", "export-marks>"),
-    Row::new("fast-import", "", "export-marks> export-pack-edges>"),
-    Row::new("fetch", "46Pafj:kmno:pqtuv", "upload-pack!"),
-    Row::new("fetch-pack", "kqv", "upload-pack! exec!"),
-    Row::new(
-        "filter-branch",
-        "d/f",
+pub(crate) const GIT_VERBS: &[Row] = rows! {
+    "add stage", "ANefinpuv", "";
+    "am", "3bC:S?cikmp:qrsu", "";
+    "annotate blame pickaxe", "C?L:M?S:bcefhlnpstwk", "contents<";
+    "apply", "3C:NRp:qvz", "directory/ build-fake-ancestor>";
+    "archive", "0123456789lo>v", "exec! remote: output>";
+    "backfill refs repo history last-modified replay", "zn", "";
+    "bisect", "", "";
+    "branch", "CDMacdfilmqrt?u:v", "";
+    "bugreport diagnose", "o/s:", "output-directory/";
+    "bundle", "q", "";
+    "cat-file", "epstzZ", "";
+    "check-attr check-ignore check-mailmap check-ref-format", "anqvz", "";
+    "checkout", "23B:b:dflmpqt?", "";
+    "checkout-index", "afnquz", "prefix/";
+    "cherry", "v", "";
+    "cherry-pick revert", "S?X:em:nrsx", STRATEGY;
+    "clean", "Xde:finqx", "";
+    "clone", "46b:c@j:lno:qsu!v", "upload-pack! config@ template@ separate-git-dir/";
+    "column count-objects version", "Hv", "";
+    "commit", "C:F<S?ac:eim:nopqst<u?vz", "template< file<";
+    "commit-graph multi-pack-index", "", "object-dir/";
+    "commit-tree", "F<S?m:p:", "";
+    "config", "+ef>lz", "file> edit* blob: default: type: value: url: comment:";
+    "describe name-rev", "", "";
+    "diff diff-files diff-index diff-tree range-diff", DIFF_SHORT, DIFF;
+    "difftool", "dgt!x!y", "extcmd! tool! tool-help";
+    "fast-export", "CM?", "export-marks>";
+    "fast-import", "", "export-marks> export-pack-edges>";
+    "fetch", "46Pafj:kmno:pqtuv", "upload-pack!";
+    "fetch-pack", "kqv", "upload-pack! exec!";
+    "filter-branch", "d/f",
         "env-filter! tree-filter! index-filter! parent-filter! msg-filter! commit-filter! \
-         tag-name-filter! setup! subdirectory-filter: original: prune-empty force state-branch:",
-    ),
-    Row::new("fmt-merge-msg", "F<m:", ""),
-    Row::new("for-each-ref", "ps", ""),
-    Row::new(
-        "format-patch",
-        "0123B?C?DI:M?NO:U:WX?abkl:no/pqsv:wz#",
-        "output-directory/ output> ext-diff* signature-file<",
-    ),
-    Row::new("fsck gc prune prune-packed pack-refs rerere", "nqv", ""),
-    Row::new(
-        "grep",
-        "A:B:C:EFGHILNO?!PWace:f<hilm:nopqrvwz#",
-        "open-files-in-pager?! ext-grep",
-    ),
-    Row::new("hash-object", "t:w", ""),
-    Row::new("help", "acgimvw*", "web*"),
-    Row::new("index-pack", "o>v", ""),
-    Row::new("init init-db", "b:q", "template@ separate-git-dir/"),
-    Row::new("interpret-trailers", "", ""),
-    Row::new("lfs", "aIXn", ""),
-    Row::new(
-        "log show whatchanged",
-        "0123B?C?DEFG:I:L:M?O:PRS:U:WX?abcegil:mn:pqrstuvwz#",
-        DIFF,
-    ),
-    Row::new("ls-files", "X<cdfikmostuvx:z", ""),
-    Row::new("ls-remote", "hbo:qt", "upload-pack! exec!"),
-    Row::new("ls-tree", "dlrtz", ""),
-    Row::new("mailinfo mailsplit", "bd:f:kmno/u", ""),
-    Row::new("maintenance", "", "scheduler@"),
-    Row::new("merge", "F<S?X:em:nqs@v", STRATEGY),
-    Row::new("merge-base merge-tree", "azX:", ""),
-    Row::new("merge-file", "L:pq", ""),
-    Row::new("mktag mktree write-tree get-tar-commit-id", "z", ""),
-    Row::new("mv", "fknv", ""),
-    Row::new("notes", "C:F<c:fm:nqs:v", ""),
-    Row::new("pack-objects pack-redundant", "q", ""),
-    Row::new("patch-id", "", ""),
-    Row::new(
-        "pull",
-        "46S?X:aefj?kno:pqr?s@tv",
-        "upload-pack! strategy@ strategy-option:",
-    ),
-    Row::new("push", "46dfno:quv", "receive-pack! exec! repo:"),
-    Row::new("read-tree", "imnquv", "index-output>"),
-    Row::new(
-        "rebase",
-        "C:S?X:fikmnpqr?s@vx!",
-        "exec! strategy@ strategy-option:",
-    ),
-    Row::new("reflog", "nqvz#", ""),
-    Row::new("remote", "vfm:t:pn", ""),
-    Row::new("repack", "AFabdfg:iklmnq", ""),
-    Row::new("replace", "defgl:", "edit*"),
-    Row::new("request-pull", "p", ""),
-    Row::new("reset", "Npq", ""),
-    Row::new("restore", "23SWmpqs:", ""),
-    Row::new("rev-list", "EFPgin:z#", ""),
-    Row::new("rev-parse", "q", ""),
-    Row::new("rm", "fnqr", ""),
-    Row::new("send-pack", "fnqv", "receive-pack! exec!"),
-    Row::new("shortlog", "EFPcegin:sw?#", "output>"),
-    Row::new("show-branch", "ag?r", ""),
-    Row::new("show-ref show-index", "dqs?h", ""),
-    Row::new("sparse-checkout", "", ""),
-    Row::new("stash", "Sakm:pqu", ""),
-    Row::new("status", "M?bsu?vz", ""),
-    Row::new("stripspace", "cs", ""),
-    Row::new("submodule", "Nb:fj:nqm", ""),
-    Row::new("subtree", "P:b:dhm:qS?", ""),
-    Row::new("switch", "C:c:dfmqt?", ""),
-    Row::new("symbolic-ref", "dm:q", ""),
-    Row::new("tag", "F<adefilm:n?su:v#", ""),
-    Row::new(
-        "unpack-file unpack-objects update-server-info var",
-        "lnqr",
-        "",
-    ),
-    Row::new("update-index", "gqz", ""),
-    Row::new("update-ref", "dm:z", ""),
-    Row::new("verify-commit verify-tag verify-pack", "sv", ""),
-    Row::new("worktree", "B:b:dfnqvz", ""),
-];
+         tag-name-filter! setup! subdirectory-filter: original: prune-empty force state-branch:";
+    "fmt-merge-msg", "F<m:", "";
+    "for-each-ref", "ps", "";
+    "format-patch", "0123B?C?DI:M?NO:U:WX?abkl:no/pqsv:wz#",
+        "output-directory/ output> ext-diff* signature-file<";
+    "fsck gc prune prune-packed pack-refs rerere", "nqv", "";
+    "grep", "A:B:C:EFGHILNO?!PWace:f<hilm:nopqrvwz#", "open-files-in-pager?! ext-grep";
+    "hash-object", "t:w", "";
+    "help", "acgimvw*", "web*";
+    "index-pack", "o>v", "";
+    "init init-db", "b:q", "template@ separate-git-dir/";
+    "interpret-trailers", "", "";
+    "lfs", "aIXn", "";
+    "log show whatchanged", "0123B?C?DEFG:I:L:M?O:PRS:U:WX?abcegil:mn:pqrstuvwz#", DIFF;
+    "ls-files", "X<cdfikmostuvx:z", "";
+    "ls-remote", "hbo:qt", "upload-pack! exec!";
+    "ls-tree", "dlrtz", "";
+    "mailinfo mailsplit", "bd:f:kmno/u", "";
+    "maintenance", "", "scheduler@";
+    "merge", "F<S?X:em:nqs@v", STRATEGY;
+    "merge-base merge-tree", "azX:", "";
+    "merge-file", "L:pq", "";
+    "mktag mktree write-tree get-tar-commit-id", "z", "";
+    "mv", "fknv", "";
+    "notes", "C:F<c:fm:nqs:v", "";
+    "pack-objects pack-redundant", "q", "";
+    "patch-id", "", "";
+    "pull", "46S?X:aefj?kno:pqr?s@tv", "upload-pack! strategy@ strategy-option:";
+    "push", "46dfno:quv", "receive-pack! exec! repo:";
+    "read-tree", "imnquv", "index-output>";
+    "rebase", "C:S?X:fikmnpqr?s@vx!", "exec! strategy@ strategy-option:";
+    "reflog", "nqvz#", "";
+    "remote", "vfm:t:pn", "";
+    "repack", "AFabdfg:iklmnq", "";
+    "replace", "defgl:", "edit*";
+    "request-pull", "p", "";
+    "reset", "Npq", "";
+    "restore", "23SWmpqs:", "";
+    "rev-list", "EFPgin:z#", "";
+    "rev-parse", "q", "";
+    "rm", "fnqr", "";
+    "send-pack", "fnqv", "receive-pack! exec!";
+    "shortlog", "EFPcegin:sw?#", "output>";
+    "show-branch", "ag?r", "";
+    "show-ref show-index", "dqs?h", "";
+    "sparse-checkout", "", "";
+    "stash", "Sakm:pqu", "";
+    "status", "M?bsu?vz", "";
+    "stripspace", "cs", "";
+    "submodule", "Nb:fj:nqm", "";
+    "subtree", "P:b:dhm:qS?", "";
+    "switch", "C:c:dfmqt?", "";
+    "symbolic-ref", "dm:q", "";
+    "tag", "F<adefilm:n?su:v#", "";
+    "unpack-file unpack-objects update-server-info var", "lnqr", "";
+    "update-index", "gqz", "";
+    "update-ref", "dm:z", "";
+    "verify-commit verify-tag verify-pack", "sv", "";
+    "worktree", "B:b:dfnqvz", "";
+};
 
 /// Sub-commands whose operands can be URLs of repositories.
 pub(crate) const GIT_REMOTES: &[&str] = words!(

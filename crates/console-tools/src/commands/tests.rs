@@ -13,7 +13,8 @@ use tempfile::TempDir;
 use super::*;
 use crate::conversation::Conversation;
 use crate::options::Options;
-use crate::reply::{FailureClass, Reply};
+use crate::reply::FailureClass;
+use crate::test_run::Calls;
 use crate::tool::Builtin;
 
 /// Longer than any step here takes. A wait of this length has failed.
@@ -48,23 +49,6 @@ impl Fixture {
         }
     }
 
-    async fn try_call<T: Builtin>(&self, args: Value) -> Result<Reply, ToolError> {
-        let args = serde_json::from_value(args).unwrap();
-        let (backend, conversation) = (Arc::clone(&self.backend), Arc::clone(&self.conversation));
-        let context = Context::new(backend, Arc::new(self.options.clone()), conversation);
-        T::run(&context, args).await
-    }
-
-    async fn call<T: Builtin>(&self, args: Value) -> Reply {
-        let reply = self.try_call::<T>(args).await.unwrap();
-        assert!(reply.is_success());
-        reply
-    }
-
-    async fn text<T: Builtin>(&self, args: Value) -> String {
-        self.call::<T>(args).await.text
-    }
-
     async fn error<T: Builtin>(&self, args: Value) -> (FailureClass, String) {
         let error = self.try_call::<T>(args).await.unwrap_err();
         (error.class(), error.to_string())
@@ -91,6 +75,13 @@ impl Fixture {
             assert!(running || all.contains(wanted), "it ended after {all}");
         }
         all
+    }
+}
+
+impl Calls for Fixture {
+    fn context(&self) -> Context {
+        let (backend, conversation) = (Arc::clone(&self.backend), Arc::clone(&self.conversation));
+        Context::new(backend, Arc::new(self.options.clone()), conversation)
     }
 }
 

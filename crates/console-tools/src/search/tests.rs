@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use backend_core::{Backend, BackendExt as _};
+use backend_core::BackendExt as _;
 use backend_state::StateBackend;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::conversation::Conversation;
 use crate::options::Options;
-use crate::reply::{FailureClass, Reply};
+use crate::reply::FailureClass;
+use crate::test_run::Calls;
 use crate::tool::Builtin;
 
 struct Tree {
@@ -29,28 +29,17 @@ impl Tree {
         }
     }
 
-    async fn try_call<T: Builtin>(&self, args: Value) -> Result<Reply, ToolError> {
-        let args = serde_json::from_value(args).unwrap();
-        let backend: Arc<dyn Backend> = Arc::new(self.backend.clone());
-        let conversation = Arc::new(Conversation::default());
-        let context = Context::new(backend, Arc::new(self.options.clone()), conversation);
-        T::run(&context, args).await
-    }
-
-    async fn call<T: Builtin>(&self, args: Value) -> Reply {
-        let reply = self.try_call::<T>(args).await.unwrap();
-        assert!(reply.is_success());
-        reply
-    }
-
-    async fn text<T: Builtin>(&self, args: Value) -> String {
-        self.call::<T>(args).await.text
-    }
-
     async fn error<T: Builtin>(&self, args: Value) -> String {
         let error = self.try_call::<T>(args).await.unwrap_err();
         assert_eq!(error.class(), FailureClass::Fixable, "{error}");
         error.to_string()
+    }
+}
+
+impl Calls for Tree {
+    fn context(&self) -> Context {
+        let backend = Arc::new(self.backend.clone());
+        Context::new(backend, Arc::new(self.options.clone()), Arc::default())
     }
 }
 

@@ -12,7 +12,7 @@ use super::chat::Chat;
 use super::environment::OfferedTools;
 use super::registered_tool::RegisteredTool;
 use crate::arguments::{self, Arguments};
-use crate::observer::Observer;
+use crate::context::Observer;
 use crate::reply::{FailureClass, Reply, ToolError, ToolResult, fixable};
 
 const TARGET: &str = "console_tools";

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use backend_core::Backend;
-use permissions::Guarded;
-use permissions::tool::Visibility;
+use backend_core::{Backend, Capabilities};
+use permissions::tool::{Visibility, visible, visible_as};
+use permissions::{Guarded, Op, OpClass, Policy};
 
+use super::registered_tool::RegisteredTool;
 use crate::definition::Definitions;
 use crate::host_names::HostNames;
 use crate::tool::Definition;
@@ -50,4 +51,23 @@ impl OfferedTools {
     pub(crate) fn offers(&self, index: usize) -> bool {
         matches!(self.visible.get(index), Some(Visibility::Offered { .. }))
     }
+}
+
+/// Decides which tools are offered under a policy.
+pub(crate) fn offered(
+    entries: &[RegisteredTool],
+    policy: &Policy,
+    capabilities: Capabilities,
+) -> Vec<Visibility> {
+    let each = |entry: &RegisteredTool| {
+        let changes = |op: &Op| op.class() == OpClass::Write;
+        if !capabilities.writable && entry.operations.iter().any(changes) {
+            return Visibility::Hidden;
+        }
+        match entry.tool {
+            Some(tool) => visible(tool, policy, capabilities.commands),
+            None => visible_as(&entry.name, entry.operations, policy, capabilities.commands),
+        }
+    };
+    entries.iter().map(each).collect()
 }

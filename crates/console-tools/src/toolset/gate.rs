@@ -10,9 +10,8 @@ use serde_json::Value;
 
 use super::environment::CallEnvironment;
 use super::trial::Trial;
-use crate::context::Context;
+use crate::context::{Context, Observer};
 use crate::conversation::Conversation;
-use crate::observer::Observer;
 use crate::options::Options;
 use crate::reply::ToolError;
 

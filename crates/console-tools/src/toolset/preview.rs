@@ -4,8 +4,6 @@
 //! operation that would change anything, with an approver that records the questions.
 //! So a preview cannot differ from the call.
 
-mod read_only_trial;
-
 use std::future::{Future as _, poll_fn};
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
@@ -16,10 +14,9 @@ use backend_core::Backend;
 use futures_util::FutureExt as _;
 use permissions::approval::{Approver, Question};
 
-use self::read_only_trial::ReadOnlyTrial;
 use super::chat::Chat;
 use super::environment::CallEnvironment;
-use super::trial::Trial;
+use super::trial::{ReadOnlyTrial, Trial};
 use crate::arguments::{self, Arguments};
 use crate::reply::{FailureClass, Reply, ToolResult};
 

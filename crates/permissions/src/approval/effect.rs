@@ -6,8 +6,7 @@ use backend_core::ops::ContentHash;
 use serde::{Serialize, Serializer};
 
 use super::limits::EFFECT_BYTES;
-use super::text;
-use super::unseen::Unseen;
+use super::text::{self, Unseen};
 
 mod diff;
 

@@ -2,9 +2,9 @@
 //! change its direction, and its length is limited.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
-use super::unseen::Unseen;
+use serde::Serialize;
 
 /// Returns `text` as one line. Invisible characters, including line ends, are escaped,
 /// and the middle is left out if it is longer than `max` bytes.
@@ -119,6 +119,24 @@ fn is_blank(c: char) -> bool {
             | '\u{ffa0}'
             | '\u{e0000}'..='\u{e0fff}'
     )
+}
+
+/// The amount of an effect that is not shown. Approval covers it nevertheless.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[allow(missing_docs, reason = "each name is the unit")]
+pub struct Unseen {
+    pub lines: u64,
+    pub bytes: u64,
+}
+
+impl fmt::Display for Unseen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.lines {
+            0 => write!(f, "{} bytes are not shown", self.bytes),
+            1 => write!(f, "1 more line is not shown"),
+            lines => write!(f, "{lines} more lines are not shown"),
+        }
+    }
 }
 
 #[cfg(test)]

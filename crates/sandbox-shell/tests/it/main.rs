@@ -7,6 +7,7 @@
 )]
 
 mod conformance;
+mod hosted;
 mod hostile;
 mod same;
 mod support {

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use backend_core::ops::{Command, ExecuteOutcome, ShellId, ShellInfo, ShellOutput, StopMode};
+use backend_core::shells::ShellTable;
 use backend_core::sync::lock;
 use backend_core::{EventStream, Operation, Result, Sandbox};
 use bytes::Bytes;
@@ -113,6 +114,11 @@ impl<M: Machine> Sandbox for AgentSandbox<M> {
     }
 
     async fn shell_kill(&self, id: &ShellId) -> Result<bool> {
+        if matches!(lock(&self.state).channel, ChannelState::None) {
+            // Shells end with their agent, so there is none, and no machine is started for it.
+            let none = ShellTable::new().find(id);
+            return self.shell(async { none.map(|()| false) }).await;
+        }
         let request = Request::ShellKill(id.clone());
         self.shell(async { client::killed(&mut self.open(request).await?).await })
             .await

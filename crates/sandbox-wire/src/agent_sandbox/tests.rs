@@ -1,8 +1,10 @@
 //! Agents that break the protocol.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use backend_core::VPath;
+use backend_core::ops::ShellId;
+use backend_core::{ErrorKind, Sandbox as _, VPath};
 use bytes::Bytes;
 use futures::{AsyncWriteExt as _, StreamExt as _};
 use tokio::io::DuplexStream;
@@ -70,4 +72,17 @@ async fn answer(mut stream: yamux::Stream, bytes: Bytes) {
     let _ = stream.write_all(&bytes).await;
     // Only the host ends this stream.
     crate::message::ended(&mut stream).await;
+}
+
+#[tokio::test]
+async fn no_machine_is_started_to_end_a_shell() {
+    let is_started = Arc::new(AtomicBool::new(false));
+    let noted = Arc::clone(&is_started);
+    let sandbox = raw(AgentOptions::default(), move |_| {
+        noted.store(true, Ordering::Relaxed);
+        async {}
+    });
+    let killed = sandbox.shell_kill(&ShellId::new("shell-1")).await;
+    assert_eq!(killed.unwrap_err().kind(), ErrorKind::NotFound);
+    assert!(!is_started.load(Ordering::Relaxed));
 }

@@ -3,14 +3,16 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use backend_core::ops::Event;
+use backend_core::ops::{Entry, Event, GlobResult, GrepResult, Listing};
 use backend_core::{Backend, Error, Result, Sandbox};
 use bytes::Bytes;
 use futures::StreamExt as _;
 
-use crate::message::{FrameError, More, PIECE_BYTES, REQUEST_BYTES, Reply, Request, receive, send};
+use crate::message::{
+    BATCH, BATCH_BYTES, FrameError, More, PIECE_BYTES, REQUEST_BYTES, Reply, Request, receive, send,
+};
+use crate::serve::files;
 use crate::serve::stream::{Answer, CallError, Reader, Writer, finish, gone};
-use crate::serve::{files, search};
 
 /// Answers the call on a stream. If the host drops the call, the operation is
 /// dropped.
@@ -70,9 +72,7 @@ async fn operate(backend: &dyn Backend, request: Request, writer: &mut Writer) -
     Ok(Some(match request {
         R::Resolve(path, options) => Reply::Path(backend.resolve(&path, options).await?),
         R::Stat(path, options) => Reply::Entry(backend.stat(&path, options).await?),
-        R::Ls(path, options) => {
-            search::send_listing(backend.ls(&path, options).await?, writer).await?
-        }
+        R::Ls(path, options) => send_listing(backend.ls(&path, options).await?, writer).await?,
         R::Read(path, options) => files::read(backend, &path, options, writer).await?,
         R::ReadText(path, options) => Reply::Text(backend.read_text(&path, options).await?),
         R::Write(path, options, content) => {
@@ -83,8 +83,8 @@ async fn operate(backend: &dyn Backend, request: Request, writer: &mut Writer) -
         R::Delete(path, options) => done(backend.delete(&path, options).await)?,
         R::Rename(from, to, options) => done(backend.rename(&from, &to, options).await)?,
         R::Copy(from, to, options) => done(backend.copy(&from, &to, options).await)?,
-        R::Glob(query) => search::send_files(backend.glob(query).await?, writer).await?,
-        R::Grep(query) => search::send_matches(backend.grep(query).await?, writer).await?,
+        R::Glob(query) => send_files(backend.glob(query).await?, writer).await?,
+        R::Grep(query) => send_matches(backend.grep(query).await?, writer).await?,
         request => {
             let sandbox = backend.as_sandbox().ok_or_else(|| {
                 Error::unsupported("commands cannot be run here; work with the files")
@@ -140,4 +140,51 @@ async fn send_output(
         send(writer, &Reply::Event(event(piece))).await?;
     }
     Ok(())
+}
+
+pub(super) async fn send_listing(
+    mut listing: Listing,
+    writer: &mut Writer,
+) -> Result<Reply, FrameError> {
+    listing.entries = send_entries(listing.entries, writer).await?;
+    Ok(Reply::Listing(listing))
+}
+
+pub(super) async fn send_files(
+    mut result: GlobResult,
+    writer: &mut Writer,
+) -> Result<Reply, FrameError> {
+    result.files = send_entries(result.files, writer).await?;
+    Ok(Reply::Glob(result))
+}
+
+/// Sends all but the last batch, and returns that one to be sent with the end
+/// of the result.
+async fn send_entries(entries: Vec<Entry>, writer: &mut Writer) -> Result<Vec<Entry>, FrameError> {
+    let mut entries = entries.into_iter();
+    loop {
+        let batch: Vec<_> = entries.by_ref().take(BATCH).collect();
+        if entries.len() == 0 {
+            return Ok(batch);
+        }
+        send(writer, &Reply::Entries(batch)).await?;
+    }
+}
+
+pub(super) async fn send_matches(
+    mut result: GrepResult,
+    writer: &mut Writer,
+) -> Result<Reply, FrameError> {
+    let (mut batch, mut bytes) = (Vec::new(), 0);
+    for file in std::mem::take(&mut result.files) {
+        // A line has a number and a length besides its text.
+        bytes += file.shown_bytes() + file.lines().len() * 8;
+        batch.push(file);
+        if batch.len() == BATCH || bytes > BATCH_BYTES {
+            send(writer, &Reply::Matches(std::mem::take(&mut batch))).await?;
+            bytes = 0;
+        }
+    }
+    result.files = batch;
+    Ok(Reply::Grep(result))
 }

@@ -33,11 +33,11 @@ const KIND: &str = "SandboxClaim";
 const FIRST_VERSION: &str = "v1alpha1";
 
 /// The pause before a claim that is changing is looked at again.
-const PAUSE: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// The time in which a claim gets a pod.
-const READY_WITHIN: Duration = Duration::from_secs(120);
+const READY_TIMEOUT: Duration = Duration::from_secs(120);
 /// The time in which a claim is gone after it was deleted, with its pod.
-const GONE_WITHIN: Duration = Duration::from_secs(120);
+const GONE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Options of an [`AgentSandboxEngine`], from
 /// [`AgentSandboxEngine::builder`], which has an example.
@@ -183,12 +183,12 @@ impl AgentSandboxEngine {
     /// Waits until a claim is gone, and with it its pod.
     async fn gone(&self, claim: &Object) -> Result<()> {
         let (kind, begun) = (self.kind().await?, Instant::now());
-        while begun.elapsed() < GONE_WITHIN {
+        while begun.elapsed() < GONE_TIMEOUT {
             let found = objects::find(&self.0.cluster, kind, &claim.name).await?;
             if found.is_none_or(|found| found.uid != claim.uid) {
                 return Ok(());
             }
-            sleep(PAUSE).await;
+            sleep(POLL_INTERVAL).await;
         }
         let message = "its SandboxClaim is still being deleted; look at its pod and its node";
         Err(Error::unavailable(message).about(&claim.name))
@@ -207,10 +207,10 @@ impl AgentSandboxEngine {
             if let Some(pod) = ready_pod(&found.content) {
                 return Ok(pod.to_owned());
             }
-            if begun.elapsed() > READY_WITHIN {
+            if begun.elapsed() > READY_TIMEOUT {
                 return Err(not_ready(&found));
             }
-            sleep(PAUSE).await;
+            sleep(POLL_INTERVAL).await;
         }
     }
 

@@ -29,14 +29,14 @@ use crate::id::SessionId;
 use crate::record::{Record, RecordState};
 
 /// The pause before objects that are changing are looked at again.
-const PAUSE: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The time in which a process completes the claim of a pod that is ready. It takes a hundredth
 /// of this, unless the process was killed.
-const PATIENCE: Duration = Duration::from_secs(3);
+const CLAIM_TIMEOUT: Duration = Duration::from_secs(3);
 /// The pause before a pod that is ending is asked for, if it was not reported.
-const ASK_AGAIN: Duration = Duration::from_millis(500);
+const RECHECK_INTERVAL: Duration = Duration::from_millis(500);
 /// The time in which a pod ends after its grace.
-const ENDED_WITHIN: Duration = Duration::from_secs(60);
+const END_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The changes of annotations: `None` removes one.
 pub(super) type Changes = std::collections::BTreeMap<String, Option<String>>;
@@ -77,10 +77,10 @@ impl K8sEngine {
     /// Finds the pod of a session. One that is being deleted is waited for.
     pub(super) async fn find(&self, id: &SessionId) -> Result<Option<Held>> {
         let begun = Instant::now();
-        while begun.elapsed() < self.0.pods.grace + ENDED_WITHIN {
-            match self.look(id, begun.elapsed() > PATIENCE).await? {
+        while begun.elapsed() < self.0.pods.grace + END_TIMEOUT {
+            match self.look(id, begun.elapsed() > CLAIM_TIMEOUT).await? {
                 Look::Nothing => return Ok(None),
-                Look::Unclear => sleep(PAUSE).await,
+                Look::Unclear => sleep(POLL_INTERVAL).await,
                 Look::Held(held) if held.pod.deleting => self.gone(&held.pod).await?,
                 Look::Held(held) if !annotations::is_of(&held.pod.annotations, id) => {
                     return Err(foreign(&held.pod).about(id));
@@ -151,14 +151,14 @@ impl K8sEngine {
                 if found.is_none_or(|found| found.uid != pod.uid) {
                     return Ok::<(), Error>(());
                 }
-                let _ = timeout(ASK_AGAIN, self.0.view.gone(&pod.uid)).await;
+                let _ = timeout(RECHECK_INTERVAL, self.0.view.gone(&pod.uid)).await;
             }
         };
         let late = || {
             let message = "its pod has not ended; look at its node, or delete the pod by force";
             Err(Error::unavailable(message).about(&pod.name))
         };
-        let ended = timeout(self.0.pods.grace + ENDED_WITHIN, ended);
+        let ended = timeout(self.0.pods.grace + END_TIMEOUT, ended);
         ended.await.unwrap_or_else(|_| late())
     }
 

@@ -18,9 +18,9 @@ use super::names::{self, Names};
 use crate::time::elapsed;
 
 /// The time between two signs of life.
-const RENEWED: Duration = Duration::from_secs(15);
+const RENEW_INTERVAL: Duration = Duration::from_secs(15);
 /// The time without one after which a process is taken for dead.
-const EXPIRED: Duration = Duration::from_secs(60);
+const EXPIRES_AFTER: Duration = Duration::from_secs(60);
 
 /// The sign of life of one process.
 #[derive(Debug)]
@@ -92,7 +92,7 @@ impl Presence {
 
 async fn renew_forever(presence: Weak<Presence>) {
     loop {
-        tokio::time::sleep(RENEWED).await;
+        tokio::time::sleep(RENEW_INTERVAL).await;
         let Some(presence) = presence.upgrade() else {
             return;
         };
@@ -110,5 +110,5 @@ async fn renew_forever(presence: Weak<Presence>) {
 /// differ by more than half a minute.
 pub(super) fn is_dead(lease: &Object, now: SystemTime) -> bool {
     let seen = annotations::active(&lease.annotations).unwrap_or(lease.created);
-    elapsed(seen, now) > EXPIRED
+    elapsed(seen, now) > EXPIRES_AFTER
 }

@@ -38,7 +38,7 @@ impl K8sEngine {
                 Some(process) if !is_dead(lease, now) => {
                     living.insert(process);
                 }
-                Some(_) => note(objects::delete(&pods.cluster, &kind, lease, true).await),
+                Some(_) => log_failure(objects::delete(&pods.cluster, &kind, lease, true).await),
                 None => {
                     locks.insert(&*lease.name, lease);
                 }
@@ -57,7 +57,7 @@ impl K8sEngine {
                     .is_some_and(|lock| has_won(lock, pod, &all)),
             };
             if is_left && elapsed(pod.created, now) > SPARE_AGE {
-                note(pods.try_remove(pod, true).await);
+                log_failure(pods.try_remove(pod, true).await);
             }
         }
         self.sweep_volumes(&all, now).await
@@ -78,7 +78,7 @@ impl K8sEngine {
         for volume in objects::list(&pods.cluster, &kind, &selector).await? {
             let is_old = elapsed(volume.created, now) > ORPHAN_AGE;
             if is_old && !volume.is_ending && !used.contains(&volume.name) {
-                note(objects::delete(&pods.cluster, &kind, &volume, true).await);
+                log_failure(objects::delete(&pods.cluster, &kind, &volume, true).await);
             }
         }
         Ok(())
@@ -103,7 +103,7 @@ impl K8sEngine {
                     last_activity: now,
                     ..record
                 };
-                note(self.note_volume(&volume, &record).await);
+                log_failure(self.note_volume(&volume, &record).await);
             } else if let Err(error) = self.purge_volumes(&id, Some(record.last_activity)).await {
                 tracing::warn!(session = %id, error = %error.chain(), "a session past its time was not purged");
             }
@@ -121,8 +121,9 @@ fn has_won(lock: &Object, pod: &Pod, all: &[Pod]) -> bool {
     !lock.owners.contains(&pod.uid) && all.iter().any(is_winner)
 }
 
-/// What cannot be deleted must not keep the rest, and what was changed meanwhile is in use.
-fn note<T>(done: Result<T>) {
+/// Logs a failure, so that it does not keep the rest. An object that was changed meanwhile is in
+/// use, which is none.
+fn log_failure<T>(done: Result<T>) {
     if let Err(error) = done
         && error.kind() != ErrorKind::Conflict
     {

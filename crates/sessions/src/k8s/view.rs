@@ -15,9 +15,6 @@ use tokio::task::JoinHandle;
 use super::has_ended;
 use super::names::SPACE;
 
-/// The label selector of all sandboxes. With this one `backend-k8s` waits for pods to start,
-/// so both share one watch.
-const SANDBOXES: &str = "app.kubernetes.io/managed-by=agentbox,agentbox.dev/sandbox";
 /// The most pods that are remembered as gone.
 const GONE: usize = 65_536;
 
@@ -130,7 +127,7 @@ impl View {
 async fn follow(shared: Weak<Shared>) {
     let watched = shared
         .upgrade()
-        .map(|shared| pods::watch(&shared.cluster, SANDBOXES));
+        .map(|shared| pods::watch(&shared.cluster, pods::SANDBOXES));
     let mut changes = match watched {
         Some(Ok(changes)) => changes,
         Some(Err(error)) => {

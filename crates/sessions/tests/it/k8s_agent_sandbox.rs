@@ -1,4 +1,4 @@
-//! Sessions in pods that agent-sandbox keeps ready, where the cluster has it.
+//! Sessions in pods that agent-sandbox keeps ready. A cluster of others may not have it.
 
 use backend_core::ErrorKind;
 use backend_k8s::pods::objects::{self, Draft, Kind};
@@ -8,16 +8,16 @@ use sessions::{
     AgentSandboxEngine, AgentSandboxEngineBuilder, Engine as _, OpenRequest, SessionId,
 };
 
-use crate::support::k8s::{Place, manager_of, pod_of, run, runtime, until, variable};
+use crate::support::k8s::{Place, leave_out, manager_of, pod_of, run, runtime, until, variable};
 
 const GROUP: &str = "extensions.agents.x-k8s.io";
 
-/// Makes a template and a pool with one pod, and waits until it is ready. `None` if the cluster
-/// has no agent-sandbox.
+/// Makes a template and a pool with one pod, and waits until it is ready. `None` if a cluster of
+/// others has no agent-sandbox.
 async fn pool(place: &Place) -> Option<AgentSandboxEngineBuilder> {
     let discover = async |kind: &str| Kind::discover(&place.cluster, GROUP, kind).await.unwrap();
     let Some(templates) = discover("SandboxTemplate").await else {
-        println!("skipped: the cluster has no agent-sandbox");
+        leave_out("the cluster has no agent-sandbox");
         return None;
     };
     let pools = discover("SandboxWarmPool").await.unwrap();

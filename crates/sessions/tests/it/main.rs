@@ -22,6 +22,8 @@ mod idle;
 #[cfg(feature = "k8s")]
 mod k8s_agent_sandbox;
 #[cfg(feature = "k8s")]
+mod k8s_calls;
+#[cfg(feature = "k8s")]
 mod k8s_engine;
 #[cfg(feature = "k8s")]
 mod k8s_processes;

@@ -63,7 +63,8 @@ The number of results differs in:
     let apart = section_of(&suites[0], &Run::default());
     assert!(apart.contains("\n\nWe are measured first, then the peer.\nThe workloads"));
     assert!(!apart.contains("differs"));
-    let (composite, none) = (&suites[4], suites[4].peers().is_empty());
+    let composite = suites.iter().find(|suite| suite.name == "composite");
+    let (composite, none) = (composite.unwrap(), composite.unwrap().peers().is_empty());
     assert!(none && !section_of(composite, &Run::default()).contains("peer."));
 }
 
@@ -92,6 +93,32 @@ fn times_have_three_digits() {
         "0.50 ns", "812 ns", "1.23 µs", "45.6 µs", "7.50 ms", "12.0 s",
     ];
     assert_eq!(times, expected);
+}
+
+#[test]
+fn speeds_and_amounts_are_shown_as_such() {
+    let row = Row {
+        mib: Some(64.0),
+        under: Some(8e8),
+        ..Row::default()
+    };
+    let comparison = Comparison {
+        row,
+        ours: Figure {
+            median: 5e8,
+            p90: Some(6.4e8),
+            size: None,
+        },
+        ..Comparison::default()
+    };
+    let cells = comparison.cells();
+    assert_eq!(cells[3], "128 MiB/s (p90 100 MiB/s)");
+    assert_eq!((&*cells[6], &*cells[7]), ("over 80 MiB/s", "yes"));
+    let row = Row {
+        unit: Some("requests".to_owned()),
+        ..Row::default()
+    };
+    assert_eq!(amount(&row, 6.125), "6.12 requests");
 }
 
 #[test]

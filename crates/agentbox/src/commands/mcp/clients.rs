@@ -9,8 +9,6 @@ use backend_core::{Error, ErrorKind};
 use console_mcp::{Client, Connect};
 use console_tools::Toolset;
 
-use super::HttpServer;
-use super::session_clients::SessionClients;
 use crate::app::App;
 use crate::backend::open_backend::StopActions;
 use crate::backend::spec::Prepare;
@@ -20,59 +18,13 @@ use crate::exit::Failure;
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The backends of a server's clients.
-#[derive(Debug)]
-pub(super) enum Clients {
-    Backends(Backends),
-    Sessions(SessionClients),
-}
-
-impl Clients {
-    /// Gives each client a backend of its own.
-    pub(super) async fn with_backends(mut app: App) -> Result<Self, Failure> {
-        // A client does not wait minutes for its first response.
-        app.spec.prepare = Prepare::Background;
-        Backends::open(app).await.map(Self::Backends)
-    }
-
-    /// Gives each client a session.
-    pub(super) async fn with_sessions(app: App, server: &HttpServer) -> Result<Self, Failure> {
-        let (directory, limits) = (server.workspaces.as_deref(), &server.settings);
-        let sessions = SessionClients::open(app, directory, limits).await;
-        sessions.map(Self::Sessions)
-    }
-
+#[async_trait]
+pub(super) trait Clients: Connect {
     /// Loops forever, taking care of clients that have disconnected.
-    pub(super) async fn sweep(&self) {
-        match self {
-            Self::Backends(backends) => backends.sweep().await,
-            Self::Sessions(sessions) => sessions.sweep().await,
-        }
-    }
+    async fn sweep(&self);
 
     /// Ends what belongs to the clients that are still connected.
-    pub(super) async fn stop(&self) {
-        match self {
-            Self::Backends(backends) => backends.stop().await,
-            Self::Sessions(sessions) => sessions.stop().await,
-        }
-    }
-}
-
-#[async_trait]
-impl Connect for Clients {
-    fn check(&self, client: &Client) -> backend_core::Result<()> {
-        match self {
-            Self::Backends(_) => Backends::check(client),
-            Self::Sessions(_) => SessionClients::check(client),
-        }
-    }
-
-    async fn connect(&self, client: &Client) -> backend_core::Result<Toolset> {
-        match self {
-            Self::Backends(backends) => backends.connect().await,
-            Self::Sessions(sessions) => sessions.connect(client),
-        }
-    }
+    async fn stop(&self);
 }
 
 /// Opens a separate backend for every client.
@@ -86,7 +38,9 @@ pub(super) struct Backends {
 }
 
 impl Backends {
-    async fn open(app: App) -> Result<Self, Failure> {
+    pub(super) async fn open(mut app: App) -> Result<Self, Failure> {
+        // A client does not wait minutes for its first response.
+        app.spec.prepare = Prepare::Background;
         let backends = Self {
             app,
             first: Mutex::default(),
@@ -102,8 +56,11 @@ impl Backends {
         lock(&self.opened).push(Arc::new(new.take_stop_actions()));
         Ok(self.app.toolset(&new).build()?)
     }
+}
 
-    fn check(client: &Client) -> backend_core::Result<()> {
+#[async_trait]
+impl Connect for Backends {
+    fn check(&self, client: &Client) -> backend_core::Result<()> {
         if client.session.is_none() {
             return Ok(());
         }
@@ -113,7 +70,7 @@ impl Backends {
         ))
     }
 
-    async fn connect(&self) -> backend_core::Result<Toolset> {
+    async fn connect(&self, _: &Client) -> backend_core::Result<Toolset> {
         let first = lock(&self.first).take();
         match first {
             Some(toolset) => Ok(toolset),
@@ -127,8 +84,11 @@ impl Backends {
             }),
         }
     }
+}
 
-    /// Loops forever, closing the backends of disconnected clients.
+#[async_trait]
+impl Clients for Backends {
+    /// Closes the backends of disconnected clients.
     async fn sweep(&self) {
         let mut ticks = tokio::time::interval(SWEEP_INTERVAL);
         loop {
@@ -145,7 +105,6 @@ impl Backends {
         }
     }
 
-    /// Closes the backends of the clients that are still connected.
     async fn stop(&self) {
         let opened = std::mem::take(&mut *lock(&self.opened));
         futures::future::join_all(opened.iter().map(|actions| actions.stop())).await;

@@ -7,10 +7,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use backend_core::sync::lock;
 use backend_core::{Backend, Error, ErrorKind, Result};
-use console_mcp::{Client, HttpSettings};
+use console_mcp::{Client, Connect, HttpSettings};
 use console_tools::{Caller, Resolver, Toolset};
 use sessions::{OpenRequest, REAPER_INTERVAL, SessionId, SessionManager, SessionResolver};
 
+use super::clients::Clients;
 use crate::app::App;
 use crate::backend::session_engine;
 use crate::exit::Failure;
@@ -60,13 +61,16 @@ impl SessionClients {
             use_interval: USE_INTERVAL.min(limits.idle / 2),
         })
     }
+}
 
+#[async_trait]
+impl Connect for SessionClients {
     /// Checks that a client may have the session that it asks for.
-    pub(super) fn check(client: &Client) -> Result<()> {
+    fn check(&self, client: &Client) -> Result<()> {
         session_of(client).map(drop)
     }
 
-    pub(super) fn connect(&self, client: &Client) -> Result<Toolset> {
+    async fn connect(&self, client: &Client) -> Result<Toolset> {
         let connected = Arc::new(Connected {
             id: session_of(client)?,
             resolver: Arc::clone(&self.resolver),
@@ -75,10 +79,12 @@ impl SessionClients {
         let toolset = self.app.session_toolset(connected).build();
         toolset.map_err(|error| Error::new(ErrorKind::Config, error.to_string()))
     }
+}
 
-    /// Loops forever, keeping the sessions of connected clients: while they listen, they
-    /// are not idle.
-    pub(super) async fn sweep(&self) {
+#[async_trait]
+impl Clients for SessionClients {
+    /// Keeps the sessions of connected clients: while they listen, they are not idle.
+    async fn sweep(&self) {
         let mut ticks = tokio::time::interval(self.use_interval);
         loop {
             ticks.tick().await;
@@ -91,7 +97,7 @@ impl SessionClients {
     }
 
     /// Ends all sessions. Their files are kept, where there is a place for them.
-    pub(super) async fn stop(&self) {
+    async fn stop(&self) {
         let ended = self.manager.shutdown(SHUTDOWN_TIME).await;
         for (session, error) in ended.failed {
             tracing::warn!(%session, error = %error.chain(), "a session could not be ended");

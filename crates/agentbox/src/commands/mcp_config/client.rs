@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use clap::ValueEnum;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// The variable in which a client finds the token of an HTTP server. It is for clients
 /// only: this program rejects variables that are not settings of its own.
@@ -235,16 +235,16 @@ impl Client {
 
     /// Describes a server that the client starts.
     fn stdio_json(self, program: &Program) -> Value {
-        let mut server = Map::new();
+        let mut server = json!({});
         if matches!(self, Self::ClaudeCode | Self::Vscode) {
-            server.insert("type".to_owned(), json!("stdio"));
+            server["type"] = json!("stdio");
         }
-        server.insert("command".to_owned(), json!(program.path));
-        server.insert("args".to_owned(), json!(program.arguments));
+        server["command"] = json!(program.path);
+        server["args"] = json!(program.arguments);
         if !program.environment.is_empty() {
-            server.insert("env".to_owned(), json!(program.environment));
+            server["env"] = json!(program.environment);
         }
-        Value::Object(server)
+        server
     }
 
     /// Describes a server that listens.
@@ -259,15 +259,15 @@ impl Client {
             Self::Windsurf => ("serverUrl", None),
             _ => ("url", None),
         };
-        let mut server = Map::new();
+        let mut server = json!({});
         if let Some(kind) = kind {
-            server.insert("type".to_owned(), json!(kind));
+            server["type"] = json!(kind);
         }
-        server.insert(key.to_owned(), json!(url));
+        server[key] = json!(url);
         if token {
-            server.insert("headers".to_owned(), json!(self.headers(token)));
+            server["headers"] = json!(self.headers(token));
         }
-        Some(Value::Object(server))
+        Some(server)
     }
 }
 
@@ -311,28 +311,15 @@ fn claude_mcp_add(client: Client, connection: &Connection) -> Option<String> {
 }
 
 fn codex(connection: &Connection) -> String {
-    let mut server = toml::Table::new();
-    match connection {
-        Connection::Stdio(program) => {
-            server.insert("command".to_owned(), program.path.as_str().into());
-            server.insert("args".to_owned(), program.arguments.clone().into());
-            if !program.environment.is_empty() {
-                let variables = program.environment.iter();
-                let variables: toml::Table = variables
-                    .map(|(name, value)| (name.clone(), value.as_str().into()))
-                    .collect();
-                server.insert("env".to_owned(), variables.into());
-            }
+    let server = match connection {
+        Connection::Stdio(program) => Client::Codex.stdio_json(program),
+        Connection::Http { url, token: false } => json!({ "url": url }),
+        Connection::Http { url, token: true } => {
+            json!({ "url": url, "bearer_token_env_var": TOKEN_VARIABLE })
         }
-        Connection::Http { url, token } => {
-            server.insert("url".to_owned(), url.as_str().into());
-            if *token {
-                server.insert("bearer_token_env_var".to_owned(), TOKEN_VARIABLE.into());
-            }
-        }
-    }
-    let server = toml::Table::from_iter([("agentbox".to_owned(), server.into())]);
-    toml::Table::from_iter([("mcp_servers".to_owned(), server.into())]).to_string()
+    };
+    let table = toml::Table::try_from(json!({ "mcp_servers": { "agentbox": server } }));
+    table.unwrap_or_default().to_string()
 }
 
 /// Formats a text as a JSON string, which YAML and Python read the same way.

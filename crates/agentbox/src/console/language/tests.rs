@@ -55,121 +55,65 @@ fn is(input: &str, tool: &str, arguments: Value) {
     assert_eq!(call(input), (tool.to_owned(), arguments), "{input:?}");
 }
 
+/// Writes checks of lines: the line, the tool that it calls, and the arguments.
+macro_rules! calls {
+    ($($line:literal => $tool:ident $arguments:tt;)+) => {
+        $(is($line, stringify!($tool), json!($arguments));)+
+    };
+}
+
 #[test]
 fn fields_in_order_and_by_name() {
-    is("read a.txt", "read_file", json!({"path": "a.txt"}));
-    is(
-        "read_file a.txt 3 5\n",
-        "read_file",
-        json!({"path": "a.txt", "offset": 3, "limit": 5}),
-    );
-    is(
-        "read --offset 10 a.txt",
-        "read_file",
-        json!({"offset": 10, "path": "a.txt"}),
-    );
-    is(
-        "read offset=10 path=a.txt 4",
-        "read_file",
-        json!({"offset": 10, "path": "a.txt", "limit": 4}),
-    );
-    is("read --path=a=b", "read_file", json!({"path": "a=b"}));
-    is(
-        "write a.txt 'content=x'",
-        "write_file",
-        json!({"path": "a.txt", "content": "content=x"}),
-    );
-    is(
-        "write a.txt b=c",
-        "write_file",
-        json!({"path": "a.txt", "content": "b=c"}),
-    );
-    is(
-        "write -- --a --b",
-        "write_file",
-        json!({"path": "--a", "content": "--b"}),
-    );
-    is("ls", "ls", json!({}));
-    is("shells", "list_shells", json!({}));
+    calls! {
+        "read a.txt" => read_file {"path": "a.txt"};
+        "read_file a.txt 3 5\n" => read_file {"path": "a.txt", "offset": 3, "limit": 5};
+        "read --offset 10 a.txt" => read_file {"offset": 10, "path": "a.txt"};
+        "read offset=10 path=a.txt 4" => read_file {"offset": 10, "path": "a.txt", "limit": 4};
+        "read --path=a=b" => read_file {"path": "a=b"};
+        "write a.txt 'content=x'" => write_file {"path": "a.txt", "content": "content=x"};
+        "write a.txt b=c" => write_file {"path": "a.txt", "content": "b=c"};
+        "write -- --a --b" => write_file {"path": "--a", "content": "--b"};
+        "ls" => ls {};
+        "shells" => list_shells {};
+    }
 }
 
 #[test]
 fn flags_choices_and_lists() {
-    is(
-        "edit f a b --replace-all",
-        "edit_file",
-        json!({"path": "f", "old_string": "a", "new_string": "b", "replace_all": true}),
-    );
-    is(
-        "grep x --no-ignore-hidden --output-mode content --literal=false",
-        "grep",
-        json!({"pattern": "x", "ignore_hidden": false, "output_mode": "content", "literal": false}),
-    );
-    is(
-        r#"edit f --edits '[{"old_string": "a", "new_string": "b"}]'"#,
-        "edit_file",
-        json!({"path": "f", "edits": [{"old_string": "a", "new_string": "b"}]}),
-    );
+    calls! {
+        "edit f a b --replace-all" =>
+            edit_file {"path": "f", "old_string": "a", "new_string": "b", "replace_all": true};
+        "grep x --no-ignore-hidden --output-mode content --literal=false" =>
+            grep {"pattern": "x", "ignore_hidden": false, "output_mode": "content", "literal": false};
+        r#"edit f --edits '[{"old_string": "a", "new_string": "b"}]'"# =>
+            edit_file {"path": "f", "edits": [{"old_string": "a", "new_string": "b"}]};
+    }
 }
 
 #[test]
 fn commands_are_the_rest_of_the_line() {
-    is(
-        "!ls -la 'a b' | wc",
-        "execute",
-        json!({"command": "ls -la 'a b' | wc"}),
-    );
-    is(
-        "run FOO=1 make --timeout 3",
-        "execute",
-        json!({"command": "FOO=1 make --timeout 3"}),
-    );
-    is(
-        "run --timeout 5 --directory src -- --x",
-        "execute",
-        json!({"timeout": 5, "directory": "src", "command": "--x"}),
-    );
-    is(
-        "run --timeout null sleep 5",
-        "execute",
-        json!({"timeout": null, "command": "sleep 5"}),
-    );
-    is("run 'ls -la'", "execute", json!({"command": "ls -la"}));
-    is("run { ls; }", "execute", json!({"command": "{ ls; }"}));
-    is(
-        "run {\"command\": \"ls\"}",
-        "execute",
-        json!({"command": "ls"}),
-    );
-    is(
-        "bg sleep 5",
-        "run_in_background",
-        json!({"command": "sleep 5"}),
-    );
-    is(
-        "!cat <<X\n'\nX\n",
-        "execute",
-        json!({"command": "cat <<X\n'\nX"}),
-    );
-    is(
-        "run --command 'ls -l'",
-        "execute",
-        json!({"command": "ls -l"}),
-    );
+    calls! {
+        "!ls -la 'a b' | wc" => execute {"command": "ls -la 'a b' | wc"};
+        "run FOO=1 make --timeout 3" => execute {"command": "FOO=1 make --timeout 3"};
+        "run --timeout 5 --directory src -- --x" =>
+            execute {"timeout": 5, "directory": "src", "command": "--x"};
+        "run --timeout null sleep 5" => execute {"timeout": null, "command": "sleep 5"};
+        "run 'ls -la'" => execute {"command": "ls -la"};
+        "run { ls; }" => execute {"command": "{ ls; }"};
+        "run {\"command\": \"ls\"}" => execute {"command": "ls"};
+        "bg sleep 5" => run_in_background {"command": "sleep 5"};
+        "!cat <<X\n'\nX\n" => execute {"command": "cat <<X\n'\nX"};
+        "run --command 'ls -l'" => execute {"command": "ls -l"};
+    }
 }
 
 #[test]
 fn text_on_lines() {
-    is(
-        "write a <<EOF\none\ntwo\nEOF\n",
-        "write_file",
-        json!({"path": "a", "content": "one\ntwo\n"}),
-    );
-    is(
-        "edit a <<A <<B\nx\nA\ny\nB",
-        "edit_file",
-        json!({"path": "a", "old_string": "x\n", "new_string": "y\n"}),
-    );
+    calls! {
+        "write a <<EOF\none\ntwo\nEOF\n" => write_file {"path": "a", "content": "one\ntwo\n"};
+        "edit a <<A <<B\nx\nA\ny\nB" =>
+            edit_file {"path": "a", "old_string": "x\n", "new_string": "y\n"};
+    }
     let open = |input: &str| match parse(input, &tools()) {
         Err(ParseError::Incomplete(until)) => until,
         other => panic!("{other:?}"),
@@ -288,9 +232,11 @@ fn options_of_programs_are_not_taken_for_paths() {
         assert!(why.starts_with(told), "{why}");
         assert!(why.ends_with("put ! before the line to run it as a command"));
     }
-    is("ls '-la'", "ls", json!({"path": "-la"}));
-    is("ls -- -la", "ls", json!({"path": "-la"}));
-    is("grep -5", "grep", json!({"pattern": "-5"}));
+    calls! {
+        "ls '-la'" => ls {"path": "-la"};
+        "ls -- -la" => ls {"path": "-la"};
+        "grep -5" => grep {"pattern": "-5"};
+    }
 }
 
 #[test]

@@ -66,8 +66,8 @@ proptest! {
     fn any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         run(async {
             let (ours, mut theirs) = tokio::io::duplex(1024);
-            let turn = Turns::default().take("pod").await.unwrap();
-            let (process, driver) = open(ours, true, turn).await;
+            let slot = StartSlots::default().take("pod").await.unwrap();
+            let (process, driver) = open(ours, true, slot).await;
             tokio::spawn(driver.run());
             theirs.write_all(&bytes).await.unwrap();
             drop(theirs);

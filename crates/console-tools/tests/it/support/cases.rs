@@ -38,61 +38,34 @@ pub(crate) struct Case {
     pub(crate) after: Vec<(&'static str, Option<&'static str>)>,
 }
 
-fn case(
-    tool: &'static str,
-    arguments: Value,
-    description: &'static str,
-    shown: &'static str,
-    after: Vec<(&'static str, Option<&'static str>)>,
-) -> Case {
-    Case {
-        tool,
-        arguments,
-        description,
-        shown,
-        after,
-    }
+/// Writes cases: the tool, its arguments, the question in one line, and where there are any
+/// the details that it shows and the changed files.
+macro_rules! cases {
+    ($($tool:ident $arguments:tt => $question:literal
+        $(, $shown:literal $(, $path:literal: $after:expr)+)?;)+) => {
+        vec![$(Case {
+            tool: stringify!($tool),
+            arguments: json!($arguments),
+            description: $question,
+            shown: concat!($($shown)?),
+            after: vec![$($(($path, $after)),+)?],
+        }),+]
+    };
 }
 
 /// Returns calls that read.
 pub(crate) fn looks() -> Vec<Case> {
-    let read = |path: &'static str, description| {
-        case(
-            "read_file",
-            json!({ "path": path }),
-            description,
-            "",
-            vec![],
-        )
-    };
-    vec![
-        case("ls", json!({"path": "/src"}), "List /src", "", vec![]),
-        read("src/a.rs", "Read from /src/a.rs"),
-        read("/p.png", "Read from /p.png"),
-        read("/d.pdf", "Read from /d.pdf"),
-        read("/big.txt", "Read from /big.txt"),
-        case(
-            "glob",
-            json!({"pattern": "*.rs", "path": "/src"}),
-            "List file paths in /src matching *.rs",
-            "",
-            vec![],
-        ),
-        case(
-            "grep",
-            json!({"pattern": "two", "output_mode": "content"}),
-            "Search . for two",
-            "",
-            vec![],
-        ),
-        case(
-            "grep",
-            json!({"pattern": "line of", "path": "/", "output_mode": "files_with_matches"}),
-            "Search / for line of",
-            "",
-            vec![],
-        ),
-    ]
+    cases! {
+        ls {"path": "/src"} => "List /src";
+        read_file {"path": "src/a.rs"} => "Read from /src/a.rs";
+        read_file {"path": "/p.png"} => "Read from /p.png";
+        read_file {"path": "/d.pdf"} => "Read from /d.pdf";
+        read_file {"path": "/big.txt"} => "Read from /big.txt";
+        glob {"pattern": "*.rs", "path": "/src"} => "List file paths in /src matching *.rs";
+        grep {"pattern": "two", "output_mode": "content"} => "Search . for two";
+        grep {"pattern": "line of", "path": "/", "output_mode": "files_with_matches"} =>
+            "Search / for line of";
+    }
 }
 
 /// Returns calls that change files.
@@ -101,96 +74,38 @@ pub(crate) fn changes() -> Vec<Case> {
         {"old_string": "one", "new_string": "1"},
         {"old_string": "two", "new_string": "2"},
     ]);
-    vec![
-        case(
-            "write_file",
-            json!({"path": "/new.txt", "content": "new\n"}),
-            "Write 4 chars to /new.txt",
-            "+new",
-            vec![("/new.txt", Some("new\n"))],
-        ),
-        case(
-            "write_file",
-            json!({"path": "/src/b.rs", "content": "2\n"}),
-            "Write 2 chars to /src/b.rs",
-            "-two\n+2",
-            vec![("/src/b.rs", Some("2\n"))],
-        ),
-        case(
-            "edit_file",
-            json!({"path": "/src/a.rs", "old_string": "two", "new_string": "2"}),
-            "Edit /src/a.rs: replace 3 chars with 1 char",
-            " one\n-two\n+2",
-            vec![("/src/a.rs", Some("one\n2\n"))],
-        ),
-        case(
-            "edit_file",
-            json!({"path": "/src/a.rs", "edits": edits}),
-            "Edit /src/a.rs: replace 7 chars with 3 chars",
-            "-one\n-two\n+1\n+2",
-            vec![("/src/a.rs", Some("1\n2\n"))],
-        ),
-        case(
-            "edit_file",
-            json!({"path": "/src/a.rs", "old_string": "two", "new_string": "2", "dry_run": true}),
-            "Read from /src/a.rs",
-            "",
-            vec![],
-        ),
-        case(
-            "delete_file",
-            json!({"path": "/src/b.rs"}),
-            "Delete /src/b.rs",
-            "",
-            vec![("/src/b.rs", None)],
-        ),
-        case(
-            "move_file",
-            json!({"source": "/src/b.rs", "destination": "/c.rs"}),
-            "Move /src/b.rs to /c.rs",
-            "",
-            vec![("/c.rs", Some("two\n")), ("/src/b.rs", None)],
-        ),
-        case(
-            "copy_file",
-            json!({"source": "/src/b.rs", "destination": "/c.rs"}),
-            "Copy /src/b.rs to /c.rs",
-            "",
-            vec![("/c.rs", Some("two\n"))],
-        ),
-    ]
+    cases! {
+        write_file {"path": "/new.txt", "content": "new\n"} =>
+            "Write 4 chars to /new.txt", "+new", "/new.txt": Some("new\n");
+        write_file {"path": "/src/b.rs", "content": "2\n"} =>
+            "Write 2 chars to /src/b.rs", "-two\n+2", "/src/b.rs": Some("2\n");
+        edit_file {"path": "/src/a.rs", "old_string": "two", "new_string": "2"} =>
+            "Edit /src/a.rs: replace 3 chars with 1 char", " one\n-two\n+2",
+            "/src/a.rs": Some("one\n2\n");
+        edit_file {"path": "/src/a.rs", "edits": edits} =>
+            "Edit /src/a.rs: replace 7 chars with 3 chars", "-one\n-two\n+1\n+2",
+            "/src/a.rs": Some("1\n2\n");
+        edit_file {"path": "/src/a.rs", "old_string": "two", "new_string": "2", "dry_run": true} =>
+            "Read from /src/a.rs";
+        delete_file {"path": "/src/b.rs"} => "Delete /src/b.rs", "", "/src/b.rs": None;
+        move_file {"source": "/src/b.rs", "destination": "/c.rs"} =>
+            "Move /src/b.rs to /c.rs", "", "/c.rs": Some("two\n"), "/src/b.rs": None;
+        copy_file {"source": "/src/b.rs", "destination": "/c.rs"} =>
+            "Copy /src/b.rs to /c.rs", "", "/c.rs": Some("two\n");
+    }
 }
 
 /// Returns calls that edit by line and hash.
 pub(crate) fn by_line() -> Vec<Case> {
-    let line = |path: &str, number: u64, hash: &str, content: &str, dry_run: bool| {
-        json!({
-            "path": path, "start_line": number, "start_hash": hash, "new_content": content,
-            "dry_run": dry_run,
-        })
-    };
-    vec![
-        case(
-            "hashline_edit",
-            line("/src/a.rs", 2, "b8", "2", false),
-            "Edit /src/a.rs: replace 3 chars with 1 char",
-            " one\n-two\n+2",
-            vec![("/src/a.rs", Some("one\n2\n"))],
-        ),
-        case(
-            "hashline_edit",
-            line("/src/a.rs", 2, "b8", "2", true),
-            "Read from /src/a.rs",
-            "",
-            vec![],
-        ),
-        case(
-            "hashline_edit",
-            json!({"path": "/empty", "start_line": 0, "start_hash": "", "new_content": "first",
-                   "insert_after": true}),
-            "Edit /empty: replace 0 chars with 5 chars",
-            "+first",
-            vec![("/empty", Some("first"))],
-        ),
-    ]
+    cases! {
+        hashline_edit {"path": "/src/a.rs", "start_line": 2, "start_hash": "b8",
+                       "new_content": "2", "dry_run": false} =>
+            "Edit /src/a.rs: replace 3 chars with 1 char", " one\n-two\n+2",
+            "/src/a.rs": Some("one\n2\n");
+        hashline_edit {"path": "/src/a.rs", "start_line": 2, "start_hash": "b8",
+                       "new_content": "2", "dry_run": true} => "Read from /src/a.rs";
+        hashline_edit {"path": "/empty", "start_line": 0, "start_hash": "",
+                       "new_content": "first", "insert_after": true} =>
+            "Edit /empty: replace 0 chars with 5 chars", "+first", "/empty": Some("first");
+    }
 }

@@ -8,8 +8,7 @@ use backend_core::ops::ContentHash;
 
 use super::Amount;
 use crate::approval::limits::{DIFF_BYTES, DIFF_TIME, EFFECT_BYTES, LINE_BYTES};
-use crate::approval::text;
-use crate::approval::unseen::Unseen;
+use crate::approval::text::{self, Unseen};
 use crate::line_diff::{Effort, hunks};
 
 /// Number of context lines on either side of a change.

@@ -1,5 +1,6 @@
 //! A namespace of the cluster for each test, and engines in it.
 
+use std::io::Write as _;
 use std::os::unix::fs::chown;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,14 +37,27 @@ pub(crate) fn runtime() -> Runtime {
     Runtime::from_image("busybox", variable("TEST_IMAGE_BUSYBOX"))
 }
 
-/// Whether the cluster's only node is this host, so that its directories can be volumes. If
-/// not, the reason for skipping a test is printed.
+/// Whether the cluster is that of `cargo xtask cluster`: its only node is this host, and it
+/// has everything that tests need.
+pub(crate) fn is_ours() -> bool {
+    std::env::var_os("TEST_CLUSTER_DIR").is_some()
+}
+
+/// Says why a test does nothing on a cluster of others. The stage `k8s` reads this line, so
+/// that the test does not just count as passed.
+pub(crate) fn leave_out(reason: &str) {
+    assert!(!is_ours(), "{reason}");
+    // Output of a macro would be shown only if the test failed. A line may have been begun.
+    let line = format!("\nleft out: {reason}\n");
+    std::io::stdout().write_all(line.as_bytes()).unwrap();
+}
+
+/// Whether directories of this host can be volumes. If not, the test is left out.
 pub(crate) fn has_volumes() -> bool {
-    let is_here = std::env::var_os("AGENTBOX_CLUSTER_DIR").is_some();
-    if !is_here {
-        println!("skipped: the cluster of `cargo xtask cluster` is needed for volumes");
+    if !is_ours() {
+        leave_out("its volumes are directories of the node");
     }
-    is_here
+    is_ours()
 }
 
 /// The namespace of one test.

@@ -1,30 +1,30 @@
-//! Stopping a container that is not used.
+//! Stopping a machine that is not used.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
+use backend_core::Sandbox as _;
 use backend_core::ops::StopMode;
 use backend_core::sync::lock;
-use backend_core::{Backend as _, Sandbox as _};
 use sandbox_wire::engine;
 
-use super::{DockerSandbox, Inner};
+use super::{HostedMachine, HostedSandbox, Inner};
 
 /// A guard for an operation in progress. While one exists, the sandbox is not idle.
 #[derive(Debug)]
-pub(super) struct Busy<'a>(&'a Inner);
+pub(super) struct Busy<'a, M>(&'a Inner<M>);
 
-impl Drop for Busy<'_> {
+impl<M> Drop for Busy<'_, M> {
     fn drop(&mut self) {
         let mut activity = lock(&self.0.activity);
         *activity = (activity.0.saturating_sub(1), SystemTime::now());
     }
 }
 
-impl DockerSandbox {
+impl<M: HostedMachine> HostedSandbox<M> {
     /// Registers the start of an operation.
-    pub(super) fn busy(&self) -> Busy<'_> {
+    pub(super) fn busy(&self) -> Busy<'_, M> {
         let mut activity = lock(&self.0.activity);
         activity.0 = activity.0.saturating_add(1);
         Busy(&self.0)
@@ -55,20 +55,20 @@ impl DockerSandbox {
 
 /// Waits until the sandbox was idle for long enough, then stops it. It does not keep
 /// the sandbox alive. The next operation starts another watcher.
-async fn watch(sandbox: Weak<Inner>, idle: Duration) {
+async fn watch<M: HostedMachine>(sandbox: Weak<Inner<M>>, idle: Duration) {
     loop {
         let Some(inner) = sandbox.upgrade() else {
             return;
         };
-        let sandbox = DockerSandbox(inner);
+        let sandbox = HostedSandbox(inner);
         let quiet = sandbox.last_activity().elapsed().unwrap_or_default();
         if quiet >= idle {
             // Cleared first, so that an operation from now on starts a new watcher.
             sandbox.0.watched.store(false, Ordering::Release);
-            tracing::debug!(container = sandbox.container(), "stopping idle container");
+            let id = sandbox.id();
+            tracing::debug!(sandbox = id, "stopping idle sandbox");
             if let Err(error) = sandbox.stop(StopMode::Keep).await {
-                let name = sandbox.info().name;
-                tracing::warn!("{name}: idle container not stopped: {}", error.chain());
+                tracing::warn!(sandbox = id, "idle sandbox not stopped: {}", error.chain());
             }
             return;
         }
