@@ -45,9 +45,7 @@ impl Core {
         if !recipe.settings.without_reaping {
             leftovers::reap_once(cluster);
         }
-        if recipe.settings.network == Network::None {
-            network::ensure_policy(cluster).await?;
-        }
+        self.ensure_policy().await?;
         let mut agent_image = agent_image(recipe);
         loop {
             let changes = self.changes()?;
@@ -71,6 +69,16 @@ impl Core {
                 _ if without_shell && agent_image.is_none() => return Err(no_shell(recipe)),
                 _ => return Err(error),
             }
+        }
+    }
+
+    /// Makes sure that the network is denied to a pod that is to have none.
+    pub(super) async fn ensure_policy(&self) -> Result<()> {
+        match &self.config.recipe {
+            Some(recipe) if recipe.settings.network == Network::None => {
+                network::ensure_policy(&self.config.cluster).await
+            }
+            _ => Ok(()),
         }
     }
 

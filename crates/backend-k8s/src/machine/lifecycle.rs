@@ -78,6 +78,7 @@ impl Core {
             self.state().forget(Presence::Unseen);
         }
         self.check(&found)?;
+        self.ensure_policy().await?;
         match PodState::of(&found) {
             PodState::Running => self.use_pod(&found, reason),
             PodState::Starting(_) | PodState::Failing(_) => {

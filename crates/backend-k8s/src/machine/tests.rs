@@ -19,6 +19,8 @@ struct World {
     created: u64,
     /// The status of new pods.
     status: Value,
+    /// Network policies that were created.
+    policies: u64,
     /// Whether the answer to a creation is lost.
     loses: bool,
     /// Whether a creation is answered as if it was repeated.
@@ -52,6 +54,10 @@ fn answer(world: &Shared, asked: &Asked) -> Answer {
             Some(pod) => Answer::Json(pod),
             None => Answer::Refused(404),
         },
+        ("POST", None) if path.ends_with("/networkpolicies") => {
+            world.policies += 1;
+            Answer::Json(asked.body.clone())
+        }
         ("POST", None) if world.pod.is_some() => Answer::Refused(409),
         ("POST", None) => {
             world.created += 1;
@@ -282,6 +288,20 @@ async fn a_pod_that_the_policy_does_not_select_is_not_one_without_a_network() {
         let error = second.start().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
     }
+}
+
+#[tokio::test]
+async fn the_policy_is_made_sure_of_before_a_pod_is_used() {
+    let named = |builder: K8sBuilder| builder.name("box").network(Network::None);
+    let (first, world) = machine(named);
+    first.start().await.unwrap();
+    assert_eq!(lock(&world).policies, 1);
+    let pod = lock(&world).pod.clone();
+    let (second, world) = machine(named);
+    lock(&world).pod = pod;
+    second.start().await.unwrap();
+    let world = lock(&world);
+    assert_eq!((world.created, world.policies), (0, 1));
 }
 
 #[tokio::test]
