@@ -134,6 +134,13 @@ mod tests {
     }
 
     #[test]
+    fn what_is_left_out_cannot_be_required() {
+        assert_eq!(names("--full --skip docker"), ["fmt", "deny"]);
+        assert!(error("--skip docker --require docker").contains("not selected"));
+        assert!(error("--skip nope").contains("valid: fmt, docker, deny"));
+    }
+
+    #[test]
     fn tools_are_those_of_the_selected_stages() {
         assert_eq!(plan("--full").tools(), ["docker", "cargo-deny"]);
         assert_eq!(plan("").tools(), ["docker"]);

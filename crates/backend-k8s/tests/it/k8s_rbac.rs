@@ -159,7 +159,9 @@ async fn use_all(place: &Place, cluster: &Cluster) {
     let mut changes = pods::watch(cluster, "agentbox.dev/sandbox=box").unwrap();
     let first = within("the first change", changes.next()).await;
     first.unwrap().unwrap();
-    let listed = pods::list(cluster, "agentbox.dev/sandbox=box").await.unwrap();
+    let listed = pods::list(cluster, "agentbox.dev/sandbox=box")
+        .await
+        .unwrap();
     assert_eq!(listed.len(), 1);
     let found = pods::find(cluster, "box").await.unwrap().unwrap();
     let note = BTreeMap::from([("example.com/note".to_owned(), Some("one".to_owned()))]);
