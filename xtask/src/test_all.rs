@@ -38,7 +38,7 @@ use crate::workspace::Workspace;
 use crate::{flags, process, provision, tidy};
 
 /// Writes stages: the smallest tier that includes it, the name, the function, what it
-/// checks, and the fields that [`stage`] leaves empty.
+/// checks, and the fields that [`stage()`] leaves empty.
 macro_rules! stages {
     ($($tier:ident $name:literal, $run:expr, $what:literal $(, $field:ident: $value:expr)*;)+) => {
         &[$(Stage { $($field: $value,)* ..stage($name, $what, Tier::$tier, $run) }),+]

@@ -56,7 +56,7 @@ enum Action {
         #[arg(long)]
         json: bool,
     },
-    /// Ends a session, also one in use. Its files are kept in the directory of workspaces, or in its volume.
+    /// Ends a session, also one in use. Its files are kept.
     Release {
         /// The session.
         #[arg(value_parser = session_id)]
