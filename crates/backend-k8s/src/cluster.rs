@@ -35,6 +35,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(20);
 const KEEP_ALIVE_PROBES: u32 = 3;
 /// The time after which a connection is given up on which sent bytes are not
 /// acknowledged.
+#[cfg(target_os = "linux")]
 const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_secs(60);
 /// The pauses before a request is repeated that an overloaded API server refused, and
 /// their number.
