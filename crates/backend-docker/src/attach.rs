@@ -70,13 +70,13 @@ impl Attach {
         }
 
         /// Adds an agent binary, as [`DockerBuilder::agent`](crate::DockerBuilder::agent) does.
-        fn agent(self, agent: AgentBinary) { self.settings.agent.add(agent) }
+        fn agent(self, agent: AgentBinary) { self.settings.agents.add(agent) }
 
         /// Sets how the agent gets into the container, if it is not mounted already.
-        fn delivery(self, delivery: Delivery) { self.settings.agent.delivery = delivery }
+        fn delivery(self, delivery: Delivery) { self.settings.delivery = delivery }
 
         /// Sets whether the agent or the image's own tools serve the operations.
-        fn mode(self, mode: Mode) { self.settings.agent.mode = mode }
+        fn mode(self, mode: Mode) { self.settings.mode = mode }
     }
 
     /// Looks up the container. Nothing is started yet.
@@ -99,7 +99,7 @@ impl Attach {
         check::container(&container)?;
         let daemon = settings.daemon.take().map_or_else(Daemon::local, Ok)?;
         options::idle_timeout(settings.idle_timeout)?;
-        let agents = settings.agent.binaries()?;
+        let agents = settings.agents.located(settings.mode)?;
         let (asked, named) = (daemon.clone(), container.clone());
         let found = daemon::run(async move { ContainerInfo::find(&asked, &named).await });
         let Some(found) = found.await? else {
@@ -129,8 +129,8 @@ impl Attach {
             settings: None,
             foreign,
             agents,
-            delivery: settings.agent.delivery,
+            delivery: settings.delivery,
         };
-        Ok(DockerSandbox::assemble(config, settings, None))
+        Ok(DockerSandbox::assemble(config, settings))
     }
 }

@@ -170,13 +170,13 @@ impl DockerBuilder {
 
         /// Adds an agent binary, one per architecture; the one that fits the image is used.
         /// The default is the binary next to this program.
-        fn agent(self, agent: AgentBinary) { self.settings.agent.add(agent) }
+        fn agent(self, agent: AgentBinary) { self.settings.agents.add(agent) }
 
         /// Sets how the agent gets into the container.
-        fn delivery(self, delivery: Delivery) { self.settings.agent.delivery = delivery }
+        fn delivery(self, delivery: Delivery) { self.settings.delivery = delivery }
 
         /// Sets whether the agent or the image's own tools serve the operations.
-        fn mode(self, mode: Mode) { self.settings.agent.mode = mode }
+        fn mode(self, mode: Mode) { self.settings.mode = mode }
     }
 
     /// Checks the options. The container is created by the first operation, or by
@@ -232,7 +232,9 @@ impl DockerBuilder {
     pub fn attach(&self, container: impl Into<String>) -> Attach {
         let settings = Settings {
             daemon: self.settings.daemon.clone(),
-            agent: self.settings.agent.clone(),
+            agents: self.settings.agents.clone(),
+            delivery: self.settings.delivery,
+            mode: self.settings.mode,
             ..Settings::default()
         };
         Attach::new(container.into(), settings)

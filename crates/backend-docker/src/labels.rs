@@ -51,36 +51,6 @@ pub(crate) fn is_ours(labels: &HashMap<String, String>, host: &HostConfig) -> bo
     labels.contains_key(SANDBOX) && named.is_some() && named == kept
 }
 
-/// The action to take when a container's owner is gone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Disposal {
-    /// Remove it.
-    Remove,
-    /// Stop it and keep it.
-    Stop,
-    /// Leave it alone: it has a name, and other programs can use it.
-    Keep,
-}
-
-impl Disposal {
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Remove => "remove",
-            Self::Stop => "stop",
-            Self::Keep => "keep",
-        }
-    }
-
-    /// Reads a container's label. Containers with an unknown value are kept.
-    pub(crate) fn of(labels: &HashMap<String, String>) -> Self {
-        match labels.get(DISPOSAL).map(String::as_str) {
-            Some("remove") => Self::Remove,
-            Some("stop") => Self::Stop,
-            _ => Self::Keep,
-        }
-    }
-}
-
 /// Whether the process in a container's labels is certainly gone. `host` is this host,
 /// if the daemon runs on it.
 pub(crate) fn is_owner_gone(
@@ -135,15 +105,5 @@ mod tests {
         assert!(!is_ours(&unnamed, &host(Some(log_config("7")))));
         let bare = HashMap::from([label(SANDBOX, "box")]);
         assert!(!is_ours(&bare, &host(None)));
-    }
-
-    #[test]
-    fn what_is_not_understood_is_kept() {
-        let labels = |text: &str| HashMap::from([(DISPOSAL.to_owned(), text.to_owned())]);
-        for disposal in [Disposal::Remove, Disposal::Stop, Disposal::Keep] {
-            assert_eq!(Disposal::of(&labels(disposal.as_str())), disposal);
-        }
-        assert_eq!(Disposal::of(&labels("burn")), Disposal::Keep);
-        assert_eq!(Disposal::of(&HashMap::new()), Disposal::Keep);
     }
 }

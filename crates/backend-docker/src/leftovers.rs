@@ -1,18 +1,15 @@
 //! Containers left behind by processes that are gone.
 
-use std::collections::BTreeSet;
-use std::sync::Mutex;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use backend_core::sync::lock;
 use backend_core::{Error, Result};
 use bollard::models::ContainerSummary;
-use sandbox_wire::engine;
+use sandbox_shell::Disposal;
 use sandbox_wire::owner::{self, Owner};
 
 use crate::daemon::{self, Daemon};
 use crate::inspect::{ContainerInfo, ContainerState};
-use crate::labels::{self, Disposal};
+use crate::labels;
 
 /// A container whose owner process is gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,22 +55,9 @@ pub async fn reap(daemon: &Daemon) -> Result<Vec<Leftover>> {
 
 /// Reaps in the background, once per daemon.
 pub(crate) fn reap_once(daemon: &Daemon) {
-    static DONE: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-    let mut done = lock(&DONE);
-    if !done.insert(daemon.address().to_owned()) {
-        return;
-    }
-    let daemon = daemon.clone();
-    let reap = async move {
-        match reap_now(&daemon).await {
-            Ok(reaped) if reaped.is_empty() => {}
-            Ok(reaped) => tracing::info!("{} leftover containers were reaped", reaped.len()),
-            Err(error) => tracing::warn!("leftover containers were not reaped: {}", error.chain()),
-        }
-    };
-    if let Ok(handle) = engine::handle() {
-        handle.spawn(reap);
-    }
+    let (place, daemon) = (daemon.address().to_owned(), daemon.clone());
+    let reap = async move { Ok(reap_now(&daemon).await?.len()) };
+    sandbox_shell::reap_once(place, "containers", reap);
 }
 
 async fn find(daemon: &Daemon) -> Result<Vec<Leftover>> {
@@ -100,7 +84,7 @@ async fn find(daemon: &Daemon) -> Result<Vec<Leftover>> {
 /// `host` is this host, if the daemon runs on it.
 fn judge(container: ContainerSummary, here: &Owner, host: Option<&str>) -> Option<Leftover> {
     let found = container.labels?;
-    let disposal = Disposal::of(&found);
+    let disposal = Disposal::of(found.get(labels::DISPOSAL));
     if disposal == Disposal::Keep || !labels::is_owner_gone(&found, here, host) {
         return None;
     }

@@ -26,9 +26,8 @@ pub use leftovers::{Leftover, leftovers, reap};
 pub use options::{Delivery, Network, Relaxation, Volume};
 pub use sandbox::DockerSandbox;
 pub use settings::{DEFAULT_MEMORY, DEFAULT_PIDS};
-pub use stats::Stats;
 
-pub use sandbox_shell::Mode;
+pub use sandbox_shell::{Mode, Stats};
 pub use sandbox_wire::agent::AgentBinary;
 
 pub use sandbox_runtime::{

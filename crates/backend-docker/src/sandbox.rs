@@ -7,16 +7,14 @@ use std::sync::{Arc, Mutex};
 use backend_core::ops::StopMode;
 use backend_core::sync::lock;
 use backend_core::{Error, Operation, Result, Sandbox};
-use sandbox_shell::HostedSandbox;
-use sandbox_wire::engine;
+use sandbox_shell::{HostedSandbox, Stats};
 
 use crate::daemon;
 use crate::inspect::ContainerState;
-use crate::labels::Disposal;
 use crate::machine::{DockerMachine, MachineConfig};
 use crate::options::Relaxation;
 use crate::settings::{Settings, ValidSettings};
-use crate::stats::{self, Counters, Stats};
+use crate::stats::{self, Counters};
 
 /// A container as a backend. Clones share it.
 ///
@@ -38,8 +36,6 @@ pub struct DockerSandbox(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     hosted: HostedSandbox<DockerMachine>,
-    /// The action to take on the container in the end; `None` if it was attached to.
-    disposal: Option<Disposal>,
     relaxed: Vec<Relaxation>,
     counters: Mutex<Option<Counters>>,
 }
@@ -47,8 +43,7 @@ struct Inner {
 impl DockerSandbox {
     pub(crate) fn new(valid: ValidSettings) -> Result<Self> {
         let settings = valid.settings.clone();
-        let disposal = Some(settings.disposal());
-        Ok(Self::assemble(machine_config(valid)?, settings, disposal))
+        Ok(Self::assemble(machine_config(valid)?, settings))
     }
 
     /// Creates a container now, and refers to it by its id only.
@@ -65,19 +60,14 @@ impl DockerSandbox {
             settings: None,
             ..config
         };
-        Ok(Self::assemble(bound, settings, None))
+        Ok(Self::assemble(bound, settings))
     }
 
-    pub(crate) fn assemble(
-        config: MachineConfig,
-        settings: Settings,
-        disposal: Option<Disposal>,
-    ) -> Self {
+    pub(crate) fn assemble(config: MachineConfig, settings: Settings) -> Self {
         let machine = DockerMachine::new(config);
-        let hosted = HostedSandbox::new(machine, settings.agent.mode, settings.idle_timeout);
+        let hosted = HostedSandbox::new(machine, settings.mode, settings.idle_timeout);
         Self(Arc::new(Inner {
             hosted,
-            disposal,
             relaxed: settings.relaxed.into_iter().collect(),
             counters: Mutex::default(),
         }))
@@ -175,36 +165,14 @@ fn machine_config(valid: ValidSettings) -> Result<MachineConfig> {
         working_dir,
     } = valid;
     let random = || format!("agentbox-{:016x}", fastrand::u64(..));
-    let name = settings.name.clone().unwrap_or_else(random);
+    let agents = settings.agents.located(settings.mode);
     Ok(MachineConfig {
         daemon,
-        name,
+        name: settings.name.clone().unwrap_or_else(random),
         working_dir,
         foreign: false,
-        agents: settings.agent.binaries()?,
-        delivery: settings.agent.delivery,
+        agents: agents.map_err(|error| error.on("docker"))?,
+        delivery: settings.delivery,
         settings: Some(settings),
     })
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        let mode = match self.disposal {
-            Some(Disposal::Remove) => StopMode::Purge,
-            Some(Disposal::Stop) => StopMode::Keep,
-            Some(Disposal::Keep) | None => return,
-        };
-        let machine = self.hosted.machine();
-        let Some(closing) = machine.close(mode) else {
-            return;
-        };
-        let container = machine.name().to_owned();
-        if let Ok(handle) = engine::handle() {
-            handle.spawn(async move {
-                if let Err(error) = closing.await {
-                    tracing::warn!(container, "a container was left behind: {}", error.chain());
-                }
-            });
-        }
-    }
 }

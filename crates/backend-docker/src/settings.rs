@@ -6,13 +6,11 @@ use std::time::Duration;
 
 use backend_core::{Result, VPath};
 use sandbox_runtime::{Runtime, WORK_DIR, options};
-use sandbox_shell::Mode;
-use sandbox_wire::agent::AgentBinary;
+use sandbox_shell::{Agents, Disposal, Mode};
 
 use crate::check::{self, ensure};
 use crate::daemon::Daemon;
 use crate::image::BuildOptions;
-use crate::labels::Disposal;
 use crate::options::{Delivery, Network, Relaxation, Source, Volume};
 
 /// Default memory limit of a sandbox, in bytes.
@@ -55,41 +53,9 @@ pub(crate) struct Settings {
     pub(crate) without_reaping: bool,
     pub(crate) ca_bundle: Option<PathBuf>,
     pub(crate) relaxed: BTreeSet<Relaxation>,
-    pub(crate) agent: AgentSettings,
-}
-
-/// The agent binaries, how they are delivered, and which mode serves the operations.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct AgentSettings {
-    /// One for each architecture.
-    pub(crate) agents: Vec<AgentBinary>,
+    pub(crate) agents: Agents,
     pub(crate) delivery: Delivery,
     pub(crate) mode: Mode,
-}
-
-impl AgentSettings {
-    /// Adds an agent, replacing the one for the same architecture.
-    pub(crate) fn add(&mut self, agent: AgentBinary) {
-        self.agents.retain(|other| other.arch() != agent.arch());
-        self.agents.push(agent);
-    }
-
-    /// Returns the agents to choose from: the ones given, else the one next to this
-    /// program. Empty in portable mode.
-    pub(crate) fn binaries(&self) -> Result<Vec<AgentBinary>> {
-        if self.mode == Mode::Portable {
-            return Ok(Vec::new());
-        }
-        let mut found = self.agents.clone();
-        if found.is_empty() {
-            found.extend(AgentBinary::locate());
-        }
-        ensure!(
-            !found.is_empty() || self.mode != Mode::Agent,
-            "there is no sandbox-agent beside this program; give one with `agent` (`agentbox agent install` makes one), or use Mode::Portable"
-        );
-        Ok(found)
-    }
 }
 
 /// Settings that passed the checks, and what follows from them.

@@ -4,22 +4,9 @@ use backend_core::{Error, Result};
 use bollard::models::{ContainerMemoryStats, ContainerStatsResponse};
 use bollard::query_parameters::StatsOptionsBuilder;
 use futures::StreamExt as _;
+use sandbox_shell::Stats;
 
 use crate::daemon::Daemon;
-
-/// The current resource usage of a sandbox.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-#[non_exhaustive]
-pub struct Stats {
-    /// Percent of one CPU since the previous sample; `None` for the first.
-    pub cpu_percent: Option<f64>,
-    /// Bytes of memory, without cache that the kernel could reclaim at once.
-    pub memory: u64,
-    /// The memory limit in bytes.
-    pub memory_limit: u64,
-    /// Number of processes and threads.
-    pub pids: u64,
-}
 
 /// The counters of a sample, for computing the usage in the next one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -66,12 +53,11 @@ fn read(answer: &ContainerStatsResponse, before: Option<Counters>) -> (Stats, Co
     };
     let memory = answer.memory_stats.as_ref();
     let pids = answer.pids_stats.as_ref().and_then(|pids| pids.current);
-    let stats = Stats {
-        cpu_percent: before.and_then(share),
-        memory: memory.map(in_use).unwrap_or_default(),
-        memory_limit: memory.and_then(|memory| memory.limit).unwrap_or_default(),
-        pids: pids.unwrap_or_default(),
-    };
+    let mut stats = Stats::default();
+    stats.cpu_percent = before.and_then(share);
+    stats.memory = memory.map(in_use).unwrap_or_default();
+    stats.memory_limit = memory.and_then(|memory| memory.limit).unwrap_or_default();
+    stats.pids = pids.unwrap_or_default();
     (stats, now)
 }
 

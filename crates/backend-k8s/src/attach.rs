@@ -6,7 +6,7 @@ use backend_core::{Error, ErrorKind, Quoted, Result};
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use sandbox_runtime::{WORK_DIR, options};
-use sandbox_shell::Mode;
+use sandbox_shell::{Agents, Mode};
 use sandbox_wire::agent::AgentBinary;
 
 use crate::check;
@@ -97,10 +97,10 @@ impl Attach {
         }
 
         /// Adds an agent binary, as [`K8sBuilder::agent`](crate::K8sBuilder::agent) does.
-        fn agent(self, agent: AgentBinary) { self.settings.agent.add(agent) }
+        fn agent(self, agent: AgentBinary) { self.settings.agents.add(agent) }
 
         /// Sets whether the agent or the image's own tools serve the operations.
-        fn mode(self, mode: Mode) { self.settings.agent.mode = mode }
+        fn mode(self, mode: Mode) { self.settings.mode = mode }
     }
 
     /// Looks up the pod, and binds the sandbox to it: another pod that gets the same name
@@ -152,8 +152,8 @@ impl Attach {
         let working_dir = settings.working_dir.as_deref().unwrap_or(theirs);
         let command = container.command.as_ref().and_then(|line| line.first());
         let has_agent = command.is_some_and(|program| *program == spec::agent_path());
-        let agents = match settings.agent.binaries() {
-            Err(_) if has_agent => Vec::new(),
+        let agents = match settings.located_agents() {
+            Err(_) if has_agent => Agents::default(),
             agents => agents?,
         };
         let config = MachineConfig {
@@ -167,7 +167,7 @@ impl Attach {
             start_timeout: settings.start_timeout,
             grace: settings.grace,
         };
-        Ok(K8sSandbox::assemble(config, settings, None))
+        Ok(K8sSandbox::assemble(config, settings))
     }
 }
 

@@ -229,19 +229,19 @@ impl K8sBuilder {
 
         /// Adds an agent binary, one per architecture; the one that fits the node is used.
         /// The default is the binary next to this program.
-        fn agent(self, agent: AgentBinary) { self.settings.agent.add(agent) }
+        fn agent(self, agent: AgentBinary) { self.settings.agents.add(agent) }
 
         /// Sets how the agent gets into the pod.
-        fn delivery(self, delivery: Delivery) { self.settings.agent.delivery = delivery }
+        fn delivery(self, delivery: Delivery) { self.settings.delivery = delivery }
 
         /// Sets the image with the agent that [`Delivery::Auto`] uses for images without a
         /// shell: see [`Delivery::Init`].
         fn agent_image(self, image: impl Into<String>) {
-            self.settings.agent.image = Some(image.into());
+            self.settings.agent_image = Some(image.into());
         }
 
         /// Sets whether the agent or the image's own tools serve the operations.
-        fn mode(self, mode: Mode) { self.settings.agent.mode = mode }
+        fn mode(self, mode: Mode) { self.settings.mode = mode }
     }
 
     /// Checks the options. The pod is created by the first operation, or by
@@ -282,7 +282,10 @@ impl K8sBuilder {
     pub fn attach(&self, pod: impl Into<String>) -> Attach {
         let settings = Settings {
             cluster: self.settings.cluster.clone(),
-            agent: self.settings.agent.clone(),
+            agents: self.settings.agents.clone(),
+            delivery: self.settings.delivery.clone(),
+            agent_image: self.settings.agent_image.clone(),
+            mode: self.settings.mode,
             ..Settings::default()
         };
         Attach::by_name(pod.into(), settings)

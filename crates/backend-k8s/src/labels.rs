@@ -48,32 +48,6 @@ pub(crate) fn container(pod: &Pod) -> Option<&Container> {
     containers.find(|container| container.name == CONTAINER)
 }
 
-/// The action to take when a pod's owner is gone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Disposal {
-    /// Delete it.
-    Remove,
-    /// Leave it alone: it has a name, or is to be kept.
-    Keep,
-}
-
-impl Disposal {
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Remove => "remove",
-            Self::Keep => "keep",
-        }
-    }
-
-    /// Reads a pod's annotations. Pods with an unknown value are kept.
-    pub(crate) fn of(annotations: &BTreeMap<String, String>) -> Self {
-        match annotations.get(DISPOSAL).map(String::as_str) {
-            Some("remove") => Self::Remove,
-            _ => Self::Keep,
-        }
-    }
-}
-
 /// The pid namespace of processes that are in no container.
 const NO_CONTAINER: &str = "4026531836";
 
@@ -147,15 +121,5 @@ mod tests {
         assert!(!judged(&earlier.label(), &host), "a container");
         assert!(!judged("nonsense", &host));
         assert!(!judge()(&BTreeMap::new()));
-    }
-
-    #[test]
-    fn what_is_not_understood_is_kept() {
-        let found = |text: &str| BTreeMap::from([(DISPOSAL.to_owned(), text.to_owned())]);
-        for disposal in [Disposal::Remove, Disposal::Keep] {
-            assert_eq!(Disposal::of(&found(disposal.as_str())), disposal);
-        }
-        assert_eq!(Disposal::of(&found("burn")), Disposal::Keep);
-        assert_eq!(Disposal::of(&BTreeMap::new()), Disposal::Keep);
     }
 }

@@ -1,17 +1,14 @@
 //! Pods left behind by processes that are gone.
 
-use std::collections::BTreeSet;
-use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
-use backend_core::sync::lock;
 use backend_core::{Error, ErrorKind, Result};
 use k8s_openapi::api::core::v1::Pod as Object;
-use sandbox_wire::engine;
+use sandbox_shell::Disposal;
 
 use crate::cluster::{self, Cluster};
-use crate::labels::{self, Disposal};
-use crate::pods::{self, Pod};
+use crate::labels;
+use crate::pods::{self, Pod, Version};
 
 /// The time that the programs of a leftover get to end.
 const GRACE: Duration = Duration::from_secs(1);
@@ -58,22 +55,10 @@ pub async fn reap(cluster: &Cluster) -> Result<Vec<Leftover>> {
 
 /// Reaps in the background, once per cluster and namespace.
 pub(crate) fn reap_once(cluster: &Cluster) {
-    static DONE: Mutex<BTreeSet<(String, String)>> = Mutex::new(BTreeSet::new());
-    let key = (cluster.address().to_owned(), cluster.namespace().to_owned());
-    if !lock(&DONE).insert(key) {
-        return;
-    }
+    let place = format!("{} {}", cluster.address(), cluster.namespace());
     let cluster = cluster.clone();
-    let reap = async move {
-        match reap_now(&cluster).await {
-            Ok(reaped) if reaped.is_empty() => {}
-            Ok(reaped) => tracing::info!("{} leftover pods were reaped", reaped.len()),
-            Err(error) => tracing::warn!("leftover pods were not reaped: {}", error.chain()),
-        }
-    };
-    if let Ok(handle) = engine::handle() {
-        handle.spawn(reap);
-    }
+    let reap = async move { Ok(reap_now(&cluster).await?.len()) };
+    sandbox_shell::reap_once(place, "pods", reap);
 }
 
 async fn find(cluster: &Cluster) -> Result<Vec<Leftover>> {
@@ -90,8 +75,8 @@ fn judge(object: Object, is_gone: impl Fn(&Pod) -> bool) -> Option<Leftover> {
     }
     let image = labels::container(&object).and_then(|container| container.image.clone());
     let pod = Pod::of(object)?;
-    let is_leftover =
-        !pod.deleting && Disposal::of(&pod.annotations) == Disposal::Remove && is_gone(&pod);
+    let disposal = Disposal::of(pod.annotations.get(labels::DISPOSAL));
+    let is_leftover = !pod.deleting && disposal == Disposal::Remove && is_gone(&pod);
     is_leftover.then(|| Leftover {
         name: pod.name.clone(),
         image: image.unwrap_or_default(),
@@ -105,7 +90,7 @@ async fn reap_now(cluster: &Cluster) -> Result<Vec<Leftover>> {
     let mut failed: Option<Error> = None;
     for leftover in find(cluster).await? {
         // One that changed meanwhile is in use, or another process reaps it.
-        match pods::delete(cluster, &leftover.pod, GRACE, true).await {
+        match pods::delete(cluster, &leftover.pod, GRACE, Version::Read).await {
             Ok(true) => reaped.push(leftover),
             Ok(false) => {}
             Err(error) if error.kind() == ErrorKind::Conflict => {}

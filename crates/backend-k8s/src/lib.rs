@@ -30,9 +30,8 @@ pub use leftovers::{Leftover, leftovers, reap};
 pub use options::{Delivery, Network, PullPolicy, Relaxation, Volume};
 pub use sandbox::K8sSandbox;
 pub use settings::{DEFAULT_MEMORY, DEFAULT_REQUEST_CPUS, DEFAULT_REQUEST_MEMORY};
-pub use stats::Stats;
 
-pub use sandbox_shell::Mode;
+pub use sandbox_shell::{Mode, Stats};
 pub use sandbox_wire::agent::AgentBinary;
 
 pub use sandbox_runtime::{

@@ -9,32 +9,30 @@ mod state;
 mod wait;
 
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use backend_core::ops::StopMode;
 use backend_core::sync::lock;
 use backend_core::{Error, Result, VPath};
-use sandbox_shell::HostedMachine;
-use sandbox_wire::agent::AgentBinary;
+use futures::future::BoxFuture;
+use sandbox_shell::{Agents, HostedMachine, OnDemand, Presence, StartReason};
 use sandbox_wire::{Machine, Process, Spawn};
-use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use crate::cluster::Cluster;
 use crate::reason::PodState;
 use crate::settings::Settings;
 
-use lifecycle::StartReason;
-use state::{Demand, Presence, Run, State};
+use state::{Run, State};
 
 /// The pause between looks at a pod that may have ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// A pod, created or not created yet. Clones refer to the same pod.
 #[derive(Debug, Clone)]
-pub(crate) struct K8sMachine(Arc<Core>);
+pub(crate) struct K8sMachine(OnDemand<Core>);
 
 #[derive(Debug)]
 pub(crate) struct Core {
@@ -42,8 +40,6 @@ pub(crate) struct Core {
     /// A random number by which it recognizes the pods that it created.
     creation: String,
     state: Mutex<State>,
-    /// Held by every operation that changes the pod's state.
-    lock: Arc<Semaphore>,
 }
 
 /// The pod of a machine, and how it is used.
@@ -60,8 +56,7 @@ pub(crate) struct MachineConfig {
     pub(crate) uid: Option<String>,
     /// Whether a pod that this crate did not create may be used.
     pub(crate) foreign: bool,
-    /// One for each architecture.
-    pub(crate) agents: Vec<AgentBinary>,
+    pub(crate) agents: Agents,
     pub(crate) start_timeout: Duration,
     pub(crate) grace: Duration,
 }
@@ -91,15 +86,10 @@ impl MachineConfig {
 
 impl K8sMachine {
     pub(crate) fn new(config: MachineConfig) -> Self {
-        let state = State {
-            presence: config.initial_presence(),
-            ..State::default()
-        };
-        Self(Arc::new(Core {
-            config,
+        Self(OnDemand::new(Core {
             creation: format!("{:032x}", fastrand::u128(..)),
-            state: Mutex::new(state),
-            lock: Arc::new(Semaphore::new(1)),
+            state: Mutex::new(State::new(config.initial_presence())),
+            config,
         }))
     }
 
@@ -107,34 +97,9 @@ impl K8sMachine {
         &self.0.config.name
     }
 
-    /// Closes the machine: a creation in progress is finished and then disposed of, and
-    /// nothing is created any more. Returns the remaining work, if there is any.
-    pub(crate) fn close(&self) -> Option<impl Future<Output = Result<()>> + use<>> {
-        let demand = std::mem::replace(&mut self.0.state().demand, Demand::Closed);
-        let core = Arc::clone(&self.0);
-        (demand == Demand::Requested).then_some(async move {
-            let stop = move |core: Arc<Core>| async move {
-                if core.state().attempted {
-                    return core.stop(StopMode::Purge).await;
-                }
-                Ok(())
-            };
-            core.exclusively(stop).await
-        })
-    }
-
-    /// Makes the pod ready. Work that has begun is finished even if the caller is dropped:
-    /// otherwise a pod could stay forever that no object knows of.
-    async fn ready(&self, reason: StartReason) -> Result<()> {
-        self.0.request();
-        let ready = move |core: Arc<Core>| async move { core.ready(reason).await };
-        self.0.exclusively(ready).await
-    }
-
     /// Creates a new pod, never an existing one of this name. Returns its uid.
     pub(crate) async fn create_new(&self) -> Result<String> {
-        self.0.request();
-        let create = |core: Arc<Core>| async move { core.create_new().await };
+        let create = |core: OnDemand<Core>| async move { core.create_new().await };
         self.0.exclusively(create).await?;
         let run = self.current_run();
         run.map(|run| run.uid).ok_or_else(|| self.0.deleted())
@@ -144,29 +109,6 @@ impl K8sMachine {
 impl Core {
     fn state(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
-    }
-
-    /// Records that a caller needs the pod.
-    fn request(&self) {
-        let mut state = self.state();
-        if state.demand == Demand::None {
-            state.demand = Demand::Requested;
-        }
-    }
-
-    /// Runs operations that change the pod's state, one at a time and to completion.
-    async fn exclusively<F>(self: &Arc<Self>, work: impl FnOnce(Arc<Self>) -> F) -> Result<()>
-    where
-        F: Future<Output = Result<()>> + Send + 'static,
-    {
-        let lock = Arc::clone(&self.lock);
-        let work = work(Arc::clone(self));
-        let task = tokio::spawn(async move {
-            let _guard = lock.acquire_owned().await;
-            work.await
-        });
-        let ended = task.await;
-        ended.unwrap_or_else(|_| Err(Error::unavailable("the process is ending")))
     }
 
     /// Explains a failed call on the pod: the pod's state if that is the reason, else the
@@ -211,12 +153,11 @@ impl Machine for K8sMachine {
     }
 
     async fn start(&self) -> Result<()> {
-        self.ready(StartReason::OnDemand).await
+        self.0.start(StartReason::OnDemand).await
     }
 
     async fn stop(&self, mode: StopMode) -> Result<()> {
-        let stop = move |core: Arc<Core>| async move { core.stop(mode).await };
-        self.0.exclusively(stop).await
+        self.0.stop(mode).await
     }
 
     async fn is_alive(&self) -> Result<bool> {
@@ -250,11 +191,11 @@ impl HostedMachine for K8sMachine {
     }
 
     fn is_running(&self) -> bool {
-        self.0.state().presence == Presence::Running
+        self.0.is_running()
     }
 
     async fn start_explicit(&self) -> Result<()> {
-        self.ready(StartReason::Explicit).await
+        self.0.start(StartReason::Explicit).await
     }
 
     async fn missing_agent(&self) -> Result<Option<&'static str>> {
@@ -269,6 +210,11 @@ impl HostedMachine for K8sMachine {
 
     fn ended_meanwhile(&self) -> Error {
         self.0.ended_meanwhile()
+    }
+
+    fn close(&self) -> Option<BoxFuture<'static, Result<()>>> {
+        let recipe = self.0.config.recipe.as_ref()?;
+        self.0.close(recipe.settings.disposal().stop_mode()?)
     }
 }
 

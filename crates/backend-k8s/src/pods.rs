@@ -34,8 +34,9 @@ use serde_json::{Value, json};
 use crate::check;
 use crate::cluster::{self, Cluster, status};
 use crate::labels::{self, CONTAINER};
-use request::{conditional, list_all, moment, preconditions};
+use request::{conditional, list_all, moment};
 
+pub use request::Version;
 pub use watch::{PodChange, watch};
 
 /// The label selector of all sandboxes. This crate watches with it, so a [`watch`] with the
@@ -239,10 +240,10 @@ pub async fn delete(
     cluster: &Cluster,
     pod: &Pod,
     grace: Duration,
-    require_unchanged: bool,
+    version: Version,
 ) -> Result<bool> {
     check::name("a pod", &pod.name)?;
-    let preconditions = preconditions(&pod.uid, &pod.resource_version, require_unchanged);
+    let preconditions = version.preconditions(&pod.uid, &pod.resource_version);
     // Less than a second is no time at all to the cluster.
     let seconds = grace.as_secs() + u64::from(grace.subsec_nanos() > 0);
     let parameters = DeleteParams::default()
@@ -260,7 +261,7 @@ pub async fn delete(
                 // The name may be that of another pod by now.
                 let there = find_now(&cluster, &name).await?;
                 match there.is_some_and(|there| there.metadata.uid == Some(uid)) {
-                    true if require_unchanged => Err(changed(&name)),
+                    true if version == Version::Read => Err(changed(&name)),
                     true => Err(cluster.error(error)),
                     false => Ok(false),
                 }

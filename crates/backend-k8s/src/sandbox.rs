@@ -7,15 +7,13 @@ use std::sync::{Arc, Mutex};
 use backend_core::ops::StopMode;
 use backend_core::sync::lock;
 use backend_core::{Operation, Result, Sandbox};
-use sandbox_shell::HostedSandbox;
-use sandbox_wire::engine;
+use sandbox_shell::{HostedSandbox, Stats};
 
 use crate::cluster;
-use crate::labels::Disposal;
 use crate::machine::{K8sMachine, MachineConfig, Recipe};
 use crate::options::Relaxation;
 use crate::settings::{Settings, ValidSettings};
-use crate::stats::{self, Counters, Stats};
+use crate::stats::{self, Counters};
 
 /// A pod as a backend. Clones share it.
 ///
@@ -42,8 +40,6 @@ pub struct K8sSandbox(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     hosted: HostedSandbox<K8sMachine>,
-    /// The action to take on the pod in the end; `None` if it is bound to one pod.
-    disposal: Option<Disposal>,
     relaxed: Vec<Relaxation>,
     counters: Mutex<Option<Counters>>,
 }
@@ -51,8 +47,7 @@ struct Inner {
 impl K8sSandbox {
     pub(crate) fn new(valid: ValidSettings) -> Result<Self> {
         let settings = valid.settings.clone();
-        let disposal = Some(settings.disposal());
-        Ok(Self::assemble(machine_config(valid)?, settings, disposal))
+        Ok(Self::assemble(machine_config(valid)?, settings))
     }
 
     /// Creates a pod now, and refers to this one only.
@@ -69,19 +64,14 @@ impl K8sSandbox {
             recipe: None,
             ..config
         };
-        Ok(Self::assemble(bound, settings, None))
+        Ok(Self::assemble(bound, settings))
     }
 
-    pub(crate) fn assemble(
-        config: MachineConfig,
-        settings: Settings,
-        disposal: Option<Disposal>,
-    ) -> Self {
+    pub(crate) fn assemble(config: MachineConfig, settings: Settings) -> Self {
         let machine = K8sMachine::new(config);
-        let hosted = HostedSandbox::new(machine, settings.agent.mode, settings.idle_timeout);
+        let hosted = HostedSandbox::new(machine, settings.mode, settings.idle_timeout);
         Self(Arc::new(Inner {
             hosted,
-            disposal,
             relaxed: settings.relaxed.into_iter().collect(),
             counters: Mutex::default(),
         }))
@@ -137,29 +127,9 @@ fn machine_config(valid: ValidSettings) -> Result<MachineConfig> {
         working_dir,
         uid: None,
         foreign: false,
-        agents: settings.agent.binaries()?,
+        agents: settings.located_agents()?,
         start_timeout: settings.start_timeout,
         grace: settings.grace,
         recipe: Some(Recipe { settings, image }),
     })
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        if self.disposal != Some(Disposal::Remove) {
-            return;
-        }
-        let machine = self.hosted.machine();
-        let Some(closing) = machine.close() else {
-            return;
-        };
-        let pod = machine.name().to_owned();
-        if let Ok(handle) = engine::handle() {
-            handle.spawn(async move {
-                if let Err(error) = closing.await {
-                    tracing::warn!(pod, "a pod was left behind: {}", error.chain());
-                }
-            });
-        }
-    }
 }

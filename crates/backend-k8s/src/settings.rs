@@ -6,13 +6,11 @@ use std::time::Duration;
 use backend_core::{Quoted, Result, VPath};
 use sandbox_runtime::dockerfile::Style;
 use sandbox_runtime::{Runtime, WORK_DIR, options};
-use sandbox_shell::Mode;
-use sandbox_wire::agent::AgentBinary;
+use sandbox_shell::{Agents, Disposal, Mode};
 use serde_json::Value;
 
 use crate::check::{self, ensure};
 use crate::cluster::Cluster;
-use crate::labels::Disposal;
 use crate::options::{Delivery, Network, PullPolicy, Relaxation, Source, Volume};
 use crate::overlay;
 
@@ -81,7 +79,11 @@ pub(crate) struct Settings {
     pub(crate) grace: Duration,
     pub(crate) idle_timeout: Option<Duration>,
     pub(crate) without_reaping: bool,
-    pub(crate) agent: AgentSettings,
+    pub(crate) agents: Agents,
+    pub(crate) delivery: Delivery,
+    /// The image of the init container, for [`Delivery::Auto`].
+    pub(crate) agent_image: Option<String>,
+    pub(crate) mode: Mode,
 }
 
 impl Default for Settings {
@@ -122,58 +124,11 @@ impl Default for Settings {
             grace: GRACE,
             idle_timeout: None,
             without_reaping: false,
-            agent: AgentSettings::default(),
+            agents: Agents::default(),
+            delivery: Delivery::default(),
+            agent_image: None,
+            mode: Mode::default(),
         }
-    }
-}
-
-/// The agent binaries, how they are delivered, and which mode serves the operations.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct AgentSettings {
-    /// One for each architecture.
-    pub(crate) agents: Vec<AgentBinary>,
-    pub(crate) delivery: Delivery,
-    /// The image of the init container, for [`Delivery::Auto`].
-    pub(crate) image: Option<String>,
-    pub(crate) mode: Mode,
-}
-
-impl AgentSettings {
-    /// Adds an agent, replacing the one for the same architecture.
-    pub(crate) fn add(&mut self, agent: AgentBinary) {
-        self.agents.retain(|other| other.arch() != agent.arch());
-        self.agents.push(agent);
-    }
-
-    /// Returns the agents to choose from: the ones given, else the one next to this
-    /// program. Empty in portable mode.
-    pub(crate) fn binaries(&self) -> Result<Vec<AgentBinary>> {
-        if self.mode == Mode::Portable {
-            return Ok(Vec::new());
-        }
-        let mut found = self.agents.clone();
-        if found.is_empty() {
-            found.extend(AgentBinary::locate());
-        }
-        // An init container brings its own.
-        let may_be_brought = matches!(self.delivery, Delivery::Init { .. }) || self.image.is_some();
-        ensure!(
-            !found.is_empty() || may_be_brought || self.mode != Mode::Agent,
-            "there is no sandbox-agent beside this program; give one with `agent` (`agentbox agent install` makes one), or use Mode::Portable"
-        );
-        Ok(found)
-    }
-
-    fn check(&self) -> Result<()> {
-        self.image.as_deref().map_or(Ok(()), options::image)?;
-        let Delivery::Init { image } = &self.delivery else {
-            return Ok(());
-        };
-        ensure!(
-            self.mode != Mode::Portable,
-            "the portable mode takes no agent; leave out Delivery::Init"
-        );
-        options::image(image)
     }
 }
 
@@ -204,7 +159,7 @@ impl Settings {
         self.check_limits()?;
         self.check_mounts()?;
         self.check_scheduling()?;
-        self.agent.check()?;
+        self.check_delivery()?;
         self.overlay.as_ref().map_or(Ok(()), overlay::check)?;
         Ok(ValidSettings {
             cluster: self.required_cluster()?,
@@ -255,6 +210,28 @@ impl Settings {
             Quoted::new(name)
         );
         runtime.image_name()
+    }
+
+    /// Returns the agents to choose from. An init container brings its own.
+    pub(crate) fn located_agents(&self) -> Result<Agents> {
+        let is_brought =
+            matches!(self.delivery, Delivery::Init { .. }) || self.agent_image.is_some();
+        match self.agents.located(self.mode) {
+            Err(_) if is_brought => Ok(Agents::default()),
+            located => located.map_err(|error| error.on("k8s")),
+        }
+    }
+
+    fn check_delivery(&self) -> Result<()> {
+        self.agent_image.as_deref().map_or(Ok(()), options::image)?;
+        let Delivery::Init { image } = &self.delivery else {
+            return Ok(());
+        };
+        ensure!(
+            self.mode != Mode::Portable,
+            "the portable mode takes no agent; leave out Delivery::Init"
+        );
+        options::image(image)
     }
 
     fn check_names(&self) -> Result<()> {

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use backend_core::VPath;
 use backend_core::ops::ContentHash;
 use sandbox_runtime::environment;
+use sandbox_shell::Disposal;
 use sandbox_wire::agent;
 use sandbox_wire::owner::{self, Owner};
 use serde_json::{Map, Value, json};
 
-use crate::labels::{self, CONTAINER, Disposal};
+use crate::labels::{self, CONTAINER};
 use crate::options::{Network, Relaxation, Source, Volume};
 use crate::overlay;
 use crate::settings::{DEFAULT_REQUEST_CPUS, DEFAULT_REQUEST_MEMORY, Settings};

@@ -4,25 +4,12 @@ use std::time::{Duration, Instant};
 
 use backend_core::ops::ReadOptions;
 use backend_core::{Backend, Error, Result, VPath};
+use sandbox_shell::Stats;
 
 /// The size of the largest file that is read.
 const FILE_BYTES: u64 = 64 * 1024;
 /// The numbers from which on a limit is none: version 1 writes a huge one.
 const NO_LIMIT: u64 = 1 << 62;
-
-/// The current resource usage of a sandbox.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-#[non_exhaustive]
-pub struct Stats {
-    /// Percent of one CPU since the previous sample; `None` for the first.
-    pub cpu_percent: Option<f64>,
-    /// Bytes of memory, without cache that the kernel could reclaim at once.
-    pub memory: u64,
-    /// The memory limit in bytes; 0 if there is none.
-    pub memory_limit: u64,
-    /// Number of processes and threads.
-    pub pids: u64,
-}
 
 /// The counters of a sample, for computing the usage in the next one.
 #[derive(Debug, Clone, Copy)]
@@ -101,12 +88,11 @@ impl Files {
         let limit = limit.and_then(|text| number(&text));
         let used = cpu.and_then(|text| (self.used)(&text)).unwrap_or_default();
         let memory = number(memory).unwrap_or_default();
-        let stats = Stats {
-            cpu_percent: before.and_then(|before| share(before, used, at)),
-            memory: memory.saturating_sub(cache.unwrap_or_default()),
-            memory_limit: limit.filter(|limit| *limit < NO_LIMIT).unwrap_or_default(),
-            pids: pids.and_then(|text| number(&text)).unwrap_or_default(),
-        };
+        let mut stats = Stats::default();
+        stats.cpu_percent = before.and_then(|before| share(before, used, at));
+        stats.memory = memory.saturating_sub(cache.unwrap_or_default());
+        stats.memory_limit = limit.filter(|limit| *limit < NO_LIMIT).unwrap_or_default();
+        stats.pids = pids.and_then(|text| number(&text)).unwrap_or_default();
         Ok((stats, Counters { used, at }))
     }
 }
@@ -171,13 +157,11 @@ mod tests {
         ])
         .await;
         let (stats, counters) = sample(&backend, None).await.unwrap();
-        let expected = Stats {
-            cpu_percent: None,
-            memory: 700,
-            memory_limit: 5000,
-            pids: 3,
-        };
-        assert_eq!(stats, expected);
+        assert_eq!(stats.cpu_percent, None);
+        assert_eq!(
+            (stats.memory, stats.memory_limit, stats.pids),
+            (700, 5000, 3)
+        );
         assert_eq!(counters.used, Duration::from_millis(1500));
     }
 

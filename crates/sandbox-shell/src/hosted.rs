@@ -10,26 +10,12 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use backend_core::{Error, Operation, Result, Sandbox};
+use futures::future::BoxFuture;
 use sandbox_wire::{AgentOptions, AgentSandbox, Machine, engine};
-use serde::Deserialize;
 
+use crate::agents::Mode;
 use crate::sandbox::PortableSandbox;
 use idle::Busy;
-
-/// The part that serves file operations and commands.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum Mode {
-    /// The agent if one fits the sandbox's processor, else the image's own shell and
-    /// tools.
-    #[default]
-    Auto,
-    /// The agent.
-    Agent,
-    /// The image's own shell and tools: slower, same answers.
-    Portable,
-}
 
 /// A [`Machine`] that its backend creates on demand, such as a container or a pod. Clones
 /// refer to the same one.
@@ -72,18 +58,24 @@ pub trait HostedMachine: Machine + Clone {
 
     /// Returns the error for a command whose machine ended and was started again.
     fn ended_meanwhile(&self) -> Error;
+
+    /// Closes the machine, because the last clone of its sandbox is dropped. Returns the
+    /// remaining work, which is done in the background. By default there is none.
+    fn close(&self) -> Option<BoxFuture<'static, Result<()>>> {
+        None
+    }
 }
 
-/// A machine as a backend, served by its agent or in portable mode, and stopped when it is
-/// idle. Clones share it.
+/// A machine as a backend, served by its agent or in portable mode, stopped when it is
+/// idle, and [closed](HostedMachine::close) in the end. Clones share it.
 ///
 /// A command that was killed is an outcome if its machine still runs, and an error if it
 /// ended with the machine.
 #[derive(Debug, Clone)]
-pub struct HostedSandbox<M>(Arc<Inner<M>>);
+pub struct HostedSandbox<M: HostedMachine>(Arc<Inner<M>>);
 
 #[derive(Debug)]
-struct Inner<M> {
+struct Inner<M: HostedMachine> {
     machine: M,
     mode: Mode,
     /// The agent or the portable sandbox, once the choice is made.
@@ -154,6 +146,22 @@ impl<M: HostedMachine> HostedSandbox<M> {
                 Arc::new(AgentSandbox::new(machine, AgentOptions::default()))
             }
         }))
+    }
+}
+
+impl<M: HostedMachine> Drop for Inner<M> {
+    fn drop(&mut self) {
+        let Some(closing) = self.machine.close() else {
+            return;
+        };
+        let sandbox = self.machine.id();
+        if let Ok(handle) = engine::handle() {
+            handle.spawn(async move {
+                if let Err(error) = closing.await {
+                    tracing::warn!(sandbox, "a sandbox was left behind: {}", error.chain());
+                }
+            });
+        }
     }
 }
 

@@ -12,11 +12,10 @@ use bollard::models::VolumeCreateRequest;
 use bollard::query_parameters::{
     ContainerArchiveInfoOptionsBuilder, CreateContainerOptionsBuilder,
 };
+use sandbox_shell::{Presence, StartReason};
 
 use lookup::Lookup;
 
-use super::lifecycle::StartReason;
-use super::state::Presence;
 use super::{Core, deliver, is_source_missing};
 use crate::archive::{Archive, PROGRAM};
 use crate::check;
@@ -195,7 +194,7 @@ impl Core {
         let owned = self.plan(settings, lookup).owned(fresh);
         let mut directories = self.directory_archive(&owned, &lookup.user).await?;
         let upload = lookup.agent.is_none() && !settings.read_only_root;
-        let agent = self.agent_for(&lookup.facts.architecture);
+        let agent = self.config.agents.fitting(&lookup.facts.architecture);
         if let (Some(agent), Some(stamp), true) = (agent, &lookup.stamp, upload) {
             // One archive for everything, before anything runs.
             let path = deliver::uploaded_path(stamp);

@@ -41,9 +41,7 @@ impl Core {
     /// Places the agent unless it is there, and returns the command line to run it.
     pub(super) async fn place_agent(&self) -> Result<Vec<String>> {
         let image = self.state().architecture.clone();
-        let Some(agent) = self.agent_for(&image) else {
-            return Err(self.no_agent(&image));
-        };
+        let agent = self.config.agents.require(&image, "container", "image")?;
         let stamp = stamp(agent).await?;
         let (is_bound, uploaded, read_only) = {
             let state = self.state();
@@ -61,21 +59,6 @@ impl Core {
         };
         let directory = self.config.working_dir.to_string();
         Ok(vec![path, "--directory".to_owned(), directory])
-    }
-
-    pub(super) fn no_agent(&self, image: &str) -> Error {
-        let ours: Vec<_> = self.config.agents.iter().map(AgentBinary::arch).collect();
-        let message = if ours.is_empty() {
-            "there is no agent to place in the container; give one, or use Mode::Portable"
-                .to_owned()
-        } else {
-            format!(
-                "the agent is for {} and the image for {}; build the agent for it, or use Mode::Portable",
-                ours.join(" and "),
-                Quoted::new(image)
-            )
-        };
-        check::wrong(message)
     }
 
     async fn upload_agent(&self, agent: &AgentBinary, path: String) -> Result<String> {

@@ -1,56 +1,64 @@
 //! The states of a container and the transitions between them.
 
+use std::sync::Mutex;
+
+use async_trait::async_trait;
 use backend_core::ops::StopMode;
 use backend_core::{Error, ErrorKind, Quoted, Result};
 use bollard::query_parameters::StartContainerOptions;
+use sandbox_shell::{Lifecycle, StartReason};
 
 use super::Core;
-use super::state::{Demand, Presence, State};
+use super::state::{Facts, State};
 use crate::daemon;
 use crate::inspect::{ContainerInfo, ContainerState};
 use crate::labels;
 
-/// The reason for making a container ready.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum StartReason {
-    /// An operation needs the container.
-    OnDemand,
-    /// The caller explicitly asked to start it. Then a removed container may be created
-    /// again, and a paused one is resumed.
-    Explicit,
+#[async_trait]
+impl Lifecycle for Core {
+    type Facts = Facts;
+
+    fn known(&self) -> &Mutex<State> {
+        &self.state
+    }
+
+    async fn make_ready(&self, reason: StartReason) -> Result<()> {
+        if let Some(found) = self.find().await? {
+            return self.resume(found, reason).await;
+        }
+        let lost = self.state().existed() && reason == StartReason::OnDemand;
+        match &self.config.settings {
+            Some(settings) if !lost => self.create(settings).await,
+            _ => Err(self.removed()),
+        }
+    }
+
+    async fn end(&self, mode: StopMode) -> Result<()> {
+        if mode == StopMode::Purge {
+            // 409: it is already being removed.
+            let removed = self.config.daemon.remove_container(&self.config.name).await;
+            self.config.daemon.settled(removed, &[404, 409])?;
+            let mut state = self.state();
+            let architecture = std::mem::take(&mut state.architecture);
+            let starts = state.starts;
+            state.forget(self.config.initial_presence());
+            (state.architecture, state.starts) = (architecture, starts);
+            return Ok(());
+        }
+        {
+            let mut state = self.state();
+            state.set_not_running();
+            state.uploaded = None;
+        }
+        let stopped = self.config.daemon.stop_container(&self.config.name).await;
+        self.config.daemon.settled(stopped, &[304, 404])
+    }
 }
 
 impl Core {
     /// Inspects the container. Returns `None` if it does not exist.
     pub(super) async fn find(&self) -> Result<Option<ContainerInfo>> {
         ContainerInfo::find(&self.config.daemon, &self.config.name).await
-    }
-
-    pub(super) async fn ready(&self, reason: StartReason) -> Result<()> {
-        let ready = self.ready_now(reason).await;
-        let mut state = self.state();
-        match ready {
-            Ok(()) => state.presence = Presence::Running,
-            Err(_) => state.set_not_running(),
-        }
-        drop(state);
-        ready
-    }
-
-    async fn ready_now(&self, reason: StartReason) -> Result<()> {
-        if self.state().demand == Demand::Closed {
-            return Err(Error::unavailable("the sandbox was dropped; make another"));
-        }
-        match self.find().await? {
-            Some(found) => self.resume(found, reason).await,
-            None => {
-                let lost = self.state().existed() && reason == StartReason::OnDemand;
-                match &self.config.settings {
-                    Some(settings) if !lost => self.create(settings).await,
-                    _ => Err(self.removed()),
-                }
-            }
-        }
     }
 
     /// Makes an existing container run.
@@ -136,43 +144,6 @@ impl Core {
             Quoted::new(&text)
         ))
         .with_source(error)
-    }
-
-    pub(super) async fn stop(&self, mode: StopMode) -> Result<()> {
-        let is_ours = {
-            let state = self.state();
-            state.attempted || state.existed()
-        };
-        match self.stop_now(mode).await {
-            // If the daemon never answered, there is nothing of ours to stop.
-            Err(error) if !is_ours && error.kind() == ErrorKind::Unavailable => Ok(()),
-            stopped => stopped,
-        }
-    }
-
-    async fn stop_now(&self, mode: StopMode) -> Result<()> {
-        if mode == StopMode::Purge {
-            // 409: it is already being removed.
-            let removed = self.config.daemon.remove_container(&self.config.name).await;
-            self.config.daemon.settled(removed, &[404, 409])?;
-            let mut state = self.state();
-            let architecture = std::mem::take(&mut state.architecture);
-            *state = State {
-                architecture,
-                starts: state.starts,
-                demand: state.demand,
-                presence: Presence::initial(self.config.settings.as_ref()),
-                ..State::default()
-            };
-            return Ok(());
-        }
-        {
-            let mut state = self.state();
-            state.set_not_running();
-            state.uploaded = None;
-        }
-        let stopped = self.config.daemon.stop_container(&self.config.name).await;
-        self.config.daemon.settled(stopped, &[304, 404])
     }
 
     pub(super) async fn pause(&self, pause: bool) -> Result<()> {

@@ -3,6 +3,8 @@
 use sandbox_wire::owner::Owner;
 use serde_json::{Value, json};
 
+use backend_core::sync::lock;
+
 use super::*;
 use crate::pods::tests::{Answer, cluster_of, object};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use backend_core::{Error, Quoted, Result, VPath};
+use backend_core::{Error, Result, VPath};
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use sandbox_wire::agent::AgentBinary;
@@ -10,7 +10,6 @@ use sandbox_wire::{OutputChunk, Spawn};
 use tokio::time::timeout;
 
 use super::Core;
-use crate::check;
 use crate::deliver;
 use crate::exec::exec;
 use crate::spec;
@@ -46,9 +45,8 @@ impl Core {
             return Ok(Some("there is no sandbox-agent"));
         }
         let node = self.architecture().await?;
-        let mut ours = self.config.agents.iter().map(AgentBinary::arch);
-        let fits = node.is_empty() || ours.any(|one| one == node);
-        Ok((!fits).then_some("there is no sandbox-agent for the node's processor"))
+        let missing = self.config.agents.fitting(&node).is_none();
+        Ok(missing.then_some("there is no sandbox-agent for the node's processor"))
     }
 
     /// Returns the command line of the agent.
@@ -93,24 +91,8 @@ impl Core {
             0 | 1 => String::new(),
             _ => self.architecture().await?,
         };
-        let agents = self.config.agents.iter();
-        let mut fitting =
-            agents.filter(|agent| architecture.is_empty() || agent.arch() == architecture);
-        let agent = fitting.next().cloned();
-        agent.ok_or_else(|| self.no_agent(&architecture))
-    }
-
-    fn no_agent(&self, node: &str) -> Error {
-        let ours: Vec<_> = self.config.agents.iter().map(AgentBinary::arch).collect();
-        check::wrong(if ours.is_empty() {
-            "there is no agent to place in the pod; give one, or use Mode::Portable".to_owned()
-        } else {
-            format!(
-                "the agents are for {} and the node for {}; build the agent for it, or use Mode::Portable",
-                ours.join(" and "),
-                Quoted::new(node)
-            )
-        })
+        let agent = self.config.agents.require(&architecture, "pod", "node")?;
+        Ok(agent.clone())
     }
 
     /// Returns the processor of the running pod's node. Empty if it is not known.

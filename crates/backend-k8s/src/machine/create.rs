@@ -9,10 +9,9 @@ use http::Request;
 use http::header::CONTENT_TYPE;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Resource as _;
-use sandbox_shell::Mode;
+use sandbox_shell::{Mode, Presence, StartReason};
 
-use super::state::Presence;
-use super::{Core, Recipe, StartReason};
+use super::{Core, Recipe};
 use crate::check;
 use crate::cluster;
 use crate::leftovers;
@@ -61,7 +60,7 @@ impl Core {
             };
             let without_shell = self.is_without_shell(&uid).await;
             self.discard(uid).await;
-            match &recipe.settings.agent.image {
+            match &recipe.settings.agent_image {
                 Some(image) if without_shell && may_be_brought(recipe, agent_image) => {
                     remember_image_without_shell(&recipe.image);
                     agent_image = Some(image);
@@ -203,18 +202,20 @@ impl Core {
 
 /// Returns the image of the init container that must bring the agent.
 fn agent_image(recipe: &Recipe) -> Option<&str> {
-    let agent = &recipe.settings.agent;
-    match &agent.delivery {
+    let settings = &recipe.settings;
+    match &settings.delivery {
         Delivery::Init { image } => Some(image),
-        Delivery::Auto if lock(&WITHOUT_SHELL).contains(&recipe.image) => agent.image.as_deref(),
+        Delivery::Auto if lock(&WITHOUT_SHELL).contains(&recipe.image) => {
+            settings.agent_image.as_deref()
+        }
         Delivery::Auto | Delivery::Exec => None,
     }
 }
 
 /// Whether an init container may still be tried.
 fn may_be_brought(recipe: &Recipe, tried: Option<&str>) -> bool {
-    let agent = &recipe.settings.agent;
-    tried.is_none() && agent.delivery == Delivery::Auto && agent.mode != Mode::Portable
+    let settings = &recipe.settings;
+    tried.is_none() && settings.delivery == Delivery::Auto && settings.mode != Mode::Portable
 }
 
 fn remember_image_without_shell(image: &str) {

@@ -1,24 +1,52 @@
 //! The states of a pod and the transitions between them.
 
+use std::sync::Mutex;
+
+use async_trait::async_trait;
 use backend_core::ops::StopMode;
 use backend_core::{Error, ErrorKind, Result};
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use kube::api::{DeleteParams, Preconditions};
+use sandbox_shell::{Lifecycle, Presence, StartReason};
 
-use super::state::{Demand, PodFacts, Presence, State};
+use super::state::{Facts, PodFacts, State};
 use super::{Core, events};
 use crate::cluster;
 use crate::labels;
 use crate::reason::{self, PodState};
 
-/// The reason for making a pod ready.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum StartReason {
-    /// An operation needs the pod.
-    OnDemand,
-    /// The caller explicitly asked to start it. Then a deleted pod may be created again.
-    Explicit,
+#[async_trait]
+impl Lifecycle for Core {
+    type Facts = Facts;
+
+    fn known(&self) -> &Mutex<State> {
+        &self.state
+    }
+
+    async fn make_ready(&self, reason: StartReason) -> Result<()> {
+        match self.find().await? {
+            Some(found) => self.resume(found, reason).await?,
+            None if self.may_create(reason) => self.create().await?,
+            None => return Err(self.deleted_why().await),
+        }
+        self.state().stopped = false;
+        Ok(())
+    }
+
+    async fn end(&self, mode: StopMode) -> Result<()> {
+        if mode == StopMode::Keep && !self.config.keeps_files() {
+            // A pod cannot be stopped and started again. Its commands have ended, and it
+            // keeps the files.
+            let mut state = self.state();
+            state.stopped = true;
+            state.set_not_running();
+            return Ok(());
+        }
+        self.delete().await?;
+        self.state().forget(self.config.initial_presence());
+        Ok(())
+    }
 }
 
 impl Core {
@@ -34,31 +62,6 @@ impl Core {
         let known = state.run().map(|run| &run.uid);
         let known = known.or(self.config.uid.as_ref());
         known.is_none_or(|uid| pod.metadata.uid.as_ref() == Some(uid))
-    }
-
-    pub(super) async fn ready(&self, reason: StartReason) -> Result<()> {
-        let ready = self.ready_now(reason).await;
-        let mut state = self.state();
-        match ready {
-            Ok(()) => {
-                state.presence = Presence::Running;
-                state.stopped = false;
-            }
-            Err(_) => state.set_not_running(),
-        }
-        drop(state);
-        ready
-    }
-
-    async fn ready_now(&self, reason: StartReason) -> Result<()> {
-        if self.state().demand == Demand::Closed {
-            return Err(Error::unavailable("the sandbox was dropped; make another"));
-        }
-        match self.find().await? {
-            Some(found) => self.resume(found, reason).await,
-            None if self.may_create(reason) => self.create().await,
-            None => Err(self.deleted_why().await),
-        }
     }
 
     /// Whether a pod may be created where there is none, or none that runs. The files of
@@ -149,7 +152,7 @@ impl Core {
         let known = PodFacts::of(pod);
         let mut state = self.state();
         let before = state.pod.replace(known.clone());
-        state.presence = state.presence.max(Presence::Seen);
+        state.set_seen();
         let Some(before) = before.filter(|before| before.run.uid == known.run.uid) else {
             // A pod that is new has nothing of the one before it.
             state.placed = false;
@@ -166,29 +169,6 @@ impl Core {
             let next = "files outside its volumes are gone, and the next call uses what is left";
             return Err(self.unavailable(&text, next));
         }
-        Ok(())
-    }
-
-    pub(super) async fn stop(&self, mode: StopMode) -> Result<()> {
-        if mode == StopMode::Keep && !self.config.keeps_files() {
-            // A pod cannot be stopped and started again. Its commands have ended, and it
-            // keeps the files.
-            let mut state = self.state();
-            state.stopped = true;
-            state.set_not_running();
-            return Ok(());
-        }
-        let is_ours = {
-            let state = self.state();
-            state.attempted || state.existed()
-        };
-        match self.delete().await {
-            // If the cluster never answered, there is nothing of ours to stop.
-            Err(error) if !is_ours && error.kind() == ErrorKind::Unavailable => return Ok(()),
-            deleted => deleted?,
-        }
-        let presence = self.config.initial_presence();
-        self.state().forget(presence);
         Ok(())
     }
 

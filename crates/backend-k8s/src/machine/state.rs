@@ -8,12 +8,11 @@ use crate::labels;
 use crate::reason;
 use crate::spec;
 
+pub(super) type State = sandbox_shell::State<Facts>;
+
+/// The facts about the sandbox.
 #[derive(Debug, Default)]
-pub(super) struct State {
-    pub(super) demand: Demand,
-    pub(super) presence: Presence,
-    /// A pod of this name may exist that this object created.
-    pub(super) attempted: bool,
+pub(crate) struct Facts {
     /// The pod that is used.
     pub(super) pod: Option<PodFacts>,
     /// This object has stopped the sandbox, whose pod goes on running.
@@ -64,47 +63,7 @@ impl PodFacts {
     }
 }
 
-/// Whether callers need the pod.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Demand {
-    /// No caller has requested it yet.
-    #[default]
-    None,
-    Requested,
-    /// The last clone is dropped: nothing is created any more.
-    Closed,
-}
-
-/// The pod as it was last seen.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Presence {
-    /// It was never there, or this object has deleted it.
-    #[default]
-    Unseen,
-    /// It was there, so if it is missing now, it was deleted.
-    Seen,
-    /// It was running, and this object has not stopped it since.
-    Running,
-}
-
-impl State {
-    pub(super) fn existed(&self) -> bool {
-        self.presence != Presence::Unseen
-    }
-
-    pub(super) fn set_not_running(&mut self) {
-        self.presence = self.presence.min(Presence::Seen);
-    }
-
-    /// Forgets the pod, but not whether callers need one.
-    pub(super) fn forget(&mut self, presence: Presence) {
-        *self = Self {
-            demand: self.demand,
-            presence,
-            ..Self::default()
-        };
-    }
-
+impl Facts {
     pub(super) fn run(&self) -> Option<&Run> {
         self.pod.as_ref().map(|pod| &pod.run)
     }

@@ -1,5 +1,7 @@
 //! The life of a pod on a cluster that is played by a function.
 
+use std::sync::Arc;
+
 use backend_core::ErrorKind;
 use sandbox_shell::Mode;
 use serde_json::{Value, json};
@@ -106,7 +108,7 @@ fn machine(change: impl FnOnce(K8sBuilder) -> K8sBuilder) -> (K8sMachine, Shared
         working_dir: valid.working_dir,
         uid: None,
         foreign: false,
-        agents: Vec::new(),
+        agents: Agents::default(),
         start_timeout: valid.settings.start_timeout,
         grace: valid.settings.grace,
         recipe: Some(Recipe {
@@ -136,7 +138,7 @@ async fn a_pod_is_made_on_demand_and_not_anew_unasked() {
     assert!(!machine.is_alive().await.unwrap());
     let told = machine.diagnose().await.unwrap();
     assert!(told.message().contains("started again"), "{told}");
-    machine.ready(StartReason::Explicit).await.unwrap();
+    machine.start_explicit().await.unwrap();
     assert_eq!(lock(&world).created, 2);
     machine.stop(StopMode::Purge).await.unwrap();
     assert!(lock(&world).pod.is_none());

@@ -8,13 +8,14 @@
 //! ```no_run
 //! # async fn example() -> backend_core::Result<()> {
 //! use backend_k8s::Cluster;
+//! use backend_k8s::pods::Version;
 //! use backend_k8s::pods::objects::{self, Draft, Kind};
 //! use serde_json::json;
 //!
 //! let cluster = Cluster::from_env().await?;
 //! let lease = Draft::new("turn", json!({"spec": {"holderIdentity": "me"}}));
 //! let held = objects::create(&cluster, &Kind::lease(), lease).await?;
-//! objects::delete(&cluster, &Kind::lease(), &held, false).await?;
+//! objects::delete(&cluster, &Kind::lease(), &held, Version::Any).await?;
 //! # Ok(())
 //! # }
 //! ```
@@ -34,7 +35,7 @@ use kube::{Api, Resource, discovery};
 use serde_json::Value;
 
 use super::Pod;
-use super::request::{conditional, list_all, moment, preconditions};
+use super::request::{Version, conditional, list_all, moment};
 use crate::check;
 use crate::cluster::{self, Cluster};
 
@@ -322,13 +323,13 @@ pub async fn patch(
 ///
 /// # Errors
 ///
-/// `Conflict` if `unchanged` is set and the object was changed since it was read;
-/// `Unavailable` if the cluster does not answer.
+/// `Conflict` if it must be unchanged, and changed since it was read; `Unavailable` if the
+/// cluster does not answer.
 pub async fn delete(
     cluster: &Cluster,
     kind: &Kind,
     object: &Object,
-    unchanged: bool,
+    version: Version,
 ) -> Result<bool> {
     let (cluster, kind, name) = (cluster.clone(), kind.clone(), checked(&object.name)?);
     let params = if kind.owns {
@@ -336,7 +337,7 @@ pub async fn delete(
     } else {
         DeleteParams::background()
     };
-    let conditions = preconditions(&object.uid, &object.resource_version, unchanged);
+    let conditions = version.preconditions(&object.uid, &object.resource_version);
     let params = params.preconditions(conditions);
     cluster::run(async move {
         match kind.of(&cluster)?.delete(&name, &params).await {
@@ -344,7 +345,7 @@ pub async fn delete(
             Err(error) => match cluster::status(&error) {
                 Some(404) => Ok(false),
                 // Another object has the name by now.
-                Some(409) if !unchanged => Ok(false),
+                Some(409) if version == Version::Any => Ok(false),
                 _ => Err(cluster.error(error)),
             },
         }

@@ -57,12 +57,22 @@ pub(super) fn conditional(mut change: Value, uid: &str, resource_version: &str) 
     change
 }
 
-/// Makes a deletion one of the object that was read, and of that version if it must be
-/// unchanged.
-pub(super) fn preconditions(uid: &str, resource_version: &str, unchanged: bool) -> Preconditions {
-    Preconditions {
-        uid: Some(uid.to_owned()),
-        resource_version: unchanged.then(|| resource_version.to_owned()),
+/// The versions of a pod or an object that may be deleted. Another one of its name never is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Version {
+    /// All, whatever has changed since it was read.
+    Any,
+    /// The one that was read.
+    Read,
+}
+
+impl Version {
+    pub(super) fn preconditions(self, uid: &str, resource_version: &str) -> Preconditions {
+        let is_version = self == Self::Read;
+        Preconditions {
+            uid: Some(uid.to_owned()),
+            resource_version: is_version.then(|| resource_version.to_owned()),
+        }
     }
 }
 

@@ -239,7 +239,7 @@ async fn only_the_pod_that_was_read_is_deleted() {
     });
     let delete = |name: &str| {
         let (cluster, pod) = (cluster.clone(), pod(name, 7));
-        async move { delete(&cluster, &pod, Duration::from_millis(1500), true).await }
+        async move { delete(&cluster, &pod, Duration::from_millis(1500), Version::Read).await }
     };
     assert!(delete("box").await.unwrap());
     assert!(!delete("gone").await.unwrap());

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use backend_core::ErrorKind;
-use backend_k8s::pods::{self, PodPhase};
+use backend_k8s::pods::{self, PodPhase, Version};
 use backend_testkit::fails;
 
 use crate::support::place::{CONTAINER, Place};
@@ -82,16 +82,20 @@ async fn only_the_pod_that_was_seen_is_deleted() {
     let note = values([("example.com/state", Some("busy"))]);
     let new = pods::annotate(cluster, &old, &note).await.unwrap();
     // It has changed since.
-    let changed = pods::delete(cluster, &old, at_once, true).await;
+    let changed = pods::delete(cluster, &old, at_once, Version::Read).await;
     fails(ErrorKind::Conflict, changed);
     assert!(place.exists("box").await);
-    assert!(pods::delete(cluster, &new, at_once, true).await.unwrap());
+    assert!(
+        pods::delete(cluster, &new, at_once, Version::Read)
+            .await
+            .unwrap()
+    );
     place.gone("box").await;
-    let again = pods::delete(cluster, &new, at_once, false).await;
+    let again = pods::delete(cluster, &new, at_once, Version::Any).await;
     assert!(!again.unwrap(), "there is nothing to delete");
     // Another pod of the same name is another pod.
     let second = place.builder().name("box").create().await.unwrap();
-    let other = pods::delete(cluster, &new, at_once, false).await;
+    let other = pods::delete(cluster, &new, at_once, Version::Any).await;
     assert!(!other.unwrap(), "it is not there");
     assert!(place.exists("box").await);
     drop(first);

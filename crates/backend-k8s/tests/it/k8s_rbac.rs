@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use backend_core::ops::StopMode;
 use backend_core::{BackendExt as _, ErrorKind, Sandbox as _};
-use backend_k8s::{Cluster, Mode, leftovers, pods, reap};
+use backend_k8s::pods::{self, Version};
+use backend_k8s::{Cluster, Mode, leftovers, reap};
 use backend_testkit::fails;
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::{Namespace, Secret, ServiceAccount};
@@ -168,7 +169,7 @@ async fn use_all(place: &Place, cluster: &Cluster) {
     let noted = pods::annotate(cluster, &found, &note).await.unwrap();
     let labelled = pods::label(cluster, &noted, &note).await.unwrap();
     let grace = Duration::ZERO;
-    let deleted = pods::delete(cluster, &labelled, grace, false).await;
+    let deleted = pods::delete(cluster, &labelled, grace, Version::Any).await;
     assert!(deleted.unwrap());
     place.gone("box").await;
     drop(sandbox);

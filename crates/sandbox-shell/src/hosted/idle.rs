@@ -13,9 +13,9 @@ use super::{HostedMachine, HostedSandbox, Inner};
 
 /// A guard for an operation in progress. While one exists, the sandbox is not idle.
 #[derive(Debug)]
-pub(super) struct Busy<'a, M>(&'a Inner<M>);
+pub(super) struct Busy<'a, M: HostedMachine>(&'a Inner<M>);
 
-impl<M> Drop for Busy<'_, M> {
+impl<M: HostedMachine> Drop for Busy<'_, M> {
     fn drop(&mut self) {
         let mut activity = lock(&self.0.activity);
         *activity = (activity.0.saturating_sub(1), SystemTime::now());

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use async_trait::async_trait;
 use backend_core::{Error, ErrorKind, Quoted, Result};
+use backend_k8s::pods::Version;
 use backend_k8s::pods::objects::{self, Draft, Kind, Object};
 use backend_k8s::{Cluster, K8sBuilder, K8sSandbox};
 use serde_json::{Value, json};
@@ -280,6 +281,7 @@ impl AgentSandboxEngine {
     /// Ends a session, unless it was used after `since`.
     async fn end(&self, id: &SessionId, since: Option<SystemTime>) -> Result<bool> {
         let kind = self.kind().await?;
+        let version = since.map_or(Version::Any, |_| Version::Read);
         for _ in 0..TRIES {
             let Some(claim) = self.find(id).await? else {
                 self.forget(id);
@@ -288,7 +290,7 @@ impl AgentSandboxEngine {
             if since.is_some_and(|since| record(&claim, id).last_activity > since) {
                 return Ok(false);
             }
-            match objects::delete(&self.0.cluster, kind, &claim, since.is_some()).await {
+            match objects::delete(&self.0.cluster, kind, &claim, version).await {
                 // It was used, or its claim has changed in another way.
                 Err(error) if error.kind() == ErrorKind::Conflict => continue,
                 deleted => deleted?,
@@ -375,7 +377,7 @@ impl Engine for AgentSandboxEngine {
         match self.complete(request, &claim).await {
             Ok(sandbox) => Ok(Claim::Created(Arc::new(sandbox))),
             Err(error) => {
-                let deleted = objects::delete(&self.0.cluster, kind, &claim, false).await;
+                let deleted = objects::delete(&self.0.cluster, kind, &claim, Version::Any).await;
                 if let Err(error) = deleted {
                     tracing::warn!(session = %request.id, "a claim was left behind: {}", error.chain());
                 }

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use backend_core::{Error, ErrorKind, Result};
 use backend_k8s::K8sSandbox;
 use backend_k8s::pods::objects::{self, Draft, Kind, Object};
-use backend_k8s::pods::{self, Pod};
+use backend_k8s::pods::{self, Pod, Version};
 use sandbox_runtime::Runtime;
 use serde_json::json;
 
@@ -149,7 +149,7 @@ impl K8sEngine {
         let other = pods::find(cluster, &name);
         let (other, volumes) = tokio::try_join!(other, self.stored(Some(id)))?;
         if other.is_some() || !volumes.is_empty() {
-            objects::delete(cluster, &kind, &lease, false).await?;
+            objects::delete(cluster, &kind, &lease, Version::Any).await?;
             return Ok(None);
         }
         let newest = self.0.view.get(&spare.pod.uid);
@@ -230,7 +230,7 @@ impl K8sEngine {
         let pods = &self.0.pods;
         let found = pods::find(&pods.cluster, &pods.names.session(id)).await?;
         if let Some(pod) = found.filter(is_ours) {
-            pods.delete(&pod, false).await?;
+            pods.delete(&pod, Version::Any).await?;
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use backend_core::{Error, Result, Sandbox as _};
 use backend_k8s::pods::objects::{self, Kind};
-use backend_k8s::pods::{self, Pod};
+use backend_k8s::pods::{self, Pod, Version};
 use backend_k8s::{Cluster, DEFAULT_WORKING_DIR, K8sBuilder, K8sSandbox, Volume};
 use sandbox_runtime::Runtime;
 
@@ -76,22 +76,22 @@ impl Pods {
         }
     }
 
-    /// Deletes a pod. With `unchanged`, it is a `Conflict` if it has changed.
-    pub(super) async fn delete(&self, pod: &Pod, unchanged: bool) -> Result<bool> {
-        pods::delete(&self.cluster, pod, self.grace, unchanged).await
+    /// Deletes a pod. It is a `Conflict` if it must be that version and is not.
+    pub(super) async fn delete(&self, pod: &Pod, version: Version) -> Result<bool> {
+        pods::delete(&self.cluster, pod, self.grace, version).await
     }
 
     /// Deletes a pod that no session uses, and its volume. A failure is logged: another
     /// process deletes them when this one has ended.
     pub(super) async fn remove(&self, pod: &Pod) {
-        if let Err(error) = self.try_remove(pod, false).await {
+        if let Err(error) = self.try_remove(pod, Version::Any).await {
             tracing::warn!(pod = pod.name, "a pod was left behind: {}", error.chain());
         }
     }
 
-    /// Does the same. With `unchanged`, it is a `Conflict` if the pod has changed.
-    pub(super) async fn try_remove(&self, pod: &Pod, unchanged: bool) -> Result<()> {
-        self.delete(pod, unchanged).await?;
+    /// Does the same. It is a `Conflict` if the pod must be that version and is not.
+    pub(super) async fn try_remove(&self, pod: &Pod, version: Version) -> Result<()> {
+        self.delete(pod, version).await?;
         let (Some(_), Some(name)) = (&self.volumes, pod.annotations.get(VOLUME)) else {
             return Ok(());
         };
@@ -99,7 +99,7 @@ impl Pods {
         // One that belongs to a session is purged with it only.
         let volume = objects::find(&self.cluster, &kind, name).await?;
         match volume.filter(|volume| can_have(&self.names, None, volume)) {
-            Some(volume) => objects::delete(&self.cluster, &kind, &volume, true)
+            Some(volume) => objects::delete(&self.cluster, &kind, &volume, Version::Read)
                 .await
                 .map(drop),
             None => Ok(()),

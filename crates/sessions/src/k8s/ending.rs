@@ -8,6 +8,7 @@
 use std::time::SystemTime;
 
 use backend_core::{ErrorKind, Result};
+use backend_k8s::pods::Version;
 use backend_k8s::pods::objects::{self, Kind};
 
 use super::annotations::{self, ACTIVE, Annotations};
@@ -51,7 +52,7 @@ impl K8sEngine {
             if held.record(id).last_activity > since {
                 return Ok(false);
             }
-            match self.end_if(id, &held, true).await {
+            match self.end_if(id, &held, Version::Read).await {
                 // It was used, or its pod has changed in another way.
                 Err(error) if error.kind() == ErrorKind::Conflict => {}
                 ended => return ended,
@@ -62,13 +63,13 @@ impl K8sEngine {
 
     /// Ends a session and keeps its files.
     pub(super) async fn end(&self, id: &SessionId, held: &Held) -> Result<bool> {
-        self.end_if(id, held, false).await
+        self.end_if(id, held, Version::Any).await
     }
 
-    async fn end_if(&self, id: &SessionId, held: &Held, unchanged: bool) -> Result<bool> {
+    async fn end_if(&self, id: &SessionId, held: &Held, version: Version) -> Result<bool> {
         // Before the pod is deleted: a process that opens the session later changes it.
         let volume = self.volume_of(&held.pod, id).await?;
-        let deleted = self.0.pods.delete(&held.pod, unchanged).await?;
+        let deleted = self.0.pods.delete(&held.pod, version).await?;
         if let Some(volume) = volume.filter(|_| deleted) {
             let record = Record {
                 state: RecordState::Stored,
@@ -87,7 +88,7 @@ impl K8sEngine {
     async fn ended(&self, id: &SessionId, held: &Held) -> Result<()> {
         self.gone(&held.pod).await?;
         if let Some(lease) = &held.lease {
-            objects::delete(&self.0.pods.cluster, &Kind::lease(), lease, false).await?;
+            objects::delete(&self.0.pods.cluster, &Kind::lease(), lease, Version::Any).await?;
         }
         self.forget(id);
         Ok(())
@@ -105,9 +106,9 @@ impl K8sEngine {
         volumes.extend(self.volume_of(&held.pod, id).await?);
         let cluster = &self.0.pods.cluster;
         for volume in volumes {
-            objects::delete(cluster, &Kind::volume_claim(), &volume, false).await?;
+            objects::delete(cluster, &Kind::volume_claim(), &volume, Version::Any).await?;
         }
-        self.0.pods.delete(&held.pod, false).await?;
+        self.0.pods.delete(&held.pod, Version::Any).await?;
         self.ended(id, &held).await?;
         Ok(true)
     }

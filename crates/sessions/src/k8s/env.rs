@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use backend_core::{Error, ErrorKind, Result};
 use backend_k8s::Cluster;
-use backend_k8s::pods::Pod;
 use backend_k8s::pods::objects::{self, Draft, Kind, Object};
+use backend_k8s::pods::{Pod, Version};
 use serde_json::json;
 
 use super::annotations::ENV;
@@ -59,7 +59,7 @@ impl Variables<'_> {
                 continue;
             };
             if !self.owns(&found) {
-                objects::delete(cluster, &kind, &found, false).await?;
+                objects::delete(cluster, &kind, &found, Version::Any).await?;
                 continue;
             }
             let change = json!({"stringData": {(KEY): json}});

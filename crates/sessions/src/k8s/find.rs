@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use backend_core::{Error, ErrorKind, Result};
 use backend_k8s::pods::objects::{self, Kind, Object};
-use backend_k8s::pods::{self, Pod};
+use backend_k8s::pods::{self, Pod, Version};
 use tokio::time::{sleep, timeout};
 
 use super::annotations::{self, Annotations};
@@ -102,7 +102,7 @@ impl K8sEngine {
         };
         let Some(pod) = self.leased(&lease).await? else {
             // Its pod is gone, and the cluster has not deleted it yet.
-            objects::delete(cluster, &Kind::lease(), &lease, false).await?;
+            objects::delete(cluster, &Kind::lease(), &lease, Version::Any).await?;
             return Ok(Look::Unclear);
         };
         if annotations::is_of(&pod.annotations, id) {
@@ -115,7 +115,7 @@ impl K8sEngine {
         if pod.deleting {
             self.gone(&pod).await?;
         } else if is_late {
-            match pods.try_remove(&pod, true).await {
+            match pods.try_remove(&pod, Version::Read).await {
                 Err(error) if error.kind() == ErrorKind::Conflict => {}
                 removed => removed?,
             }

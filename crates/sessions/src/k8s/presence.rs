@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use backend_core::{ErrorKind, Result};
 use backend_k8s::Cluster;
+use backend_k8s::pods::Version;
 use backend_k8s::pods::objects::{self, Draft, Kind, Object};
 use serde_json::json;
 use tokio::sync::Mutex;
@@ -82,7 +83,7 @@ impl Presence {
         task.abort();
         let (kind, name) = (Kind::lease(), names::process(&self.key));
         match objects::find(&self.cluster, &kind, &name).await? {
-            Some(lease) => objects::delete(&self.cluster, &kind, &lease, false)
+            Some(lease) => objects::delete(&self.cluster, &kind, &lease, Version::Any)
                 .await
                 .map(drop),
             None => Ok(()),

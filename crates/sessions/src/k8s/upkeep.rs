@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use backend_core::{ErrorKind, Result};
 use backend_k8s::pods::objects::{self, Kind, Object};
-use backend_k8s::pods::{self, Pod};
+use backend_k8s::pods::{self, Pod, Version};
 
 use super::annotations::{self, VOLUME};
 use super::presence::is_dead;
@@ -38,7 +38,9 @@ impl K8sEngine {
                 Some(process) if !is_dead(lease, now) => {
                     living.insert(process);
                 }
-                Some(_) => log_failure(objects::delete(&pods.cluster, &kind, lease, true).await),
+                Some(_) => {
+                    log_failure(objects::delete(&pods.cluster, &kind, lease, Version::Read).await)
+                }
                 None => {
                     locks.insert(&*lease.name, lease);
                 }
@@ -57,7 +59,7 @@ impl K8sEngine {
                     .is_some_and(|lock| has_won(lock, pod, &all)),
             };
             if is_left && elapsed(pod.created, now) > SPARE_AGE {
-                log_failure(pods.try_remove(pod, true).await);
+                log_failure(pods.try_remove(pod, Version::Read).await);
             }
         }
         self.sweep_volumes(&all, now).await
@@ -78,7 +80,7 @@ impl K8sEngine {
         for volume in objects::list(&pods.cluster, &kind, &selector).await? {
             let is_old = elapsed(volume.created, now) > ORPHAN_AGE;
             if is_old && !volume.is_ending && !used.contains(&volume.name) {
-                log_failure(objects::delete(&pods.cluster, &kind, &volume, true).await);
+                log_failure(objects::delete(&pods.cluster, &kind, &volume, Version::Read).await);
             }
         }
         Ok(())

@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime};
 
 use backend_core::{Error, ErrorKind, Result};
 use backend_k8s::Cluster;
-use backend_k8s::pods::Pod;
 use backend_k8s::pods::objects::{self, Draft, Kind, Object};
+use backend_k8s::pods::{Pod, Version};
 use serde_json::{Value, json};
 
 use super::annotations::{self, VOLUME};
@@ -167,7 +167,7 @@ impl K8sEngine {
                 return Ok(false);
             }
             for volume in &volumes {
-                match objects::delete(&self.0.pods.cluster, &kind, volume, true).await {
+                match objects::delete(&self.0.pods.cluster, &kind, volume, Version::Read).await {
                     Ok(_) => {}
                     Err(error) if error.kind() == ErrorKind::Conflict => continue 'again,
                     Err(error) => return Err(error),

@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use backend_k8s::Cluster;
-use backend_k8s::pods::{self, PodChange};
+use backend_k8s::pods::{self, PodChange, Version};
 use futures::StreamExt as _;
 use tokio::runtime::Runtime;
 
@@ -75,7 +75,7 @@ impl Pods {
     pub(crate) fn delete(&self, name: &str) {
         let delete = async {
             let pod = pods::find(&self.cluster, name).await.unwrap().unwrap();
-            pods::delete(&self.cluster, &pod, Duration::ZERO, false).await
+            pods::delete(&self.cluster, &pod, Duration::ZERO, Version::Any).await
         };
         assert!(self.runtime.block_on(delete).unwrap());
         self.wait_for_end(name);

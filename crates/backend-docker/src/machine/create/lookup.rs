@@ -40,7 +40,7 @@ impl Core {
         {
             shared.check(user.ids)?;
         }
-        let agent = self.agent_for(&facts.architecture);
+        let agent = self.config.agents.fitting(&facts.architecture);
         let mut lookup = Lookup {
             nonce: format!("{:032x}", fastrand::u128(..)),
             facts,
