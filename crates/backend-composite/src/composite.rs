@@ -63,23 +63,16 @@ impl CompositeBuilder {
         self.route(Route::new(VPath::root(), backend))
     }
 
-    /// Adds a route. One at `/` is the default.
-    pub fn route(mut self, route: Route) -> Self {
-        self.routes.push(route);
-        self
-    }
+    backend_core::setters! {
+        /// Adds a route. One at `/` is the default.
+        fn route(self, route: Route) { self.routes.push(route) }
 
-    /// Sets the directory that relative paths start from; `/` by default.
-    pub fn working_dir(mut self, working_dir: VPath) -> Self {
-        self.working_dir = Some(working_dir);
-        self
-    }
+        /// Sets the directory that relative paths start from; `/` by default.
+        fn working_dir(self, working_dir: VPath) { self.working_dir = Some(working_dir) }
 
-    /// Sets the name that [`Sandbox::id`](backend_core::Sandbox::id) returns;
-    /// `composite-` and a number by default.
-    pub fn id(mut self, id: impl Into<String>) -> Self {
-        self.id = Some(id.into());
-        self
+        /// Sets the name that [`Sandbox::id`](backend_core::Sandbox::id) returns;
+        /// `composite-` and a number by default.
+        fn id(self, id: impl Into<String>) { self.id = Some(id.into()) }
     }
 
     /// Builds the composite.

@@ -44,27 +44,19 @@ pub struct CommandPaths {
 }
 
 impl CommandPaths {
-    /// Declares that commands see the backend's directory `directory` at `there`.
-    /// For them its parent is the parent of `there`.
-    #[must_use]
-    pub fn with_root(mut self, directory: VPath, there: VPath) -> Self {
-        self.roots.push((directory, there));
-        self
-    }
+    crate::setters! {
+        /// Declares that commands see the backend's directory `directory` at `there`.
+        /// For them its parent is the parent of `there`.
+        fn with_root(self, directory: VPath, there: VPath) { self.roots.push((directory, there)) }
 
-    /// Declares that commands also reach the backend's directory `directory` at
-    /// `there`, through a link.
-    #[must_use]
-    pub fn with_alias(mut self, directory: VPath, there: VPath) -> Self {
-        self.aliases.push((directory, there));
-        self
-    }
+        /// Declares that commands also reach the backend's directory `directory` at
+        /// `there`, through a link.
+        fn with_alias(self, directory: VPath, there: VPath) {
+            self.aliases.push((directory, there));
+        }
 
-    /// Sets the path that `~` means in commands.
-    #[must_use]
-    pub fn with_home(mut self, home: VPath) -> Self {
-        self.home = Some(home);
-        self
+        /// Sets the path that `~` means in commands.
+        fn with_home(self, home: VPath) { self.home = Some(home) }
     }
 
     /// Returns directories of the backend and the paths at which commands see them.

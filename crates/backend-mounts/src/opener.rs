@@ -98,24 +98,17 @@ impl Opener {
         })
     }
 
-    /// Sets the directory where relative host paths start. The default is the current
-    /// directory of the process.
-    pub fn base(mut self, base: impl Into<PathBuf>) -> Self {
-        self.base = Some(base.into());
-        self
-    }
+    backend_core::setters! {
+        /// Sets the directory where relative host paths start. The default is the current
+        /// directory of the process.
+        fn base(self, base: impl Into<PathBuf>) { self.base = Some(base.into()) }
 
-    /// Sets the directory where relative virtual paths start. The default is `/`.
-    pub fn working_dir(mut self, working_dir: VPath) -> Self {
-        self.working_dir = working_dir;
-        self
-    }
+        /// Sets the directory where relative virtual paths start. The default is `/`.
+        fn working_dir(self, working_dir: VPath) { self.working_dir = working_dir }
 
-    /// Sets whether missing directories of read-only mounts are created. Those of
-    /// writable mounts always are.
-    pub fn create_missing(mut self, create_missing: bool) -> Self {
-        self.create_missing = create_missing;
-        self
+        /// Sets whether missing directories of read-only mounts are created. Those of
+        /// writable mounts always are.
+        fn create_missing(self, create_missing: bool) { self.create_missing = create_missing }
     }
 
     /// Opens the directories. Nothing is created if the mounts are not valid.

@@ -33,21 +33,14 @@ impl<'a> CommandContext<'a> {
         }
     }
 
-    /// Sets the variables that are set for the command.
-    pub fn environment(mut self, environment: &'a [(String, String)]) -> Self {
-        self.environment = environment;
-        self
-    }
+    backend_core::setters! {
+        /// Sets the variables that are set for the command.
+        fn environment(self, environment: &'a [(String, String)]) { self.environment = environment }
 
-    /// Sets the file names that the command sees.
-    pub fn names(mut self, names: &'a CommandPaths) -> Self {
-        self.names = Some(names);
-        self
-    }
+        /// Sets the file names that the command sees.
+        fn names(self, names: &'a CommandPaths) { self.names = Some(names) }
 
-    /// Sets a flag that stops the analysis early.
-    pub fn stop(mut self, stop: &'a AtomicBool) -> Self {
-        self.stop = Some(stop);
-        self
+        /// Sets a flag that stops the analysis early.
+        fn stop(self, stop: &'a AtomicBool) { self.stop = Some(stop) }
     }
 }

@@ -214,16 +214,12 @@ impl Intent {
         Self::new(&[(Op::Execute, End::Target)], Target::Command(line.into()))
     }
 
-    /// Sets the kind of entry that exists, or is to be created, at the path.
-    pub fn kind(mut self, kind: Kind) -> Self {
-        self.kind = kind;
-        self
-    }
+    backend_core::setters! {
+        /// Sets the kind of entry that exists, or is to be created, at the path.
+        fn kind(self, kind: Kind) { self.kind = kind }
 
-    /// Sets the size in bytes that the file has or is to have.
-    pub fn bytes(mut self, bytes: impl Into<Option<u64>>) -> Self {
-        self.bytes = bytes.into();
-        self
+        /// Sets the size in bytes that the file has or is to have.
+        fn bytes(self, bytes: impl Into<Option<u64>>) { self.bytes = bytes.into() }
     }
 
     /// Returns the accesses that make up the call. Allocates nothing for the list.

@@ -60,87 +60,59 @@ impl SessionManager {
 }
 
 impl SessionManagerBuilder {
-    /// Sets what keeps the sandboxes. Replaces a factory.
-    pub fn engine(mut self, engine: Arc<dyn Engine>) -> Self {
-        self.source = Some(Source::Engine(engine));
-        self
-    }
+    backend_core::setters! {
+        /// Sets what keeps the sandboxes. Replaces a factory.
+        fn engine(self, engine: Arc<dyn Engine>) { self.source = Some(Source::Engine(engine)) }
 
-    /// Sets what creates the sandboxes, which this process alone knows. Replaces an engine.
-    pub fn factory(mut self, factory: impl Factory) -> Self {
-        self.source = Some(Source::Factory(Arc::new(factory)));
-        self
-    }
+        /// Sets what creates the sandboxes, which this process alone knows. Replaces an engine.
+        fn factory(self, factory: impl Factory) {
+            self.source = Some(Source::Factory(Arc::new(factory)));
+        }
 
-    /// Declares that a sandbox that the factory creates finds the files of the session's
-    /// former one. Then sessions can be hibernated, and recreated if their sandbox dies.
-    /// An engine says this itself.
-    pub fn keeps_files(mut self, keeps_files: bool) -> Self {
-        self.keeps_files = keeps_files;
-        self
-    }
+        /// Declares that a sandbox that the factory creates finds the files of the session's
+        /// former one. Then sessions can be hibernated, and recreated if their sandbox dies.
+        /// An engine says this itself.
+        fn keeps_files(self, keeps_files: bool) { self.keeps_files = keeps_files }
 
-    /// Sets the runtime of sessions whose request names none.
-    pub fn runtime(mut self, runtime: Runtime) -> Self {
-        self.settings.runtime = Some(runtime);
-        self
-    }
+        /// Sets the runtime of sessions whose request names none.
+        fn runtime(self, runtime: Runtime) { self.settings.runtime = Some(runtime) }
 
-    /// Sets the time without use after which a session ends, unless it has its own. One
-    /// hour by default.
-    ///
-    /// Where several processes share an engine, it should be at least twice the
-    /// [interval of writing back](Self::write_back_interval).
-    pub fn idle_timeout(mut self, timeout: Duration) -> Self {
-        self.settings.idle_timeout = timeout;
-        self
-    }
+        /// Sets the time without use after which a session ends, unless it has its own. One
+        /// hour by default.
+        ///
+        /// Where several processes share an engine, it should be at least twice the
+        /// [interval of writing back](Self::write_back_interval).
+        fn idle_timeout(self, timeout: Duration) { self.settings.idle_timeout = timeout }
 
-    /// Sets the age at which a session ends, unless it has its own. None by default.
-    pub fn max_lifetime(mut self, lifetime: Duration) -> Self {
-        self.settings.max_lifetime = Some(lifetime);
-        self
-    }
+        /// Sets the age at which a session ends, unless it has its own. None by default.
+        fn max_lifetime(self, lifetime: Duration) { self.settings.max_lifetime = Some(lifetime) }
 
-    /// Sets how many sessions may run at once, including those that are being started.
-    ///
-    /// If one more is opened, the least recently used idle one is hibernated, where files
-    /// are kept. Without one, opening is a [`CapacityError`](crate::CapacityError).
-    pub fn max_sessions(mut self, limit: usize) -> Self {
-        self.max_sessions = Some(limit);
-        self
-    }
+        /// Sets how many sessions may run at once, including those that are being started.
+        ///
+        /// If one more is opened, the least recently used idle one is hibernated, where files
+        /// are kept. Without one, opening is a [`CapacityError`](crate::CapacityError).
+        fn max_sessions(self, limit: usize) { self.max_sessions = Some(limit) }
 
-    /// Sets how many sessions of one tenant may run at once.
-    pub fn max_sessions_per_tenant(mut self, limit: usize) -> Self {
-        self.max_sessions_per_tenant = Some(limit);
-        self
-    }
+        /// Sets how many sessions of one tenant may run at once.
+        fn max_sessions_per_tenant(self, limit: usize) {
+            self.max_sessions_per_tenant = Some(limit);
+        }
 
-    /// Sets how long a session must be idle before it may be hibernated. Zero by default.
-    pub fn hibernate_after(mut self, idle: Duration) -> Self {
-        self.settings.hibernate_after = idle;
-        self
-    }
+        /// Sets how long a session must be idle before it may be hibernated. Zero by default.
+        fn hibernate_after(self, idle: Duration) { self.settings.hibernate_after = idle }
 
-    /// Sets how often the times of use are written to the engine, so that other processes
-    /// see them. Five seconds by default.
-    pub fn write_back_interval(mut self, interval: Duration) -> Self {
-        self.settings.write_back = interval;
-        self
-    }
+        /// Sets how often the times of use are written to the engine, so that other processes
+        /// see them. Five seconds by default.
+        fn write_back_interval(self, interval: Duration) { self.settings.write_back = interval }
 
-    /// Sets a function that is told of each session of this process that has ended. It may
-    /// open the session again: no lock is held.
-    pub fn on_release(mut self, told: impl Fn(&SessionId) + Send + Sync + 'static) -> Self {
-        self.settings.on_release = Some(Box::new(told));
-        self
-    }
+        /// Sets a function that is told of each session of this process that has ended. It may
+        /// open the session again: no lock is held.
+        fn on_release(self, told: impl Fn(&SessionId) + Send + Sync + 'static) {
+            self.settings.on_release = Some(Box::new(told));
+        }
 
-    /// Sets the source of the time, for tests.
-    pub fn clock(mut self, clock: Clock) -> Self {
-        self.clock = clock;
-        self
+        /// Sets the source of the time, for tests.
+        fn clock(self, clock: Clock) { self.clock = clock }
     }
 
     /// Creates the manager. Its sessions are started, woken and ended by tasks on the

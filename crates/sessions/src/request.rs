@@ -80,30 +80,22 @@ impl OpenRequest {
         self
     }
 
-    /// Sets the time without use after which the session is ended.
-    #[must_use]
-    pub fn idle_timeout(mut self, timeout: Duration) -> Self {
-        self.idle_timeout = Some(timeout);
-        self
-    }
+    backend_core::setters! {
+        /// Sets the time without use after which the session is ended.
+        fn idle_timeout(self, timeout: Duration) { self.idle_timeout = Some(timeout) }
 
-    /// Sets the age at which the session is ended: then no new call begins, and calls
-    /// under way are waited for.
-    #[must_use]
-    pub fn max_lifetime(mut self, lifetime: Duration) -> Self {
-        self.max_lifetime = Some(lifetime);
-        self
-    }
+        /// Sets the age at which the session is ended: then no new call begins, and calls
+        /// under way are waited for.
+        fn max_lifetime(self, lifetime: Duration) { self.max_lifetime = Some(lifetime) }
 
-    /// Sets a variable of the session's commands, such as a token of its user.
-    ///
-    /// It is no part of the runtime, so a container that was made ready before fits. The
-    /// variables of a session last as long as its sandbox, for every process; a request
-    /// with others replaces them, and one without any leaves them.
-    #[must_use]
-    pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.env.insert(name.into(), value.into());
-        self
+        /// Sets a variable of the session's commands, such as a token of its user.
+        ///
+        /// It is no part of the runtime, so a container that was made ready before fits. The
+        /// variables of a session last as long as its sandbox, for every process; a request
+        /// with others replaces them, and one without any leaves them.
+        fn env(self, name: impl Into<String>, value: impl Into<String>) {
+            self.env.insert(name.into(), value.into());
+        }
     }
 
     /// Checks the runtime and the variables.

@@ -78,25 +78,15 @@ impl Entry {
         }
     }
 
-    /// Sets the time of the last change.
-    #[must_use]
-    pub fn with_modified(mut self, modified: Option<SystemTime>) -> Self {
-        self.modified = modified;
-        self
-    }
+    crate::setters! {
+        /// Sets the time of the last change.
+        fn with_modified(self, modified: Option<SystemTime>) { self.modified = modified }
 
-    /// Sets the permission bits.
-    #[must_use]
-    pub fn with_mode(mut self, mode: Option<u32>) -> Self {
-        self.mode = mode;
-        self
-    }
+        /// Sets the permission bits.
+        fn with_mode(self, mode: Option<u32>) { self.mode = mode }
 
-    /// Marks the entry as reached through a symbolic link.
-    #[must_use]
-    pub fn with_link(mut self, link: bool) -> Self {
-        self.link = link;
-        self
+        /// Marks the entry as reached through a symbolic link.
+        fn with_link(self, link: bool) { self.link = link }
     }
 
     /// Returns the last component of the path; `/` for the root.

@@ -133,22 +133,17 @@ impl Environment {
         }
     }
 
-    /// Inherits a variable of this process even if its name looks secret.
-    pub fn allow(mut self, name: impl Into<OsString>) -> Self {
-        self.allowed.push(name.into());
-        self
-    }
+    backend_core::setters! {
+        /// Inherits a variable of this process even if its name looks secret.
+        fn allow(self, name: impl Into<OsString>) { self.allowed.push(name.into()) }
 
-    /// Sets a variable.
-    pub fn set(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
-        self.changes.push((name.into(), Some(value.into())));
-        self
-    }
+        /// Sets a variable.
+        fn set(self, name: impl Into<OsString>, value: impl Into<OsString>) {
+            self.changes.push((name.into(), Some(value.into())));
+        }
 
-    /// Removes a variable, including one of the defaults.
-    pub fn remove(mut self, name: impl Into<OsString>) -> Self {
-        self.changes.push((name.into(), None));
-        self
+        /// Removes a variable, including one of the defaults.
+        fn remove(self, name: impl Into<OsString>) { self.changes.push((name.into(), None)) }
     }
 
     /// Whether the caller sets or removes this variable.

@@ -100,18 +100,14 @@ impl Landlock {
         Self::default()
     }
 
-    /// Also lets commands read, and run programs from, this file or directory.
-    /// It must exist when the backend is opened.
-    pub fn read(mut self, path: impl Into<PathBuf>) -> Self {
-        self.read.push(path.into());
-        self
-    }
+    backend_core::setters! {
+        /// Also lets commands read, and run programs from, this file or directory.
+        /// It must exist when the backend is opened.
+        fn read(self, path: impl Into<PathBuf>) { self.read.push(path.into()) }
 
-    /// Gives commands full access to this directory, even if the backend is
-    /// read-only. It must exist when the backend is opened.
-    pub fn write(mut self, path: impl Into<PathBuf>) -> Self {
-        self.write.push(path.into());
-        self
+        /// Gives commands full access to this directory, even if the backend is
+        /// read-only. It must exist when the backend is opened.
+        fn write(self, path: impl Into<PathBuf>) { self.write.push(path.into()) }
     }
 
     /// Leaves the system set out. Dynamically linked programs do not start

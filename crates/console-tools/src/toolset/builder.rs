@@ -85,26 +85,23 @@ impl ToolsetBuilder {
         audit: Audit,
     }
 
-    /// Protects the files that the policy was loaded from: whatever the policy says,
-    /// they cannot be changed, removed or moved. See [`Policy::protecting`].
-    pub fn protect(mut self, paths: impl IntoIterator<Item = VPath>) -> Self {
-        self.protected.extend(paths);
-        self
-    }
+    backend_core::setters! {
+        /// Protects the files that the policy was loaded from: whatever the policy says,
+        /// they cannot be changed, removed or moved. See [`Policy::protecting`].
+        fn protect(self, paths: impl IntoIterator<Item = VPath>) { self.protected.extend(paths); }
 
-    /// Sets the approver. Without one, calls that need approval are refused.
-    pub fn approver(mut self, approver: impl Approver) -> Self {
-        self.approver_source =
-            ApproverSource::Own(ApprovalService::new(Arc::new(approver), Grants::new()));
-        self
-    }
+        /// Sets the approver. Without one, calls that need approval are refused.
+        fn approver(self, approver: impl Approver) {
+            self.approver_source =
+                ApproverSource::Own(ApprovalService::new(Arc::new(approver), Grants::new()));
+        }
 
-    /// Sets the approval service that receives the questions. A grant counts for the
-    /// policy under which it was asked, unless the approval service was given the id of
-    /// another policy.
-    pub fn approval_service(mut self, service: ApprovalService) -> Self {
-        self.approver_source = ApproverSource::Given(service);
-        self
+        /// Sets the approval service that receives the questions. A grant counts for the
+        /// policy under which it was asked, unless the approval service was given the id of
+        /// another policy.
+        fn approval_service(self, service: ApprovalService) {
+            self.approver_source = ApproverSource::Given(service);
+        }
     }
 
     /// Adds a tool.

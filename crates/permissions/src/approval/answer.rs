@@ -80,22 +80,15 @@ impl Answer {
         Self::default()
     }
 
-    /// Sets the message to the model.
-    pub fn note(mut self, note: impl Into<String>) -> Self {
-        self.note = Some(note.into());
-        self
-    }
+    backend_core::setters! {
+        /// Sets the message to the model.
+        fn note(self, note: impl Into<String>) { self.note = Some(note.into()) }
 
-    /// Sets the scope beyond this call. A no is remembered only if the
-    /// [`ApprovalService`](super::ApprovalService) is configured to do so.
-    pub fn remember(mut self, remember: Remember) -> Self {
-        self.remember = remember;
-        self
-    }
+        /// Sets the scope beyond this call. A no is remembered only if the
+        /// [`ApprovalService`](super::ApprovalService) is configured to do so.
+        fn remember(self, remember: Remember) { self.remember = remember }
 
-    /// Sets the maximum time for which the answer is remembered.
-    pub fn expires_in(mut self, time: Duration) -> Self {
-        self.expires_in = Some(time);
-        self
+        /// Sets the maximum time for which the answer is remembered.
+        fn expires_in(self, time: Duration) { self.expires_in = Some(time) }
     }
 }

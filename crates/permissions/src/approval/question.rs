@@ -170,16 +170,14 @@ impl Question {
         self.described(|question| question.effect = effect)
     }
 
-    /// Sets the one-line description, in place of the effect's own.
-    pub fn description(mut self, description: impl Into<String>) -> Self {
-        self.description = description.into();
-        self
-    }
+    backend_core::setters! {
+        /// Sets the one-line description, in place of the effect's own.
+        fn description(self, description: impl Into<String>) {
+            self.description = description.into();
+        }
 
-    /// Adds a reason for the question, in one line.
-    pub fn reason(mut self, reason: impl Into<String>) -> Self {
-        self.reasons.push(reason.into());
-        self
+        /// Adds a reason for the question, in one line.
+        fn reason(self, reason: impl Into<String>) { self.reasons.push(reason.into()) }
     }
 
     /// Binds the question to the current contents of the file at `path`. The permit

@@ -104,23 +104,16 @@ impl<B: Backend> GuardedBuilder<B> {
         self.approval_service(ApprovalService::new(Arc::new(approver), Grants::default()))
     }
 
-    /// Sets the approval service that handles questions, to share it between guards.
-    /// Unless it is already bound to a policy, its grants apply to this policy only.
-    pub fn approval_service(mut self, service: ApprovalService) -> Self {
-        self.service = Some(service);
-        self
-    }
+    backend_core::setters! {
+        /// Sets the approval service that handles questions, to share it between guards.
+        /// Unless it is already bound to a policy, its grants apply to this policy only.
+        fn approval_service(self, service: ApprovalService) { self.service = Some(service) }
 
-    /// Sets the receivers of every decision.
-    pub fn audit(mut self, audit: Audit) -> Self {
-        self.audit = audit;
-        self
-    }
+        /// Sets the receivers of every decision.
+        fn audit(self, audit: Audit) { self.audit = audit }
 
-    /// Sets the session that questions and answers belong to.
-    pub fn session(mut self, session: impl Into<Arc<str>>) -> Self {
-        self.session = session.into();
-        self
+        /// Sets the session that questions and answers belong to.
+        fn session(self, session: impl Into<Arc<str>>) { self.session = session.into() }
     }
 
     /// Builds the guarded backend.

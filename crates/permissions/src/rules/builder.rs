@@ -88,23 +88,16 @@ switches! {
 }
 
 impl RulesetBuilder {
-    /// Sets the action for operations without a section. The default is to ask.
-    pub fn default_action(mut self, default: Action) -> Self {
-        self.default = default;
-        self
-    }
+    backend_core::setters! {
+        /// Sets the action for operations without a section. The default is to ask.
+        fn default_action(self, default: Action) { self.default = default }
 
-    /// Sets whether reading, writing and editing [`SECRETS`](super::SECRETS) is denied.
-    /// By default, it is.
-    pub fn deny_secrets(mut self, deny: bool) -> Self {
-        self.deny_secrets = deny;
-        self
-    }
+        /// Sets whether reading, writing and editing [`SECRETS`](super::SECRETS) is denied.
+        /// By default, it is.
+        fn deny_secrets(self, deny: bool) { self.deny_secrets = deny }
 
-    /// Sets the action for code for an interpreter other than the shell; ask by default.
-    pub fn opaque(mut self, action: Action) -> Self {
-        self.opaque = action;
-        self
+        /// Sets the action for code for an interpreter other than the shell; ask by default.
+        fn opaque(self, action: Action) { self.opaque = action }
     }
 
     /// Adds a rule after those added before. For [`Op::Execute`] the pattern is a

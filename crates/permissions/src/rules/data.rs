@@ -149,18 +149,14 @@ impl PathRule {
         })
     }
 
-    /// Sets the description.
-    #[must_use]
-    pub fn description(mut self, description: impl Into<String>) -> Self {
-        self.description = description.into();
-        self
-    }
+    backend_core::setters! {
+        /// Sets the description.
+        fn description(self, description: impl Into<String>) {
+            self.description = description.into();
+        }
 
-    /// Sets whether a denial of reading also leaves the names out of listings.
-    #[must_use]
-    pub fn hide(mut self, hide: bool) -> Self {
-        self.hide = hide;
-        self
+        /// Sets whether a denial of reading also leaves the names out of listings.
+        fn hide(self, hide: bool) { self.hide = hide }
     }
 }
 

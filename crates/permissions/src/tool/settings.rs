@@ -62,18 +62,14 @@ pub struct ToolSettings {
 }
 
 impl ToolSettings {
-    /// Sets the setting for `tool`.
-    #[must_use]
-    pub fn with(mut self, tool: Tool, setting: ToolSetting) -> Self {
-        self.tools.insert(tool, setting);
-        self
-    }
+    backend_core::setters! {
+        /// Sets the setting for `tool`.
+        fn with(self, tool: Tool, setting: ToolSetting) { self.tools.insert(tool, setting); }
 
-    /// Sets the setting for a custom tool.
-    #[must_use]
-    pub fn with_custom(mut self, name: impl Into<String>, setting: ToolSetting) -> Self {
-        self.custom.insert(name.into(), setting);
-        self
+        /// Sets the setting for a custom tool.
+        fn with_custom(self, name: impl Into<String>, setting: ToolSetting) {
+            self.custom.insert(name.into(), setting);
+        }
     }
 
     /// Returns the settings of the tool with this name. If both tables name it, the stronger

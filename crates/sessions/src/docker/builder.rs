@@ -45,67 +45,45 @@ impl DockerEngineBuilder {
         }
     }
 
-    /// Sets the options that every container is created with: limits, network, agent,
-    /// environment. Its image, runtime, name, working directory, build options and daemon
-    /// are set by the engine. Its root cannot be read-only, because the engine keeps
-    /// small files there: the variables of a session, and without a
-    /// [root](Self::workspace_root) all it knows.
-    pub fn template(mut self, template: DockerBuilder) -> Self {
-        self.template = template;
-        self
-    }
+    backend_core::setters! {
+        /// Sets the options that every container is created with: limits, network, agent,
+        /// environment. Its image, runtime, name, working directory, build options and daemon
+        /// are set by the engine. Its root cannot be read-only, because the engine keeps
+        /// small files there: the variables of a session, and without a
+        /// [root](Self::workspace_root) all it knows.
+        fn template(self, template: DockerBuilder) { self.template = template }
 
-    /// Sets how images are built and pulled.
-    pub fn images(mut self, images: BuildOptions) -> Self {
-        self.images = images;
-        self
-    }
+        /// Sets how images are built and pulled.
+        fn images(self, images: BuildOptions) { self.images = images }
 
-    /// Sets the runtime of sessions that are opened without one. For an image that is used
-    /// as it is: `Runtime::from_image("python", "python:3.12-slim")`.
-    pub fn runtime(mut self, runtime: Runtime) -> Self {
-        self.runtime = Some(runtime);
-        self
-    }
+        /// Sets the runtime of sessions that are opened without one. For an image that is used
+        /// as it is: `Runtime::from_image("python", "python:3.12-slim")`.
+        fn runtime(self, runtime: Runtime) { self.runtime = Some(runtime) }
 
-    /// Names the space of the sessions: small letters and digits. Processes that name the
-    /// same space share its sessions; those of other spaces are never touched. `default`
-    /// unless set.
-    pub fn space(mut self, space: impl Into<String>) -> Self {
-        self.space = space.into();
-        self
-    }
+        /// Names the space of the sessions: small letters and digits. Processes that name the
+        /// same space share its sessions; those of other spaces are never touched. `default`
+        /// unless set.
+        fn space(self, space: impl Into<String>) { self.space = space.into() }
 
-    /// Keeps the files of each session in `{root}/{id}/workspace`, mounted at the runtime's
-    /// working directory. They survive the container. All processes that share the space
-    /// must see the same directory, and so must the daemon.
-    ///
-    /// Without a root, a session's files end with its container.
-    pub fn workspace_root(mut self, root: impl Into<PathBuf>) -> Self {
-        self.root = Some(root.into());
-        self
-    }
+        /// Keeps the files of each session in `{root}/{id}/workspace`, mounted at the runtime's
+        /// working directory. They survive the container. All processes that share the space
+        /// must see the same directory, and so must the daemon.
+        ///
+        /// Without a root, a session's files end with its container.
+        fn workspace_root(self, root: impl Into<PathBuf>) { self.root = Some(root.into()) }
 
-    /// Limits the bytes that all sessions store together. When they are used up, opening a
-    /// session that has no container is `TooLarge`, with a
-    /// [`QuotaError`](crate::QuotaError). Running sessions are not interrupted.
-    pub fn quota(mut self, bytes: u64) -> Self {
-        self.quota = Some(bytes);
-        self
-    }
+        /// Limits the bytes that all sessions store together. When they are used up, opening a
+        /// session that has no container is `TooLarge`, with a
+        /// [`QuotaError`](crate::QuotaError). Running sessions are not interrupted.
+        fn quota(self, bytes: u64) { self.quota = Some(bytes) }
 
-    /// Deletes a session that does not run, and its files, this long after its last use.
-    /// They are kept until they are purged by default.
-    pub fn keep_stored_for(mut self, time: Duration) -> Self {
-        self.keep_for = Some(time);
-        self
-    }
+        /// Deletes a session that does not run, and its files, this long after its last use.
+        /// They are kept until they are purged by default.
+        fn keep_stored_for(self, time: Duration) { self.keep_for = Some(time) }
 
-    /// Keeps this many containers of a runtime ready. A new session takes one, which is
-    /// much faster than creating it; a session with stored files never does.
-    pub fn pool(mut self, runtime: Runtime, size: usize) -> Self {
-        self.pools.push((runtime, size));
-        self
+        /// Keeps this many containers of a runtime ready. A new session takes one, which is
+        /// much faster than creating it; a session with stored files never does.
+        fn pool(self, runtime: Runtime, size: usize) { self.pools.push((runtime, size)) }
     }
 
     /// Checks the options.

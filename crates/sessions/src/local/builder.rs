@@ -28,34 +28,24 @@ impl LocalEngineBuilder {
         }
     }
 
-    /// Sets how commands run. Sessions that must not reach each other's files need
-    /// [confinement](backend_local::Confinement::Landlock): without it, a command may do
-    /// everything that the user of this process may.
-    pub fn commands(mut self, commands: Commands) -> Self {
-        self.commands = commands;
-        self
-    }
+    backend_core::setters! {
+        /// Sets how commands run. Sessions that must not reach each other's files need
+        /// [confinement](backend_local::Confinement::Landlock): without it, a command may do
+        /// everything that the user of this process may.
+        fn commands(self, commands: Commands) { self.commands = commands }
 
-    /// Sets how many bytes one session may store. At the quota, writes and commands fail
-    /// with `TooLarge` and a [`QuotaError`](crate::QuotaError); reading and deleting work.
-    /// An edit, a copy or a command that begins below it may end above it.
-    pub fn session_quota(mut self, bytes: u64) -> Self {
-        self.session_quota = Some(bytes);
-        self
-    }
+        /// Sets how many bytes one session may store. At the quota, writes and commands fail
+        /// with `TooLarge` and a [`QuotaError`](crate::QuotaError); reading and deleting work.
+        /// An edit, a copy or a command that begins below it may end above it.
+        fn session_quota(self, bytes: u64) { self.session_quota = Some(bytes) }
 
-    /// Sets how many bytes all sessions together may store. At the quota, new sessions
-    /// fail with `TooLarge` and a [`QuotaError`](crate::QuotaError); those with stored
-    /// files open.
-    pub fn total_quota(mut self, bytes: u64) -> Self {
-        self.total_quota = Some(bytes);
-        self
-    }
+        /// Sets how many bytes all sessions together may store. At the quota, new sessions
+        /// fail with `TooLarge` and a [`QuotaError`](crate::QuotaError); those with stored
+        /// files open.
+        fn total_quota(self, bytes: u64) { self.total_quota = Some(bytes) }
 
-    /// Sets how long files are stored after the last use. By default they stay until they
-    /// are purged.
-    pub fn time_to_live(mut self, time: Duration) -> Self {
-        self.time_to_live = Some(time);
-        self
+        /// Sets how long files are stored after the last use. By default they stay until they
+        /// are purged.
+        fn time_to_live(self, time: Duration) { self.time_to_live = Some(time) }
     }
 }

@@ -35,25 +35,15 @@ impl Default for TreeOptions {
 }
 
 impl TreeOptions {
-    /// Sets the directory.
-    #[must_use]
-    pub fn path(mut self, path: VPath) -> Self {
-        self.path = path;
-        self
-    }
+    backend_core::setters! {
+        /// Sets the directory.
+        fn path(self, path: VPath) { self.path = path }
 
-    /// Sets the most levels beneath the directory.
-    #[must_use]
-    pub fn depth(mut self, depth: usize) -> Self {
-        self.depth = depth;
-        self
-    }
+        /// Sets the most levels beneath the directory.
+        fn depth(self, depth: usize) { self.depth = depth }
 
-    /// Sets the most entries.
-    #[must_use]
-    pub fn entries(mut self, entries: usize) -> Self {
-        self.entries = entries;
-        self
+        /// Sets the most entries.
+        fn entries(self, entries: usize) { self.entries = entries }
     }
 }
 
