@@ -1,7 +1,6 @@
 //! [`Daemon`]: a connection to a Docker daemon.
 
 use std::collections::HashMap;
-use std::error::Error as StdError;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -286,7 +285,7 @@ fn unreachable(address: &str, error: Theirs) -> Error {
         Theirs::SocketNotFoundError(_) => Some(io::ErrorKind::NotFound),
         // The variant is transparent: the chain of its sources skips the I/O error itself.
         Theirs::IOError { err } => Some(err.kind()),
-        other => io_kind(other),
+        other => engine::io_kind(other),
     };
     let message = match kind {
         Some(io::ErrorKind::NotFound) => {
@@ -307,18 +306,6 @@ fn unreachable(address: &str, error: Theirs) -> Error {
         Some(io::ErrorKind::NotFound) => Error::unavailable(message),
         _ => Error::unavailable(message).with_source(error),
     }
-}
-
-/// Returns the last I/O error kind in the error's chain of sources.
-fn io_kind(error: &(dyn StdError + 'static)) -> Option<io::ErrorKind> {
-    let mut next = Some(error);
-    let mut found = None;
-    while let Some(error) = next {
-        let here = error.downcast_ref::<io::Error>().map(io::Error::kind);
-        found = here.filter(|kind| *kind != io::ErrorKind::Other).or(found);
-        next = error.source();
-    }
-    found
 }
 
 #[cfg(test)]

@@ -164,8 +164,8 @@ impl Attach {
             recipe: None,
             foreign,
             agents,
-            start_timeout: settings.start_timeout,
-            grace: settings.grace,
+            start_timeout: settings.start_timeout(),
+            grace: settings.grace(),
         };
         Ok(K8sSandbox::assemble(config, settings))
     }

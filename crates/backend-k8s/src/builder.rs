@@ -108,7 +108,7 @@ impl K8sBuilder {
 
         /// Sets the memory limit in bytes. A command that needs more is killed; where the
         /// nodes end the whole container then, it is restarted.
-        fn memory(self, bytes: u64) { self.settings.memory = bytes }
+        fn memory(self, bytes: u64) { self.settings.memory = Some(bytes) }
 
         /// Sets the maximum number of CPUs, such as `1.5`. Unlimited by default.
         fn cpus(self, cpus: f64) { self.settings.cpus = Some(cpus) }
@@ -211,10 +211,10 @@ impl K8sBuilder {
 
         /// Sets how long a new pod may take to become ready. After that it is deleted.
         /// Two minutes by default.
-        fn start_timeout(self, timeout: Duration) { self.settings.start_timeout = timeout }
+        fn start_timeout(self, timeout: Duration) { self.settings.start_timeout = Some(timeout) }
 
         /// Sets the time between TERM and KILL when a pod is deleted, in whole seconds.
-        fn grace(self, grace: Duration) { self.settings.grace = grace }
+        fn grace(self, grace: Duration) { self.settings.grace = Some(grace) }
 
         /// Stops the sandbox after this time without activity, as
         /// [`stop`](backend_core::Sandbox::stop) with `Keep` does. The next call starts it

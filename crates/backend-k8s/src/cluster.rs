@@ -357,7 +357,7 @@ fn unanswered(address: &str, error: &(dyn StdError + 'static)) -> Error {
         "" => String::new(),
         address => format!(" at {}", Quoted::new(address)),
     };
-    Error::unavailable(match io_kind(error) {
+    Error::unavailable(match engine::io_kind(error) {
         Some(io::ErrorKind::ConnectionRefused) => {
             format!("no Kubernetes API server listens{shown}; start the cluster, or set KUBECONFIG")
         }
@@ -368,18 +368,6 @@ fn unanswered(address: &str, error: &(dyn StdError + 'static)) -> Error {
             "the Kubernetes API server{shown} does not answer; see whether the cluster runs and can be reached from here"
         ),
     })
-}
-
-/// Returns the last I/O error kind in the error's chain of sources.
-fn io_kind(error: &(dyn StdError + 'static)) -> Option<io::ErrorKind> {
-    let mut next = Some(error);
-    let mut found = None;
-    while let Some(error) = next {
-        let here = error.downcast_ref::<io::Error>().map(io::Error::kind);
-        found = here.filter(|kind| *kind != io::ErrorKind::Other).or(found);
-        next = error.source();
-    }
-    found
 }
 
 #[cfg(test)]

@@ -128,8 +128,8 @@ fn machine_config(valid: ValidSettings) -> Result<MachineConfig> {
         uid: None,
         foreign: false,
         agents: settings.located_agents()?,
-        start_timeout: settings.start_timeout,
-        grace: settings.grace,
+        start_timeout: settings.start_timeout(),
+        grace: settings.grace(),
         recipe: Some(Recipe { settings, image }),
     })
 }

@@ -39,7 +39,7 @@ const LONGEST: Duration = Duration::from_secs(365 * DAY);
 /// program that keeps the pod alive ends at once.
 const GRACE: Duration = Duration::from_secs(2);
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Settings {
     pub(crate) cluster: Option<Cluster>,
     pub(crate) image: Option<String>,
@@ -55,7 +55,8 @@ pub(crate) struct Settings {
     pub(crate) exclusive: bool,
     /// Whether an unnamed pod stays in the end.
     pub(crate) keep: bool,
-    pub(crate) memory: u64,
+    /// [`DEFAULT_MEMORY`] by default.
+    pub(crate) memory: Option<u64>,
     pub(crate) cpus: Option<f64>,
     pub(crate) request_memory: Option<u64>,
     pub(crate) request_cpus: Option<f64>,
@@ -75,8 +76,10 @@ pub(crate) struct Settings {
     pub(crate) network: Network,
     pub(crate) overlay: Option<Value>,
     pub(crate) owner_pod: Option<(String, String)>,
-    pub(crate) start_timeout: Duration,
-    pub(crate) grace: Duration,
+    /// [`START_TIMEOUT`] by default.
+    pub(crate) start_timeout: Option<Duration>,
+    /// [`GRACE`] by default.
+    pub(crate) grace: Option<Duration>,
     pub(crate) idle_timeout: Option<Duration>,
     pub(crate) without_reaping: bool,
     pub(crate) agents: Agents,
@@ -84,52 +87,6 @@ pub(crate) struct Settings {
     /// The image of the init container, for [`Delivery::Auto`].
     pub(crate) agent_image: Option<String>,
     pub(crate) mode: Mode,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            cluster: None,
-            image: None,
-            runtime: None,
-            runtime_images: BTreeMap::new(),
-            working_dir: None,
-            env: BTreeMap::new(),
-            labels: BTreeMap::new(),
-            annotations: BTreeMap::new(),
-            name: None,
-            exclusive: false,
-            keep: false,
-            memory: DEFAULT_MEMORY,
-            cpus: None,
-            request_memory: None,
-            request_cpus: None,
-            service_account: None,
-            mount_token: false,
-            node_selector: BTreeMap::new(),
-            tolerations: Vec::new(),
-            affinity: None,
-            runtime_class: None,
-            volumes: Vec::new(),
-            image_pull_secrets: BTreeSet::new(),
-            pull_policy: PullPolicy::default(),
-            user: None,
-            relaxed: BTreeSet::new(),
-            capabilities: BTreeSet::new(),
-            active_deadline: None,
-            network: Network::default(),
-            overlay: None,
-            owner_pod: None,
-            start_timeout: START_TIMEOUT,
-            grace: GRACE,
-            idle_timeout: None,
-            without_reaping: false,
-            agents: Agents::default(),
-            delivery: Delivery::default(),
-            agent_image: None,
-            mode: Mode::default(),
-        }
-    }
 }
 
 /// Settings that passed the checks, and what follows from them.
@@ -269,7 +226,7 @@ impl Settings {
     }
 
     fn check_limits(&self) -> Result<()> {
-        let memory = self.memory;
+        let memory = self.memory();
         options::memory(memory)?;
         if let Some(request) = self.request_memory {
             ensure!(
@@ -288,7 +245,7 @@ impl Settings {
         }
         for (what, time) in [
             ("active deadline", self.active_deadline),
-            ("start timeout", Some(self.start_timeout)),
+            ("start timeout", self.start_timeout),
         ] {
             ensure!(
                 time.is_none_or(|time| (SECOND..=LONGEST).contains(&time)),
@@ -297,7 +254,7 @@ impl Settings {
             );
         }
         ensure!(
-            self.grace <= LONGEST,
+            self.grace() <= LONGEST,
             "the time to end is longer than {} days; give a shorter one",
             LONGEST.as_secs() / DAY
         );
@@ -330,6 +287,18 @@ impl Settings {
             check::object("the affinity", affinity)?;
         }
         Ok(())
+    }
+
+    pub(crate) fn memory(&self) -> u64 {
+        self.memory.unwrap_or(DEFAULT_MEMORY)
+    }
+
+    pub(crate) fn start_timeout(&self) -> Duration {
+        self.start_timeout.unwrap_or(START_TIMEOUT)
+    }
+
+    pub(crate) fn grace(&self) -> Duration {
+        self.grace.unwrap_or(GRACE)
     }
 
     pub(crate) fn relaxed(&self, relaxation: Relaxation) -> bool {

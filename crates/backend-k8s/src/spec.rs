@@ -111,7 +111,7 @@ impl Plan<'_> {
             "restartPolicy": "Always",
             "automountServiceAccountToken": settings.mount_token,
             "enableServiceLinks": false,
-            "terminationGracePeriodSeconds": settings.grace.as_secs(),
+            "terminationGracePeriodSeconds": settings.grace().as_secs(),
             "securityContext": self.pod_security(),
             "containers": [self.container(CONTAINER, self.image, mounts)],
             "volumes": volumes.iter().map(Mounted::volume).collect::<Vec<_>>(),
@@ -205,11 +205,11 @@ impl Plan<'_> {
     fn resources(&self) -> Value {
         let settings = self.settings;
         let memory = settings.request_memory;
-        let memory = memory.unwrap_or(DEFAULT_REQUEST_MEMORY.min(settings.memory));
+        let memory = memory.unwrap_or(DEFAULT_REQUEST_MEMORY.min(settings.memory()));
         let most = settings.cpus.unwrap_or(f64::INFINITY);
         let cpus = settings.request_cpus;
         let cpus = cpus.unwrap_or(DEFAULT_REQUEST_CPUS.min(most));
-        let mut limits = json!({"memory": settings.memory.to_string()});
+        let mut limits = json!({"memory": settings.memory().to_string()});
         if let Some(cpus) = settings.cpus {
             limits["cpu"] = quantity(cpus).into();
         }

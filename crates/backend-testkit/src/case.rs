@@ -29,6 +29,11 @@ impl Case {
     pub fn id(&self) -> String {
         format!("{}::{}", self.group, self.name)
     }
+
+    /// Whether it stops its sandbox, which would disturb other cases there.
+    pub fn stops_its_sandbox(&self) -> bool {
+        self.group == "sandbox" || self.name == "stop_ends_everything"
+    }
 }
 
 impl fmt::Debug for Case {

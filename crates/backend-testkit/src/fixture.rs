@@ -1,8 +1,9 @@
-//! [`Fixture`], which provides the backend of a case, and two that fit most backends.
+//! [`Fixture`], which provides the backend of a case, and three that fit most backends.
 
 mod clock;
 #[cfg(target_os = "linux")]
 mod directory;
+mod sandbox;
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use crate::failure::{CaseResult, Failure};
 pub use clock::ClockFixture;
 #[cfg(target_os = "linux")]
 pub use directory::DirectoryFixture;
+pub use sandbox::SandboxFixture;
 
 /// A requirement that not every backend or fixture meets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

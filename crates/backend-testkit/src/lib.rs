@@ -20,9 +20,9 @@ pub use env::Env;
 pub use failure::{CaseResult, Failure};
 #[cfg(target_os = "linux")]
 pub use fixture::DirectoryFixture;
-pub use fixture::{ClockFixture, Fixture, Need};
+pub use fixture::{ClockFixture, Fixture, Need, SandboxFixture};
 pub use list::CASES;
-pub use run::{Outcome, Report, block_on, run_all, run_case};
+pub use run::{Outcome, Report, block_on, run_all, run_case, run_concurrently};
 #[doc(hidden)]
 pub use run::{test_case, test_skipped};
 pub use shorthand::{fails, path};

@@ -4,8 +4,8 @@ use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
-use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use futures::{FutureExt as _, StreamExt as _, stream};
 
 use crate::CASES;
 use crate::case::Case;
@@ -67,6 +67,14 @@ pub struct Report {
 }
 
 impl Report {
+    fn add(&mut self, case: &Case, outcome: Outcome) {
+        match outcome {
+            Outcome::Passed => self.passed.push(case.id()),
+            Outcome::Failed(failure) => self.failed.push((case.id(), failure)),
+            Outcome::Skipped(need) => self.skipped.push((case.id(), need)),
+        }
+    }
+
     /// Returns the ids of the cases that failed.
     pub fn failed_ids(&self) -> Vec<&str> {
         self.failed.iter().map(|(id, _)| id.as_str()).collect()
@@ -95,11 +103,25 @@ impl fmt::Display for Report {
 pub async fn run_all<F: Fixture>(mut fixture: impl AsyncFnMut() -> F) -> Report {
     let mut report = Report::default();
     for case in CASES {
-        match run_case(case, fixture().await).await {
-            Outcome::Passed => report.passed.push(case.id()),
-            Outcome::Failed(failure) => report.failed.push((case.id(), failure)),
-            Outcome::Skipped(need) => report.skipped.push((case.id(), need)),
-        }
+        report.add(case, run_case(case, fixture().await).await);
+    }
+    report
+}
+
+/// Runs every case with a function that gets its number too, several at once: for sandboxes
+/// that cases share.
+pub async fn run_concurrently<F: Future<Output = Outcome>>(
+    at_once: usize,
+    run: impl Fn(usize, &'static Case) -> F,
+) -> Report {
+    let cases = CASES.iter().enumerate().map(|(number, case)| {
+        let outcome = run(number, case);
+        async move { (case, outcome.await) }
+    });
+    let mut outcomes = stream::iter(cases).buffer_unordered(at_once);
+    let mut report = Report::default();
+    while let Some((case, outcome)) = outcomes.next().await {
+        report.add(case, outcome);
     }
     report
 }

@@ -4,7 +4,9 @@
 //! separate runtime. So a dropped call is cancelled even if its caller's
 //! runtime is never polled again, and callers need no runtime at all.
 
+use std::error::Error as StdError;
 use std::future::Future;
+use std::io;
 use std::sync::OnceLock;
 
 use backend_core::{Error, Result};
@@ -53,4 +55,17 @@ pub async fn run<T: Send + 'static>(
 ) -> Result<T> {
     let task = handle()?.spawn(work);
     backend_run::join(task, PANICKED).await
+}
+
+/// Returns the last kind of I/O error in the sources of a client library's error: why a
+/// service does not answer.
+pub fn io_kind(error: &(dyn StdError + 'static)) -> Option<io::ErrorKind> {
+    let mut next = Some(error);
+    let mut found = None;
+    while let Some(error) = next {
+        let here = error.downcast_ref::<io::Error>().map(io::Error::kind);
+        found = here.filter(|kind| *kind != io::ErrorKind::Other).or(found);
+        next = error.source();
+    }
+    found
 }

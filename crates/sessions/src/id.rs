@@ -11,6 +11,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// The longest id, in bytes.
 pub const ID_BYTES: usize = 64;
 
+/// The longest name of a space.
+#[cfg(any(feature = "docker", feature = "k8s"))]
+const SPACE_BYTES: usize = 32;
+
 /// The id of a session: a letter or digit, then up to 63 letters, digits, `.`, `_` and `-`.
 ///
 /// It can be a part of a path and of a container's name as it is. Ids that differ only in
@@ -135,6 +139,20 @@ impl<'de> Deserialize<'de> for SessionId {
         let text = String::deserialize(deserializer)?;
         Self::new(text).map_err(serde::de::Error::custom)
     }
+}
+
+/// Checks the name of a space of sessions. It can be a part of names and labels.
+#[cfg(any(feature = "docker", feature = "k8s"))]
+pub(crate) fn check_space(space: &str) -> Result<String, Error> {
+    let good = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    if (1..=SPACE_BYTES).contains(&space.len()) && space.bytes().all(good) {
+        return Ok(space.to_owned());
+    }
+    let message = format!(
+        "{} is not the name of a space of sessions; use 1 to {SPACE_BYTES} small letters and digits",
+        Quoted::new(space)
+    );
+    Err(Error::new(backend_core::ErrorKind::Config, message))
 }
 
 #[cfg(test)]

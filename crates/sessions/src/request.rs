@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backend_core::{Command, ContentHash, Result};
+#[cfg(any(feature = "docker", feature = "k8s"))]
+use backend_core::{Error, ErrorKind};
 use sandbox_runtime::Runtime;
 
 use crate::id::SessionId;
@@ -108,6 +110,16 @@ impl OpenRequest {
             command = command.env(name, value);
         }
         command.check()
+    }
+
+    /// Returns the runtime, or else the default of an engine.
+    #[cfg(any(feature = "docker", feature = "k8s"))]
+    pub(crate) fn runtime_or(&self, default: Option<&Runtime>) -> Result<Runtime> {
+        let runtime = self.runtime.as_ref().or(default);
+        runtime.cloned().ok_or_else(|| {
+            let message = "the session has no runtime; name one, or give the engine a default";
+            Error::new(ErrorKind::Config, message)
+        })
     }
 
     /// Returns the [fingerprint] of the runtime.

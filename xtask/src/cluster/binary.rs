@@ -81,13 +81,10 @@ const AGENT_SANDBOX: Recipe = Recipe {
 const KWOK: Recipe = Recipe {
     name: "kwok",
     sources: "xtask/cluster/kwok",
-    files: &["go.mod", "go.sum"],
     module: "sigs.k8s.io/kwok",
-    versioned: &[],
-    package: "tool",
     definitions: None,
-    time: "about three minutes",
     prefix: "kwok-",
+    ..AGENT_SANDBOX
 };
 
 /// Returns kwok, which is compiled if it is missing.

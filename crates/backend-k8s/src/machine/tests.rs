@@ -109,8 +109,8 @@ fn machine(change: impl FnOnce(K8sBuilder) -> K8sBuilder) -> (K8sMachine, Shared
         uid: None,
         foreign: false,
         agents: Agents::default(),
-        start_timeout: valid.settings.start_timeout,
-        grace: valid.settings.grace,
+        start_timeout: valid.settings.start_timeout(),
+        grace: valid.settings.grace(),
         recipe: Some(Recipe {
             settings: valid.settings,
             image: valid.image,

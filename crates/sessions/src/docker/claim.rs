@@ -31,7 +31,7 @@ enum Named {
 
 impl DockerEngine {
     pub(super) async fn claim_session(&self, request: &OpenRequest) -> Result<Claim> {
-        let runtime = self.runtime_of(request)?;
+        let runtime = request.runtime_or(self.0.runtime.as_ref())?;
         let record = Record {
             runtime: Some(fingerprint(&runtime)),
             ..Record::new(request, SystemTime::now())
@@ -58,16 +58,6 @@ impl DockerEngine {
             return Ok(());
         };
         blocking(move || files.check_engine()).await
-    }
-
-    fn runtime_of(&self, request: &OpenRequest) -> Result<Runtime> {
-        let runtime = request.runtime.as_ref().or(self.0.runtime.as_ref());
-        runtime.cloned().ok_or_else(|| {
-            Error::new(
-                ErrorKind::Config,
-                "the session has no runtime; name one, or give the engine a default",
-            )
-        })
     }
 
     /// Checks the id, the quota, and the tenant of stored files, which is that of the session.

@@ -1,8 +1,8 @@
 //! The names and labels of containers that belong to sessions.
 
-use backend_core::{Error, ErrorKind, Quoted, Result};
+use backend_core::Result;
 
-use crate::id::SessionId;
+use crate::id::{SessionId, check_space};
 use crate::layout::is_key;
 
 /// The label that names the space of a container.
@@ -11,9 +11,6 @@ pub(super) const SPACE: &str = "agentbox-sessions.space";
 pub(super) const RUNTIME: &str = "agentbox-sessions.runtime";
 /// The label with the key of its directory, if it was created before its session.
 pub(super) const SPARE: &str = "agentbox-sessions.spare";
-
-/// The longest name of a space.
-const SPACE_BYTES: usize = 32;
 
 /// The names of one space.
 #[derive(Debug, Clone)]
@@ -25,18 +22,8 @@ impl Names {
     /// Checks the name of a space. It has no hyphen, so that no name of one space can be
     /// read as that of another.
     pub(super) fn new(space: &str) -> Result<Self> {
-        let good = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-        if (1..=SPACE_BYTES).contains(&space.len()) && space.bytes().all(good) {
-            let space = space.to_owned();
-            return Ok(Self { space });
-        }
-        Err(Error::new(
-            ErrorKind::Config,
-            format!(
-                "{} is not the name of a space of sessions; use 1 to {SPACE_BYTES} small letters and digits",
-                Quoted::new(space)
-            ),
-        ))
+        let space = check_space(space)?;
+        Ok(Self { space })
     }
 
     pub(super) fn space(&self) -> &str {

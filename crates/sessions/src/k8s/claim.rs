@@ -42,7 +42,7 @@ impl Opening<'_> {
 
 impl K8sEngine {
     pub(super) async fn claim_session(&self, request: &OpenRequest) -> Result<Claim> {
-        let runtime = self.runtime_of(request)?;
+        let runtime = request.runtime_or(self.0.runtime.as_ref())?;
         self.0.view.begin();
         let id = &request.id;
         let pods = &self.0.pods;
@@ -76,16 +76,6 @@ impl K8sEngine {
         }
         let volume = pods.volumes.as_ref().map(|_| name);
         self.claim_cold(&runtime, &opening, volume).await
-    }
-
-    fn runtime_of(&self, request: &OpenRequest) -> Result<Runtime> {
-        let runtime = request.runtime.as_ref().or(self.0.runtime.as_ref());
-        runtime.cloned().ok_or_else(|| {
-            Error::new(
-                ErrorKind::Config,
-                "the session has no runtime; name one, or give the engine a default",
-            )
-        })
     }
 
     /// Whether a session has a pod. One that has ended is removed if its files have not.

@@ -1,8 +1,8 @@
 //! The names and labels of objects that belong to sessions.
 
-use backend_core::{ContentHash, Error, ErrorKind, Quoted, Result};
+use backend_core::{ContentHash, Result};
 
-use crate::id::SessionId;
+use crate::id::{SessionId, check_space};
 
 /// Label: the space of an object.
 pub(super) const SPACE: &str = "sessions.agentbox.dev/space";
@@ -13,8 +13,6 @@ pub(super) const SPARE: &str = "sessions.agentbox.dev/spare";
 /// Label: the process that a lease is the sign of life of.
 pub(super) const PROCESS: &str = "sessions.agentbox.dev/process";
 
-/// The longest name of a space.
-const SPACE_BYTES: usize = 32;
 /// Characters of a hash that tell two sessions apart.
 const KEY_CHARACTERS: usize = 32;
 /// Characters of an id that are shown in a name. A whole name has at most 63, so that it is
@@ -30,18 +28,8 @@ pub(super) struct Names {
 impl Names {
     /// Checks the name of a space, which is the value of a label.
     pub(super) fn new(space: &str) -> Result<Self> {
-        let good = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-        if (1..=SPACE_BYTES).contains(&space.len()) && space.bytes().all(good) {
-            let space = space.to_owned();
-            return Ok(Self { space });
-        }
-        Err(Error::new(
-            ErrorKind::Config,
-            format!(
-                "{} is not the name of a space of sessions; use 1 to {SPACE_BYTES} small letters and digits",
-                Quoted::new(space)
-            ),
-        ))
+        let space = check_space(space)?;
+        Ok(Self { space })
     }
 
     pub(super) fn space(&self) -> &str {

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use backend_docker::{Attach, DockerBuilder, DockerSandbox, Mode, Network};
-use sandbox_wire::agent::AgentBinary;
+use backend_docker::{Attach, DockerBuilder, DockerSandbox, Network};
 
 use super::settings::{DockerSettings, volume};
 use crate::exit::Failure;
@@ -17,7 +16,7 @@ pub(super) fn builder(settings: &DockerSettings) -> Result<DockerBuilder, Failur
         .read_only_root(settings.read_only)
         .auto_remove(!settings.keep)
         .idle_timeout(settings.idle_timeout.map(Duration::from_secs));
-    builder = agents(settings)?
+    builder = settings.agents()?
         .into_iter()
         .fold(builder, DockerBuilder::agent);
     if let Some(network) = &settings.network {
@@ -71,15 +70,7 @@ pub(super) fn attach(settings: &DockerSettings, id: &str) -> Result<Attach, Fail
         .allow_foreign(true)
         .mode(settings.mode)
         .delivery(settings.delivery);
-    attach = agents(settings)?.into_iter().fold(attach, Attach::agent);
+    attach = settings.agents()?.into_iter().fold(attach, Attach::agent);
     apply! { attach, working_dir: &settings.work_dir }
     Ok(attach)
-}
-
-/// Returns the agents; does not look for them in portable mode.
-fn agents(settings: &DockerSettings) -> Result<Vec<AgentBinary>, Failure> {
-    match settings.mode {
-        Mode::Portable => Ok(Vec::new()),
-        _ => settings.agents(),
-    }
 }

@@ -84,9 +84,13 @@ impl DockerSettings {
         runtimes::read(self.runtimes.as_deref(), &self.base_images)
     }
 
-    /// Returns the configured agent, or all that are found.
-    pub(crate) fn agents(&self) -> Result<Vec<AgentBinary>, Failure> {
-        agent::named_or_all(self.agent.as_deref())
+    /// Returns the configured agent, or all that are found; does not look for them in
+    /// portable mode.
+    pub(super) fn agents(&self) -> Result<Vec<AgentBinary>, Failure> {
+        match self.mode {
+            Mode::Portable => Ok(Vec::new()),
+            _ => agent::named_or_all(self.agent.as_deref()),
+        }
     }
 
     /// Returns the options for fetching and building images.

@@ -107,9 +107,13 @@ impl K8sSettings {
         })
     }
 
-    /// Returns the configured agent, or all that are found.
-    pub(crate) fn agents(&self) -> Result<Vec<AgentBinary>, Failure> {
-        agent::named_or_all(self.agent.as_deref())
+    /// Returns the configured agent, or all that are found; does not look for them in
+    /// portable mode.
+    pub(super) fn agents(&self) -> Result<Vec<AgentBinary>, Failure> {
+        match self.mode {
+            Mode::Portable => Ok(Vec::new()),
+            _ => agent::named_or_all(self.agent.as_deref()),
+        }
     }
 }
 
