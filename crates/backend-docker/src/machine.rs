@@ -219,7 +219,10 @@ impl HostedMachine for DockerMachine {
     }
 
     fn ended_meanwhile(&self) -> Error {
-        self.0.ended_meanwhile()
+        let name = &self.0.config.name;
+        Error::unavailable(format!(
+            "the container {name} ended while the command ran; run it again"
+        ))
     }
 
     fn close(&self) -> Option<BoxFuture<'static, Result<()>>> {

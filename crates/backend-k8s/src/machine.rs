@@ -209,7 +209,8 @@ impl HostedMachine for K8sMachine {
     }
 
     fn ended_meanwhile(&self) -> Error {
-        self.0.ended_meanwhile()
+        let core = &self.0;
+        core.unavailable("ended while the command ran", "run it again")
     }
 
     fn close(&self) -> Option<BoxFuture<'static, Result<()>>> {

@@ -17,6 +17,9 @@ use crate::agents::Mode;
 use crate::sandbox::PortableSandbox;
 use idle::Busy;
 
+/// The exit code after KILL, which is also that of programs whose machine ended.
+const KILLED: i32 = 137;
+
 /// A [`Machine`] that its backend creates on demand, such as a container or a pod. Clones
 /// refer to the same one.
 ///
@@ -27,6 +30,7 @@ use idle::Busy;
 /// ```text
 /// async fn start_explicit(&self) -> Result<()>;
 /// async fn missing_agent(&self) -> Result<Option<&'static str>>;
+/// async fn judge_exit(&self, ended: Result<i32>, run: Self::Run) -> Result<i32>;
 /// ```
 #[async_trait]
 pub trait HostedMachine: Machine + Clone {
@@ -58,6 +62,25 @@ pub trait HostedMachine: Machine + Clone {
 
     /// Returns the error for a command whose machine ended and was started again.
     fn ended_meanwhile(&self) -> Error;
+
+    /// Distinguishes a killed program from a machine that has ended, and may have been
+    /// started again since. `run` is that in which the program was started.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable` if the machine has ended; the error that is passed in.
+    async fn judge_exit(&self, ended: Result<i32>, run: Self::Run) -> Result<i32> {
+        if matches!(ended, Ok(code) if code != KILLED) {
+            return ended;
+        }
+        if let Some(reason) = self.diagnose().await {
+            return Err(reason);
+        }
+        if self.current_run() != run {
+            return Err(self.ended_meanwhile());
+        }
+        ended
+    }
 
     /// Closes the machine, because the last clone of its sandbox is dropped. Returns the
     /// remaining work, which is done in the background. By default there is none.

@@ -66,23 +66,17 @@ impl OpenRequest {
         }
     }
 
-    /// Sets the customer or project that the session counts for.
-    #[must_use]
-    pub fn tenant(mut self, tenant: impl Into<Arc<str>>) -> Self {
-        self.tenant = Some(tenant.into());
-        self
-    }
-
-    /// Sets what the sandbox is made of. If the session exists with another runtime, opening
-    /// it is a `Conflict`.
-    #[must_use]
-    pub fn runtime(mut self, runtime: Runtime) -> Self {
-        self.runtime = Some(runtime);
-        self.has_default_runtime = false;
-        self
-    }
-
     backend_core::setters! {
+        /// Sets the customer or project that the session counts for.
+        fn tenant(self, tenant: impl Into<Arc<str>>) { self.tenant = Some(tenant.into()) }
+
+        /// Sets what the sandbox is made of. If the session exists with another runtime, opening
+        /// it is a `Conflict`.
+        fn runtime(self, runtime: Runtime) {
+            self.runtime = Some(runtime);
+            self.has_default_runtime = false;
+        }
+
         /// Sets the time without use after which the session is ended.
         fn idle_timeout(self, timeout: Duration) { self.idle_timeout = Some(timeout) }
 

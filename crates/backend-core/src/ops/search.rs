@@ -210,18 +210,14 @@ impl GrepQuery {
         exclude: Exclude,
     }
 
-    /// Sets the lines of context before and after each match.
-    #[must_use]
-    pub fn context(mut self, before: usize, after: usize) -> Self {
-        self.before = before;
-        self.after = after;
-        self
-    }
+    crate::setters! {
+        /// Sets the lines of context before and after each match.
+        fn context(self, before: usize, after: usize) {
+            self.before = before;
+            self.after = after;
+        }
 
-    /// Sets a glob that a file must match to be searched.
-    #[must_use]
-    pub fn files(mut self, files: impl Into<String>) -> Self {
-        self.files = Some(files.into());
-        self
+        /// Sets a glob that a file must match to be searched.
+        fn files(self, files: impl Into<String>) { self.files = Some(files.into()) }
     }
 }

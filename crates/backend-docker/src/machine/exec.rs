@@ -10,7 +10,7 @@ use bollard::models::ExecConfig;
 use futures::stream::BoxStream;
 use futures::{FutureExt as _, StreamExt as _};
 use sandbox_shell::HostedMachine as _;
-use sandbox_wire::{Machine as _, OutputChunk, Process, Spawn};
+use sandbox_wire::{OutputChunk, Process, Spawn};
 use tokio::io::AsyncWrite;
 
 use super::{Core, DockerMachine};
@@ -21,8 +21,6 @@ const OUTPUT_CAPACITY: usize = 64 * 1024;
 /// Attempts, and the pause between them, to get an exit code that is late.
 const ASK_TIMES: u32 = 50;
 const ASK_PAUSE: Duration = Duration::from_millis(20);
-/// The exit code after KILL, which is also that of programs whose container ended.
-const KILLED: i64 = 137;
 
 /// Whether this is the message that the daemon prints instead of the output of a
 /// program that could not be started.
@@ -107,7 +105,7 @@ impl DockerMachine {
         let machine = self.clone();
         let exit = async move {
             let code = machine.exit_code(&id).await?;
-            machine.judge(code, starts).await
+            machine.judge_exit(Ok(code), starts).await
         };
         Ok(Process::new(
             program.stdin.then_some(input),
@@ -117,7 +115,7 @@ impl DockerMachine {
     }
 
     /// Returns the exit code of a program whose output has ended.
-    async fn exit_code(&self, exec: &str) -> Result<i64> {
+    async fn exit_code(&self, exec: &str) -> Result<i32> {
         let core = &self.0;
         for _ in 0..ASK_TIMES {
             let asked = core.config.daemon.client().inspect_exec(exec).await;
@@ -125,7 +123,8 @@ impl DockerMachine {
             if let Some(code) = answer.exit_code
                 && answer.running != Some(true)
             {
-                return Ok(code);
+                let gave_none = |_| Error::unavailable("the daemon gave no exit code; try again");
+                return i32::try_from(code).map_err(gave_none);
             }
             if let Some(reason) = core.diagnosis().await {
                 return Err(reason);
@@ -135,20 +134,5 @@ impl DockerMachine {
         Err(Error::unavailable(
             "the daemon does not say how a program ended; see its log",
         ))
-    }
-
-    /// Distinguishes a killed program from a container that has ended, and may have
-    /// been started again since.
-    async fn judge(&self, code: i64, starts: u64) -> Result<i32> {
-        if code == KILLED {
-            if let Some(reason) = self.diagnose().await {
-                return Err(reason);
-            }
-            if self.current_run() != starts {
-                return Err(self.0.ended_meanwhile());
-            }
-        }
-        i32::try_from(code)
-            .map_err(|_| Error::unavailable("the daemon gave no exit code; try again"))
     }
 }

@@ -181,14 +181,6 @@ impl Core {
         reason
     }
 
-    /// The error for a container that is running again, but ended while a command ran.
-    pub(super) fn ended_meanwhile(&self) -> Error {
-        Error::unavailable(format!(
-            "the container {} ended while the command ran; run it again",
-            self.config.name
-        ))
-    }
-
     /// The error for a container that no longer exists.
     pub(super) fn removed(&self) -> Error {
         let name = &self.config.name;

@@ -244,11 +244,6 @@ impl Core {
         Some(self.unavailable(text, next))
     }
 
-    /// The error for a command whose container ended and was started again.
-    pub(super) fn ended_meanwhile(&self) -> Error {
-        self.unavailable("ended while the command ran", "run it again")
-    }
-
     /// The error for a pod that no longer exists.
     pub(super) fn deleted(&self) -> Error {
         if self.config.recipe.is_some() && !self.state().existed() {

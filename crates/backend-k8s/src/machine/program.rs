@@ -6,7 +6,7 @@ use backend_core::{Error, ErrorKind, Result};
 use futures::future::{self, BoxFuture};
 use futures::{FutureExt as _, StreamExt as _, TryFutureExt as _, stream};
 use sandbox_shell::HostedMachine as _;
-use sandbox_wire::{Machine as _, Process, Spawn};
+use sandbox_wire::{Process, Spawn};
 use tokio::time::{Instant, timeout};
 
 use super::{K8sMachine, Run};
@@ -93,7 +93,7 @@ impl K8sMachine {
         let exit = async move {
             let ended = ended.await;
             let ended = ended.map_err(|(kind, message)| Error::new(kind, message));
-            machine.judge(ended, run).await
+            machine.judge_exit(ended, run).await
         };
         Process::new(stdin, output.boxed(), exit.boxed())
     }
@@ -107,21 +107,6 @@ impl K8sMachine {
             Some(Err((_, said))) => state.suspect_until = Some(notice_after(&said)),
             _ => state.suspect_until = Some(Instant::now() + NOTICE),
         }
-    }
-
-    /// Distinguishes a killed program from a container that has ended, and may have been
-    /// restarted since.
-    async fn judge(&self, ended: Result<i32>, run: Option<Run>) -> Result<i32> {
-        if matches!(ended, Ok(code) if code != KILLED) {
-            return ended;
-        }
-        if let Some(reason) = self.diagnose().await {
-            return Err(reason);
-        }
-        if self.current_run() != run {
-            return Err(self.ended_meanwhile());
-        }
-        ended
     }
 }
 
