@@ -335,7 +335,7 @@ impl Engine for K8sEngine {
             pool.refill();
         }
         // What cannot be deleted must not keep the rest.
-        let swept = self.sweep().await;
+        let swept = self.sweep(now).await;
         self.expire(now).await?;
         swept
     }

@@ -18,9 +18,9 @@ use crate::support::sandbox::{purge, run};
 /// Number of cases that run concurrently.
 const AT_ONCE_BY_THE_AGENT: usize = 8;
 
-/// The same where a case starts many processes: a container runtime of some age stalls
-/// when too many start at once.
-const AT_ONCE_BY_TOOLS: usize = 2;
+/// The same where every case starts processes of its own: as many as the library starts in
+/// one pod at a time.
+const AT_ONCE_BY_TOOLS: usize = 4;
 
 /// Cases that no pod can run: those with a link to a path outside (12), and those with
 /// a second, read-only backend on the same directory (3).

@@ -9,13 +9,14 @@
 )]
 
 mod k8s_abuse;
+mod k8s_alone_api;
+mod k8s_alone_node;
 mod k8s_attach;
 mod k8s_calls;
 mod k8s_conformance;
 mod k8s_conversation;
 mod k8s_delivery;
 mod k8s_faults_api;
-mod k8s_faults_node;
 mod k8s_faults_pod;
 mod k8s_faults_start;
 mod k8s_hardening;
@@ -33,4 +34,5 @@ mod support {
     pub(crate) mod process;
     pub(crate) mod sandbox;
     pub(crate) mod wait;
+    pub(crate) mod watched;
 }
