@@ -27,6 +27,8 @@ mod k8s_calls;
 mod k8s_engine;
 #[cfg(feature = "k8s")]
 mod k8s_processes;
+#[cfg(feature = "k8s")]
+mod k8s_rbac;
 #[cfg(all(feature = "local", target_os = "linux"))]
 mod local;
 mod manager;
