@@ -14,6 +14,7 @@ mod env;
 mod find;
 mod names;
 mod presence;
+mod rights;
 mod upkeep;
 mod view;
 mod volumes;
