@@ -30,6 +30,7 @@ const SKIPPED: usize = 15;
 struct PodFixture {
     backend: K8sSandbox,
     hand: K8sSandbox,
+    mode: Mode,
 }
 
 impl PodFixture {
@@ -56,6 +57,11 @@ impl Fixture for PodFixture {
 
     fn provides(&self, need: Need) -> bool {
         !matches!(need, Need::Outside | Need::ReadOnly)
+    }
+
+    /// Without an agent there is only the cluster's stream, which tells nothing of input.
+    fn acknowledges_input(&self) -> bool {
+        self.mode != Mode::Portable
     }
 
     async fn make_link(&self, path: &VPath, text: &str) -> CaseResult {
@@ -105,8 +111,12 @@ async fn run_shared(place: &Place, pod: &K8sSandbox, mode: Mode, number: usize) 
         .open()
         .await
         .unwrap();
-    let hand = pod.clone();
-    run_case(&CASES[number], PodFixture { backend, hand }).await
+    let fixture = PodFixture {
+        backend,
+        hand: pod.clone(),
+        mode,
+    };
+    run_case(&CASES[number], fixture).await
 }
 
 /// Runs a case in its own pod.
@@ -116,6 +126,7 @@ async fn run_alone(place: &Place, mode: Mode, case: &Case) -> Outcome {
     let fixture = PodFixture {
         backend,
         hand: hand.clone(),
+        mode,
     };
     let outcome = run_case(case, fixture).await;
     purge(&hand).await;
