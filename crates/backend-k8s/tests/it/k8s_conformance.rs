@@ -18,9 +18,9 @@ use crate::support::sandbox::{purge, run};
 /// Number of cases that run concurrently.
 const AT_ONCE_BY_THE_AGENT: usize = 8;
 
-/// The same where a case starts many processes: a container runtime of some age stalls
-/// when too many start at once.
-const AT_ONCE_BY_TOOLS: usize = 2;
+/// The same where every case starts processes of its own: as many as the library starts in
+/// one pod at a time.
+const AT_ONCE_BY_TOOLS: usize = 4;
 
 /// Cases that no pod can run: those with a link to a path outside (12), and those with
 /// a second, read-only backend on the same directory (3).
@@ -30,6 +30,7 @@ const SKIPPED: usize = 15;
 struct PodFixture {
     backend: K8sSandbox,
     hand: K8sSandbox,
+    mode: Mode,
 }
 
 impl PodFixture {
@@ -56,6 +57,11 @@ impl Fixture for PodFixture {
 
     fn provides(&self, need: Need) -> bool {
         !matches!(need, Need::Outside | Need::ReadOnly)
+    }
+
+    /// Without an agent there is only the cluster's stream, which tells nothing of input.
+    fn acknowledges_input(&self) -> bool {
+        self.mode != Mode::Portable
     }
 
     async fn make_link(&self, path: &VPath, text: &str) -> CaseResult {
@@ -105,8 +111,12 @@ async fn run_shared(place: &Place, pod: &K8sSandbox, mode: Mode, number: usize) 
         .open()
         .await
         .unwrap();
-    let hand = pod.clone();
-    run_case(&CASES[number], PodFixture { backend, hand }).await
+    let fixture = PodFixture {
+        backend,
+        hand: pod.clone(),
+        mode,
+    };
+    run_case(&CASES[number], fixture).await
 }
 
 /// Runs a case in its own pod.
@@ -116,6 +126,7 @@ async fn run_alone(place: &Place, mode: Mode, case: &Case) -> Outcome {
     let fixture = PodFixture {
         backend,
         hand: hand.clone(),
+        mode,
     };
     let outcome = run_case(case, fixture).await;
     purge(&hand).await;

@@ -28,8 +28,10 @@ const PROCESSES: usize = 3;
 const USERS: usize = 2;
 const IDLE_TIMEOUT: Duration = Duration::from_secs(6);
 const WRITE_BACK: Duration = Duration::from_secs(1);
-/// How long processes are killed.
-const KILLING: Duration = Duration::from_secs(30);
+/// How long processes are killed, at least.
+const KILLING: Duration = Duration::from_secs(20);
+/// The longest wait for anything. Only what never comes about takes this long.
+const PATIENCE: Duration = Duration::from_secs(120);
 /// Volumes: for the sessions, and for the pods that killed processes kept ready.
 const VOLUMES: usize = 48;
 
@@ -80,7 +82,7 @@ async fn part_uses_sessions_until_it_is_killed() {
     manager.start_reaper(Duration::from_secs(1));
     let users = join_all((0..USERS).map(|_| use_sessions(&manager, &log)));
     // It is killed long before, unless the test that started it was.
-    let _ = tokio::time::timeout(KILLING * 4, users).await;
+    let _ = tokio::time::timeout(PATIENCE, users).await;
 }
 
 /// Opens one session after the other, uses it for a while, and then leaves it alone, often for
@@ -203,9 +205,10 @@ async fn processes_that_are_killed_share_sessions() {
     let start = || Part::start(&place, logs.path());
     let mut parts: Vec<_> = (0..PROCESSES).map(|_| start()).collect();
     let mut kills = 0;
-    let deadline = Instant::now() + KILLING;
-    while Instant::now() < deadline {
-        tokio::time::sleep(between(1000, 6000)).await;
+    let begun = Instant::now();
+    let all_used = || Report::read(logs.path()).seen.len() == IDS.len();
+    while begun.elapsed() < KILLING || (begun.elapsed() < PATIENCE && !all_used()) {
+        tokio::time::sleep(between(700, 4000)).await;
         let victim = fastrand::usize(..PROCESSES);
         // Killed before the next one starts.
         drop(parts.swap_remove(victim));
@@ -230,10 +233,11 @@ async fn processes_that_are_killed_share_sessions() {
 async fn all_end(place: &Place) {
     let engine = place.engine().build().unwrap();
     let manager = manager(&engine);
-    // The signs of life of the killed processes must become old.
-    let deadline = Instant::now() + Duration::from_secs(240);
+    let deadline = Instant::now() + PATIENCE;
     loop {
-        engine.maintain(SystemTime::now()).await.unwrap();
+        // As if the signs of life of the killed processes had become old.
+        let later = SystemTime::now() + Duration::from_secs(120);
+        engine.maintain(later).await.unwrap();
         manager.cleanup_idle(Some(IDLE_TIMEOUT)).await.unwrap();
         let left = place.pods().await;
         if left.is_empty() {

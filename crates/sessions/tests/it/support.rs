@@ -5,6 +5,8 @@ pub(crate) mod docker;
 mod engine;
 #[cfg(feature = "k8s")]
 pub(crate) mod k8s;
+#[cfg(feature = "k8s")]
+pub(crate) mod requests;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
