@@ -280,7 +280,7 @@ impl Engine for K8sEngine {
         Ok(volumes.first().map(|volume| volumes::stored(volume, id)))
     }
 
-    async fn touch(&self, id: &SessionId, at: SystemTime) -> Result<()> {
+    async fn touch(&self, id: &SessionId, at: SystemTime) -> Result<bool> {
         self.write_use(id, at).await
     }
 
