@@ -76,6 +76,8 @@ async fn start(place: &Place, name: &str, account: &str, test: &str) {
         "imagePullPolicy": "Never",
         "command": command,
         "env": environment,
+        // Without a request it would get next to nothing of a busy node, and time out.
+        "resources": {"requests": {"cpu": "500m"}},
         "volumeMounts": mounts,
     });
     let spec = json!({
