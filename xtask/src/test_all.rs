@@ -74,11 +74,12 @@ const STAGES: &[Stage] = stages! {
     Default "consumers", consumers::run,
         "published crates alone, and the code in Markdown as pasted", beside: Some("docker");
     Full "platforms", platforms::run, "macOS, Windows and ARM are compiled",
-        extras: platforms::TARGETS, beside: Some("docker");
+        extras: platforms::TARGETS, beside: Some("k8s");
     Full "coverage", coverage::run, "line coverage of each crate", extras: &["llvm-cov"];
     Full "everyday", everyday::run, "command lines of other projects are not refused",
         tools: &["node", "npm"];
-    Full "fuzz", fuzz::run, "a short run of each fuzz target", tools: &["c++"];
+    Full "fuzz", fuzz::run, "a short run of each fuzz target", tools: &["c++"],
+        beside: Some("k8s");
 };
 
 /// Runs the selected stages and returns whether none of them failed.

@@ -11,21 +11,11 @@ use kube::api::PostParams;
 use crate::cluster::{Cluster, run};
 
 /// The rights by resource, as in `docs/kubernetes-rbac.yaml` without those that can be left
-/// out: its API group, its name, its subresource and the verbs.
-const RIGHTS: &[(&str, &str, &str, &[&str])] = &[
-    (
-        "",
-        "pods",
-        "",
-        &["create", "delete", "get", "list", "watch"],
-    ),
-    ("", "pods", "exec", &["create", "get"]),
-    (
-        "networking.k8s.io",
-        "networkpolicies",
-        "",
-        &["create", "get"],
-    ),
+/// out: its API group, its name and the verbs.
+const RIGHTS: &[(&str, &str, &[&str])] = &[
+    ("", "pods", &["create", "delete", "get", "list", "watch"]),
+    ("", "pods/exec", &["create", "get"]),
+    ("networking.k8s.io", "networkpolicies", &["create", "get"]),
 ];
 
 impl Cluster {
@@ -37,13 +27,31 @@ impl Cluster {
     /// `Unavailable` if the cluster does not answer; `Auth` if it does not accept the
     /// credentials.
     pub async fn missing_rights(&self) -> Result<Vec<String>> {
+        let asked = RIGHTS
+            .iter()
+            .map(|&(group, resource, verbs)| self.missing_verbs(group, resource, verbs));
+        Ok(try_join_all(asked).await?.concat())
+    }
+
+    /// Asks the same for verbs on one resource, such as `pods/exec`, of an API group, which
+    /// is `""` for pods.
+    ///
+    /// # Errors
+    ///
+    /// As [`missing_rights`](Self::missing_rights).
+    pub async fn missing_verbs(
+        &self,
+        group: &str,
+        resource: &str,
+        verbs: &[&str],
+    ) -> Result<Vec<String>> {
         let cluster = self.clone();
+        let (group, resource) = (group.to_owned(), resource.to_owned());
+        let verbs: Vec<_> = verbs.iter().map(|&verb| verb.to_owned()).collect();
         run(async move {
-            let cluster = &cluster;
-            let asked = RIGHTS.iter().flat_map(|(group, resource, part, verbs)| {
-                let verbs = verbs.iter();
-                verbs.map(move |verb| cluster.lacks(group, resource, part, verb))
-            });
+            let asked = verbs
+                .iter()
+                .map(|verb| cluster.lacks(&group, &resource, verb));
             let missing = try_join_all(asked).await?;
             Ok(missing.into_iter().flatten().collect())
         })
@@ -51,20 +59,15 @@ impl Cluster {
     }
 
     /// Returns a right if the user does not have it.
-    async fn lacks(
-        &self,
-        group: &str,
-        resource: &str,
-        part: &str,
-        verb: &str,
-    ) -> Result<Option<String>> {
+    async fn lacks(&self, group: &str, resource: &str, verb: &str) -> Result<Option<String>> {
+        let (whole, part) = resource.split_once('/').unwrap_or((resource, ""));
         let of = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         let review = SelfSubjectAccessReview {
             spec: SelfSubjectAccessReviewSpec {
                 resource_attributes: Some(ResourceAttributes {
                     namespace: of(self.namespace()),
                     group: of(group),
-                    resource: of(resource),
+                    resource: of(whole),
                     subresource: of(part),
                     verb: of(verb),
                     ..ResourceAttributes::default()
@@ -76,13 +79,8 @@ impl Cluster {
         let reviews: Api<SelfSubjectAccessReview> = Api::all(self.client().clone());
         let answer = reviews.create(&PostParams::default(), &review).await;
         let answer = answer.map_err(|error| self.error(error))?;
-        if answer.status.is_some_and(|status| status.allowed) {
-            return Ok(None);
-        }
-        Ok(Some(match part {
-            "" => format!("{verb} {resource}"),
-            part => format!("{verb} {resource}/{part}"),
-        }))
+        let is_allowed = answer.status.is_some_and(|status| status.allowed);
+        Ok((!is_allowed).then(|| format!("{verb} {resource}")))
     }
 }
 

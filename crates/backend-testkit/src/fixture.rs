@@ -113,6 +113,12 @@ pub trait Fixture: Send + Sync + 'static {
         None
     }
 
+    /// Whether a write to a shell returns only after the shell's side has taken the input.
+    /// If it is only sent, it may be lost with a shell that has just ended.
+    fn acknowledges_input(&self) -> bool {
+        true
+    }
+
     /// Returns the text of an absolute link to `path`: the path as seen by the code
     /// that follows links.
     fn link_text(&self, path: &VPath) -> String {

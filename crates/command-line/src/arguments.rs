@@ -8,7 +8,7 @@ use crate::options::{self, OptionEffect, is_bundle};
 use crate::sed;
 use crate::tables::{self, base_name};
 use crate::word::Word;
-use crate::words::words;
+use crate::word_list::words;
 
 /// The roles of a program's arguments. All indexes count from the first argument.
 #[derive(Default)]

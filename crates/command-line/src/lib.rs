@@ -34,7 +34,7 @@ mod tables;
 #[cfg(feature = "shell")]
 mod walk;
 #[cfg(feature = "shell")]
-mod words;
+mod word_list;
 
 pub use budget::{MAX_STEPS, StepBudget};
 pub use context::CommandContext;

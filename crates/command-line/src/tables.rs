@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::options::Row;
-use crate::words::words;
+use crate::word_list::words;
 
 /// Writes a table of [`Row`]s: the names, the short and the long options of a program, and
 /// for a launcher the methods that say how it differs; or pairs of a row and a value.

@@ -11,9 +11,9 @@
 
 mod authorize;
 mod backend;
+mod command_lines;
 mod gate;
 mod guard;
-mod judge_command;
 mod link_resolution;
 mod list;
 mod preview;

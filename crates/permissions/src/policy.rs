@@ -1,6 +1,6 @@
 //! [`Policy`]: all layers, judged together.
 
-mod command;
+mod judge_command;
 mod protected;
 
 use std::any::Any;
@@ -11,8 +11,8 @@ use backend_core::VPath;
 use backend_core::ops::ContentHash;
 use backend_core::search::Exclude;
 
-pub use command::CommandJudgement;
-pub(crate) use command::refusal;
+pub use judge_command::CommandJudgement;
+pub(crate) use judge_command::refusal;
 use protected::Protected;
 
 use crate::rules::{LISTING, Rules};

@@ -394,17 +394,17 @@ impl Engine for DockerEngine {
         .await
     }
 
-    async fn touch(&self, id: &SessionId, at: SystemTime) -> Result<()> {
+    async fn touch(&self, id: &SessionId, at: SystemTime) -> Result<bool> {
         self.check_root().await?;
         let touched = self.known().get(id).and_then(|known| known.touched);
         if touched.is_some_and(|touched| touched >= at) {
-            return Ok(());
+            return Ok(true);
         }
-        self.write_use(id, at).await?;
+        let is_there = self.write_use(id, at).await?;
         if let Some(known) = self.known().get_mut(id) {
             known.touched = known.touched.max(Some(at));
         }
-        Ok(())
+        Ok(is_there)
     }
 
     async fn set_env(&self, id: &SessionId, env: &BTreeMap<String, String>) -> Result<()> {

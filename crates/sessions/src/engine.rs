@@ -76,7 +76,7 @@ impl fmt::Debug for Attached {
 /// async fn attach(&self, id: &SessionId) -> Result<Option<Attached>>;
 /// async fn list(&self) -> Result<Vec<Record>>;
 /// async fn record(&self, id: &SessionId) -> Result<Option<Record>>;
-/// async fn touch(&self, id: &SessionId, at: SystemTime) -> Result<()>;
+/// async fn touch(&self, id: &SessionId, at: SystemTime) -> Result<bool>;
 /// async fn set_env(&self, id: &SessionId, env: &BTreeMap<String, String>) -> Result<()>;
 /// async fn set_tenant(&self, id: &SessionId, tenant: &str) -> Result<bool>;
 /// async fn stop(&self, id: &SessionId) -> Result<bool>;
@@ -132,8 +132,8 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
     /// `Unavailable`.
     async fn record(&self, id: &SessionId) -> Result<Option<Record>>;
 
-    /// Writes the time of the last use back, never earlier than what is there. A session
-    /// that does not exist is a success.
+    /// Writes the time of the last use back, never earlier than what is there. Returns
+    /// `false` if the session does not exist, or another process has just ended it.
     ///
     /// When it returns, a [stop](Self::stop_if_unused_since) by another process that did not
     /// see this use is done; one that begins later sees it.
@@ -141,7 +141,7 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     ///
     /// `Unavailable`.
-    async fn touch(&self, id: &SessionId, at: SystemTime) -> Result<()>;
+    async fn touch(&self, id: &SessionId, at: SystemTime) -> Result<bool>;
 
     /// Replaces the variables of a session's commands, for processes that attach later.
     /// Those of the claim are kept by the claim. By default nothing is kept.

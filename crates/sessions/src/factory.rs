@@ -149,11 +149,13 @@ impl Engine for FactoryEngine {
         Ok(self.known().get(id).map(|known| known.record.clone()))
     }
 
-    async fn touch(&self, id: &SessionId, at: SystemTime) -> Result<()> {
-        if let Some(known) = self.known().get_mut(id) {
-            known.record.last_activity = known.record.last_activity.max(at);
-        }
-        Ok(())
+    async fn touch(&self, id: &SessionId, at: SystemTime) -> Result<bool> {
+        let mut all = self.known();
+        let Some(known) = all.get_mut(id) else {
+            return Ok(false);
+        };
+        known.record.last_activity = known.record.last_activity.max(at);
+        Ok(true)
     }
 
     async fn stop(&self, id: &SessionId) -> Result<bool> {

@@ -14,6 +14,7 @@ mod env;
 mod find;
 mod names;
 mod presence;
+mod rights;
 mod upkeep;
 mod view;
 mod volumes;
@@ -279,7 +280,7 @@ impl Engine for K8sEngine {
         Ok(volumes.first().map(|volume| volumes::stored(volume, id)))
     }
 
-    async fn touch(&self, id: &SessionId, at: SystemTime) -> Result<()> {
+    async fn touch(&self, id: &SessionId, at: SystemTime) -> Result<bool> {
         self.write_use(id, at).await
     }
 
@@ -335,7 +336,7 @@ impl Engine for K8sEngine {
             pool.refill();
         }
         // What cannot be deleted must not keep the rest.
-        let swept = self.sweep().await;
+        let swept = self.sweep(now).await;
         self.expire(now).await?;
         swept
     }

@@ -287,8 +287,11 @@ impl Shared {
                 continue;
             };
             attached.record.check_serves(request)?;
-            // Before it is started, so that no other process ends it as idle meanwhile.
-            self.engine.touch(&request.id, self.clock.now()).await?;
+            // Before it is started, so that no other process ends it as idle meanwhile. One
+            // that another process has ended is created anew.
+            if !self.engine.touch(&request.id, self.clock.now()).await? {
+                continue;
+            }
             attached.sandbox.start().await?;
             if !request.env.is_empty() && request.env != attached.env {
                 self.engine.set_env(&request.id, &request.env).await?;

@@ -1,4 +1,4 @@
-//! Stages that run beside others: they only compile, in target directories of their own,
+//! Stages that run beside others: they compile in target directories of their own, or fuzz,
 //! while another stage mostly waits for containers.
 //!
 //! They run in a second process. Its output is shown when it has ended, and its table
@@ -40,6 +40,8 @@ impl Beside {
         if stages.is_empty() {
             return Ok(());
         }
+        // One process at a time.
+        self.wait()?;
         let names: Vec<_> = stages.iter().map(|stage| stage.name).collect();
         // By this name it starts even if a stage has built it anew.
         let mut command = ctx.workspace.command("/proc/self/exe")?;
@@ -52,7 +54,7 @@ impl Beside {
         println!("beside it: {}", names.join(", "));
         let child = command.spawn().context("cannot start a second xtask")?;
         self.process = Some(Process { child, output });
-        self.stages = stages;
+        self.stages.extend(stages);
         Ok(())
     }
 
@@ -77,8 +79,10 @@ impl Beside {
     fn wait(&mut self) -> Result<()> {
         if let Some(mut process) = self.process.take() {
             process.child.wait()?;
-            self.results = String::from_utf8_lossy(&fs::read(process.output)?).into_owned();
-            println!("{}", self.results);
+            let output = fs::read(process.output)?;
+            let output = String::from_utf8_lossy(&output);
+            println!("{output}");
+            self.results.push_str(&output);
         }
         Ok(())
     }

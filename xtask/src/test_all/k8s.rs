@@ -2,8 +2,9 @@
 //!
 //! Such tests are in modules `k8s_*`, are marked as ignored, and read the variables that
 //! are set here and by [`crate::cluster`]. They are built first and run inside the
-//! cluster's namespaces. Tests must remove the pods and volume claims that they create,
-//! and the stage checks that.
+//! cluster's namespaces. Those that kill its daemons are in modules `k8s_alone_*` and run
+//! last, one at a time. Tests must remove the objects that they create, and the stage checks
+//! that.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -38,6 +39,10 @@ pub(super) const TOOLS: &[&str] = &[
 /// Beginning of the names of modules with such tests.
 const MODULES: &str = "k8s_";
 
+/// The same of tests that no other one can run beside. They are kept apart, because each
+/// would wait for all others that have begun, and these would wait for it.
+const ALONE: &str = "k8s_alone_";
+
 /// The variables that name the images of the tests. For a cluster of others they have to
 /// be set, because it cannot be given images. That also keeps the tests away from
 /// clusters that are not meant for them.
@@ -46,14 +51,16 @@ const PYTHON_VARIABLE: &str = "TEST_IMAGE_PYTHON";
 const AGENT_VARIABLE: &str = "TEST_IMAGE_AGENT";
 
 /// Objects that tests create and remove, and the label that ours have.
-const OBJECTS: &str = "pods,persistentvolumeclaims";
+const OBJECTS: &str = "pods,persistentvolumeclaims,persistentvolumes,namespaces";
 const LABEL: &str = "app.kubernetes.io/managed-by=agentbox";
 
 /// More tests at once than processors: most of the time they wait for the cluster.
 const TEST_THREADS: &str = "--test-threads=4";
+const ONE_THREAD: &str = "--test-threads=1";
 
-/// The time that deleted objects get to be gone.
-const REMOVAL: Duration = Duration::from_secs(30);
+/// The time that deleted objects get to be gone. Namespaces are left alone by the cluster
+/// for the first five seconds.
+const REMOVAL: Duration = Duration::from_secs(60);
 
 pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     let obstacle = if Cluster::is_given() {
@@ -81,12 +88,18 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     cluster.load_image(&archive)?;
     let before = objects(&cluster)?;
     let mut run = TestRun::default();
-    for (program, modules) in tests {
-        let mut command = program.command(ctx)?;
-        command.args(["--ignored", TEST_THREADS]);
-        command.args(modules.iter().map(|module| format!("{module}::")));
-        prepare(&mut command, &agent.path);
-        run = run.and(run_tests(&mut cluster.inside(command)?)?);
+    for is_alone in [false, true] {
+        for (program, modules) in &tests {
+            let filters = filters(modules, is_alone);
+            if filters.is_empty() {
+                continue;
+            }
+            let threads = if is_alone { ONE_THREAD } else { TEST_THREADS };
+            let mut command = program.command(ctx)?;
+            command.args(["--ignored", threads]).args(filters);
+            prepare(&mut command, &agent.path);
+            run = run.and(run_tests(&mut cluster.inside(command)?)?);
+        }
     }
     let outcome = match converse(ctx, &cluster, &agent.path) {
         Ok(()) => run.outcome(),
@@ -98,6 +111,14 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
         Ok(left.is_empty())
     })?;
     Ok(unless_left(outcome, &left))
+}
+
+/// Returns the arguments that select the tests of modules: those that run alone, or the
+/// others.
+fn filters(modules: &BTreeSet<String>, is_alone: bool) -> Vec<String> {
+    let modules = modules.iter();
+    let selected = modules.filter(|module| module.starts_with(ALONE) == is_alone);
+    selected.map(|module| format!("{module}::")).collect()
 }
 
 /// Runs the scripted conversation in pods. Its files are in a directory of this machine,
@@ -168,6 +189,13 @@ mod tests {
         assert_eq!(unnamed_image(|_| true), None);
         let missing = unnamed_image(|name| name == BUSYBOX_VARIABLE).unwrap();
         assert!(missing.contains(PYTHON_VARIABLE), "{missing}");
+    }
+
+    #[test]
+    fn tests_that_hurt_the_cluster_run_apart() {
+        let modules = ["k8s_alone_node", "k8s_pods"].map(str::to_owned).into();
+        assert_eq!(filters(&modules, false), ["k8s_pods::"]);
+        assert_eq!(filters(&modules, true), ["k8s_alone_node::"]);
     }
 
     #[test]

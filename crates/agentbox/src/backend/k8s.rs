@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use backend_core::ops::StopMode;
+use backend_k8s::Cluster;
 use sandbox_runtime::{Runtime, Runtimes};
 use serde::Deserialize;
 use sessions::{K8sEngine, K8sEngineBuilder};
@@ -72,14 +73,14 @@ impl K8sSettings {
         })
     }
 
-    async fn engine_builder(&self, root: Option<&Path>) -> Result<K8sEngineBuilder, Failure> {
-        check_root(root)?;
-        let mut builder = K8sEngine::builder(self.cluster().await?).space(SPACE);
+    /// Returns the options of the sessions in a cluster.
+    pub(crate) fn engine_builder(&self, cluster: Cluster) -> K8sEngineBuilder {
+        let mut builder = K8sEngine::builder(cluster).space(SPACE);
         apply! { builder,
             volumes: self.session_volumes.map(|size| size.0),
             storage_class: &self.storage_class,
         }
-        Ok(builder)
+        builder
     }
 }
 
@@ -136,8 +137,9 @@ pub(super) async fn session_engine(
     spec: &BackendSpec,
     root: Option<&Path>,
 ) -> Result<K8sEngine, Failure> {
+    check_root(root)?;
     let k8s: K8sSettings = spec.settings()?;
-    Ok(k8s.engine_builder(root).await?.build()?)
+    Ok(k8s.engine_builder(k8s.cluster().await?).build()?)
 }
 
 /// Returns the engine of a server's sessions.
@@ -148,7 +150,8 @@ pub(super) async fn serving_engine(
     let k8s: K8sSettings = spec.settings()?;
     let runtime = k8s.session_runtime(spec)?;
     let template = pod::builder(&k8s)?;
-    let builder = k8s.engine_builder(root).await?;
+    check_root(root)?;
+    let builder = k8s.engine_builder(k8s.cluster().await?);
     Ok(builder.template(template).runtime(runtime).build()?)
 }
 

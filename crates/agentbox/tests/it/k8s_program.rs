@@ -45,6 +45,7 @@ fn the_doctor_finds_the_cluster_and_the_rights() {
     for (name, said) in [
         ("kubernetes", "version v1."),
         ("rights", "all of them"),
+        ("session rights", "all of them"),
         ("sandbox-agent", "sandbox-agent"),
     ] {
         let finding = findings.iter().find(|finding| finding["name"] == name);

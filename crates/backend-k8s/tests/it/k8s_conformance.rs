@@ -10,13 +10,18 @@ use crate::support::sandbox::{purge, run};
 /// Number of cases that run concurrently.
 const AT_ONCE_BY_THE_AGENT: usize = 8;
 
-/// The same where a case starts many processes: a container runtime of some age stalls
-/// when too many start at once.
-const AT_ONCE_BY_TOOLS: usize = 2;
+/// The same where every case starts processes of its own: as many as the library starts in
+/// one pod at a time.
+const AT_ONCE_BY_TOOLS: usize = 4;
 
 /// Cases that no pod can run: those with a link to a path outside (12), and those with
 /// a second, read-only backend on the same directory (3).
 const SKIPPED: usize = 15;
+
+/// Without an agent there is only the cluster's stream, which tells nothing of input.
+fn fixture(backend: K8sSandbox, hand: K8sSandbox, mode: Mode) -> SandboxFixture {
+    SandboxFixture::new(backend, hand).input_is_acknowledged(mode != Mode::Portable)
+}
 
 /// Runs a case in its own directory of a shared pod.
 async fn run_shared(place: &Place, pod: &K8sSandbox, mode: Mode, number: usize) -> Outcome {
@@ -28,13 +33,14 @@ async fn run_shared(place: &Place, pod: &K8sSandbox, mode: Mode, number: usize) 
         .open()
         .await
         .unwrap();
-    run_case(&CASES[number], SandboxFixture::new(backend, pod.clone())).await
+    run_case(&CASES[number], fixture(backend, pod.clone(), mode)).await
 }
 
 /// Runs a case in its own pod.
 async fn run_alone(place: &Place, mode: Mode, case: &Case) -> Outcome {
     let backend = place.builder().mode(mode).build().unwrap();
-    let outcome = run_case(case, SandboxFixture::new(backend.clone(), backend.clone())).await;
+    let fixture = fixture(backend.clone(), backend.clone(), mode);
+    let outcome = run_case(case, fixture).await;
     purge(&backend).await;
     outcome
 }

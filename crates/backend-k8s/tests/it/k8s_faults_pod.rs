@@ -2,52 +2,29 @@
 
 use backend_core::ops::CommandStatus;
 use backend_core::{BackendExt as _, ErrorKind, Sandbox as _};
-use backend_k8s::{K8sSandbox, Mode};
 use backend_testkit::fails;
-use k8s_openapi::api::core::v1::Node;
-use kube::api::{EvictParams, ListParams, Patch, PatchParams};
-use kube::{Api, Client, ResourceExt as _};
-use serde_json::{Value, json};
+use kube::api::EvictParams;
+use serde_json::json;
 
-use crate::support::daemons::is_ours;
 use crate::support::place::{Place, restarts};
 use crate::support::sandbox::{
-    first_failure, is_unavailable, lost, outcome, purge, run, running, says,
+    DELETED, ended, in_both_modes, lost, outcome, purge, run, running, says,
 };
-use crate::support::wait::{at_last, until};
-
-/// The words of a sandbox whose pod was deleted by other means than the library.
-const DELETED: &[&str] = &["was deleted", "was evicted"];
-
-/// Checks that a sandbox whose pod has ended says so, is never made anew unasked, and can
-/// be started again.
-async fn ended(place: &Place, sandbox: &K8sSandbox) {
-    let error = first_failure(sandbox).await;
-    assert_eq!(error.kind(), ErrorKind::Unavailable, "{}", error.chain());
-    is_unavailable(sandbox.exists("kept.txt").await, DELETED);
-    assert!(
-        !error.to_string().contains("call start"),
-        "models have no such call: {error}"
-    );
-    assert!(!sandbox.is_alive().await.unwrap());
-    assert!(!place.exists(sandbox.pod_name()).await);
-    sandbox.start().await.unwrap();
-    assert!(!sandbox.exists("kept.txt").await.unwrap());
-    purge(sandbox).await;
-}
+use crate::support::wait::until;
 
 #[tokio::test]
 #[ignore = "needs a Kubernetes cluster; run by cargo xtask test-all"]
 async fn a_pod_deleted_under_a_command() {
     let place = Place::new().await;
-    for mode in [Mode::Agent, Mode::Portable] {
+    in_both_modes(async |mode| {
         let sandbox = place.builder().mode(mode).build().unwrap();
         sandbox.write_file("kept.txt", "kept\n").await.unwrap();
         let events = running(&sandbox).await;
         place.delete(sandbox.pod_name()).await;
         says(&lost(events).await, DELETED);
         ended(&place, &sandbox).await;
-    }
+    })
+    .await;
     place.end().await;
 }
 
@@ -55,7 +32,7 @@ async fn a_pod_deleted_under_a_command() {
 #[ignore = "needs a Kubernetes cluster; run by cargo xtask test-all"]
 async fn a_pod_evicted_under_a_command() {
     let place = Place::new().await;
-    for mode in [Mode::Agent, Mode::Portable] {
+    in_both_modes(async |mode| {
         let sandbox = place.builder().mode(mode).build().unwrap();
         sandbox.write_file("kept.txt", "kept\n").await.unwrap();
         let events = running(&sandbox).await;
@@ -66,68 +43,8 @@ async fn a_pod_evicted_under_a_command() {
         lost(events).await;
         place.gone(sandbox.pod_name()).await;
         ended(&place, &sandbox).await;
-    }
-    place.end().await;
-}
-
-/// A taint of the only node that drives pods away, until this is dropped.
-struct Taint {
-    node: String,
-}
-
-impl Taint {
-    async fn new(place: &Place, key: &str) -> Self {
-        let nodes: Api<Node> = Api::all(place.client.clone());
-        let all = nodes.list(&ListParams::default()).await.unwrap();
-        let node = all.items[0].name_any();
-        let taints = json!([{"key": key, "effect": "NoExecute"}]);
-        set_taints(&place.client, &node, taints).await.unwrap();
-        Self { node }
-    }
-}
-
-impl Drop for Taint {
-    fn drop(&mut self) {
-        let node = std::mem::take(&mut self.node);
-        at_last(async move {
-            let client = Client::try_default().await.unwrap();
-            set_taints(&client, &node, json!([])).await.unwrap();
-        });
-    }
-}
-
-async fn set_taints(client: &Client, node: &str, taints: Value) -> Result<Node, kube::Error> {
-    let nodes: Api<Node> = Api::all(client.clone());
-    let patch = Patch::Merge(json!({"spec": {"taints": taints}}));
-    nodes.patch(node, &PatchParams::default(), &patch).await
-}
-
-#[tokio::test]
-#[ignore = "needs a Kubernetes cluster; run by cargo xtask test-all"]
-async fn a_pod_driven_away_from_its_node() {
-    if !is_ours() {
-        return;
-    }
-    let place = Place::alone().await;
-    let sandbox = place.builder().build().unwrap();
-    sandbox.write_file("kept.txt", "kept\n").await.unwrap();
-    let tolerant = place
-        .builder()
-        .toleration(json!({"key": "example.com/away", "operator": "Exists"}))
-        .build()
-        .unwrap();
-    tolerant.write_file("kept.txt", "kept\n").await.unwrap();
-    let events = running(&sandbox).await;
-    let taint = Taint::new(&place, "example.com/away").await;
-    lost(events).await;
-    place.gone(sandbox.pod_name()).await;
-    let told = sandbox.exists("kept.txt").await;
-    assert_eq!(run(&tolerant, "cat kept.txt").await, "kept");
-    drop(taint);
-    place.healthy().await;
-    is_unavailable(told, DELETED);
-    ended(&place, &sandbox).await;
-    purge(&tolerant).await;
+    })
+    .await;
     place.end().await;
 }
 
@@ -139,7 +56,7 @@ async fn the_main_process_out_of_memory() {
     let script = "until [ -e /tmp/now ]; do sleep 0.1; done; exec dd if=/dev/zero of=/dev/null bs=300M count=1";
     let container = json!([{"name": "sandbox", "command": ["sh", "-c", script], "args": []}]);
     let overlay = json!({"spec": {"containers": container}});
-    for mode in [Mode::Agent, Mode::Portable] {
+    in_both_modes(async |mode| {
         let builder = place.builder().memory(96 << 20).mode(mode);
         let sandbox = builder.overlay(overlay.clone()).build().unwrap();
         sandbox.start().await.unwrap();
@@ -149,7 +66,8 @@ async fn the_main_process_out_of_memory() {
         let error = lost(events).await;
         says(&error, &["memory", "OOMKilled"]);
         purge(&sandbox).await;
-    }
+    })
+    .await;
     place.end().await;
 }
 
@@ -157,7 +75,7 @@ async fn the_main_process_out_of_memory() {
 #[ignore = "needs a Kubernetes cluster; run by cargo xtask test-all"]
 async fn a_command_out_of_memory_is_a_result() {
     let place = Place::new().await;
-    for mode in [Mode::Agent, Mode::Portable] {
+    in_both_modes(async |mode| {
         let builder = place.builder().memory(96 << 20).mode(mode);
         let sandbox = builder.build().unwrap();
         // Where the kernel kills all of a container at once, the sandbox ends with it.
@@ -179,7 +97,8 @@ async fn a_command_out_of_memory_is_a_result() {
             assert_eq!(restarts(&pod), 0, "{mode:?}");
         }
         purge(&sandbox).await;
-    }
+    })
+    .await;
     place.end().await;
 }
 
@@ -214,7 +133,7 @@ async fn a_killed_agent_takes_its_calls_along_and_is_started_anew() {
 #[ignore = "needs a Kubernetes cluster; run by cargo xtask test-all"]
 async fn a_dropped_stream_ends_its_command() {
     let place = Place::new().await;
-    for mode in [Mode::Agent, Mode::Portable] {
+    in_both_modes(async |mode| {
         let sandbox = place.builder().mode(mode).build().unwrap();
         drop(running(&sandbox).await);
         until("the end of the command", async || {
@@ -224,6 +143,7 @@ async fn a_dropped_stream_ends_its_command() {
         .await;
         assert_eq!(run(&sandbox, "echo on").await, "on");
         purge(&sandbox).await;
-    }
+    })
+    .await;
     place.end().await;
 }

@@ -22,8 +22,9 @@ async fn part_holds_sandboxes_until_it_is_killed() {
         place.builder().keep(true).build().unwrap(),
         place.builder().name(&named).build().unwrap(),
     ];
-    for sandbox in &all {
-        sandbox.start().await.unwrap();
+    let starts = all.iter().map(|sandbox| sandbox.start());
+    for started in futures::future::join_all(starts).await {
+        started.unwrap();
     }
     let names: Vec<_> = all.iter().map(|sandbox| sandbox.pod_name()).collect();
     say(&names).await;

@@ -12,8 +12,7 @@ use serde_json::json;
 
 use crate::support::daemons::is_ours;
 use crate::support::place::Place;
-use crate::support::sandbox::{outcome, purge, run, says};
-use crate::support::wait::until;
+use crate::support::sandbox::{in_both_modes, outcome, purge, run, says};
 
 /// A volume of the cluster that is a directory of its only node, and a claim to it.
 struct Claimed {
@@ -62,14 +61,11 @@ impl Claimed {
         }
     }
 
+    /// Begins to remove the volume, which goes when the claim is gone with its namespace.
     async fn end(self) {
         let options = DeleteParams::default();
         let deleted = self.volumes.delete(&self.name, &options).await;
         deleted.unwrap();
-        until("the end of the volume", async || {
-            matches!(self.volumes.get_opt(&self.name).await, Ok(None))
-        })
-        .await;
     }
 }
 
@@ -124,7 +120,7 @@ async fn a_missing_claim_is_told() {
 #[ignore = "needs a Kubernetes cluster; run by cargo xtask test-all"]
 async fn a_full_volume_in_memory_changes_nothing() {
     let place = Place::new().await;
-    for mode in [Mode::Agent, Mode::Portable] {
+    in_both_modes(async |mode| {
         let small = Volume::memory("/small", 256 << 10);
         let builder = place.builder().volume(small).mode(mode);
         let sandbox = builder.build().unwrap();
@@ -139,7 +135,8 @@ async fn a_full_volume_in_memory_changes_nothing() {
         let left = run(&sandbox, "ls -A /small").await;
         assert_eq!(left, "a.txt", "{mode:?}: nothing half written stays");
         purge(&sandbox).await;
-    }
+    })
+    .await;
     place.end().await;
 }
 

@@ -9,19 +9,22 @@
 )]
 
 mod k8s_abuse;
+mod k8s_alone_api;
+mod k8s_alone_node;
 mod k8s_attach;
 mod k8s_calls;
 mod k8s_conformance;
 mod k8s_conversation;
 mod k8s_delivery;
 mod k8s_faults_api;
-mod k8s_faults_node;
 mod k8s_faults_pod;
 mod k8s_faults_start;
 mod k8s_hardening;
+mod k8s_in_cluster;
 mod k8s_leftovers;
 mod k8s_lifecycle;
 mod k8s_many;
+mod k8s_owner;
 mod k8s_pods;
 mod k8s_rbac;
 mod k8s_volumes;
@@ -31,6 +34,8 @@ mod support {
     pub(crate) mod observed;
     pub(crate) mod place;
     pub(crate) mod process;
+    pub(crate) mod rights;
     pub(crate) mod sandbox;
     pub(crate) mod wait;
+    pub(crate) mod watched;
 }

@@ -1,6 +1,6 @@
 //! Files that must not be destroyed, and programs that destroy.
 
-use crate::words::words;
+use crate::word_list::words;
 
 /// Trees that, like [`DEEP_TREES`], must not be destroyed with all of their children.
 pub(crate) const TREES: &[&str] = words!(

@@ -6,7 +6,7 @@
 
 use super::WordTable;
 use crate::options::Row;
-use crate::words::words;
+use crate::word_list::words;
 
 /// Options before the sub-command. Git takes no abbreviations here.
 pub(crate) const GIT: Row = Row::new(

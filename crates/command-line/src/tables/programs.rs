@@ -4,7 +4,7 @@
 //! tar, cpio, findutils, diffutils, sed, dpkg, apt, and of each program.
 
 use crate::options::Row;
-use crate::words::words;
+use crate::word_list::words;
 
 /// `sed`, whose scripts are parsed too.
 pub(crate) const SED: Row = Row::new(

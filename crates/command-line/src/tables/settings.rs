@@ -1,7 +1,7 @@
 //! Environment variables that decide what runs or is written. A name that ends with `_` is
 //! a prefix.
 
-use crate::words::words;
+use crate::word_list::words;
 
 /// Whether the variable is in a table.
 pub(crate) fn has_variable(table: &[&str], name: &str) -> bool {

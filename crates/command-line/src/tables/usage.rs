@@ -1,7 +1,7 @@
 //! Tables of how programs use their arguments.
 
 use super::WordTable;
-use crate::words::words;
+use crate::word_list::words;
 
 /// Programs that read all of their operands, except those of [`SECOND_WRITTEN`].
 pub(crate) const READERS: &[&str] = words!(

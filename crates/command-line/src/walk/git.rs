@@ -6,7 +6,7 @@ use crate::findings::{NoteKind, Role};
 use crate::options::{self, Given, OptionEffect, Parsed, Row};
 use crate::tables;
 use crate::word::Word;
-use crate::words::words;
+use crate::word_list::words;
 
 impl Walk<'_> {
     pub(super) fn git(&mut self, words: &[Word]) {

@@ -7,7 +7,7 @@ use crate::named_path::PathUse;
 use crate::options::{self, Given, OptionEffect, Parsed, Row, abbreviates};
 use crate::tables::{self, base_name};
 use crate::word::Word;
-use crate::words::words;
+use crate::word_list::words;
 
 impl Walk<'_> {
     /// Walks the command of `env`, `sudo`, `nice` and the like. Returns whether there is one.

@@ -72,7 +72,7 @@ impl DockerEngine {
 
     /// Writes the time of a use. When it returns, no process is ending the session that did
     /// not see it.
-    pub(super) async fn write_use(&self, id: &SessionId, at: SystemTime) -> Result<()> {
+    pub(super) async fn write_use(&self, id: &SessionId, at: SystemTime) -> Result<bool> {
         let known = self.known().get(id).and_then(|known| {
             let sandbox = known.sandbox.as_ref()?;
             Some(sandbox.container().to_owned())
@@ -83,16 +83,19 @@ impl DockerEngine {
             Some(container) => container,
             None => match self.find(id).await? {
                 Some(found) => found.id,
-                None => return Ok(()),
+                None => return Ok(false),
             },
         };
         self.0.states.touch(&container, at).await?;
         let found = docker::find(&self.0.daemon, &container).await?;
-        let ending = names.ending(id);
-        if found.is_some_and(|found| found.name == ending) {
+        let Some(found) = found else {
+            return Ok(false);
+        };
+        let is_ending = found.name == names.ending(id);
+        if is_ending {
             self.find(id).await?;
         }
-        Ok(())
+        Ok(!is_ending)
     }
 
     /// Ends a session that no process has used since `since`.

@@ -420,12 +420,12 @@ impl Engine for AgentSandboxEngine {
         Ok(claim.map(|claim| record(&claim, id)))
     }
 
-    async fn touch(&self, id: &SessionId, at: SystemTime) -> Result<()> {
+    async fn touch(&self, id: &SessionId, at: SystemTime) -> Result<bool> {
         let later = |annotations: &Annotations| {
             let is_later = annotations::active(annotations).is_none_or(|active| active < at);
             is_later.then(|| (ACTIVE, annotations::millis(at)))
         };
-        self.note(id, later).await.map(drop)
+        self.note(id, later).await
     }
 
     async fn set_env(&self, id: &SessionId, env: &Env) -> Result<()> {

@@ -21,12 +21,12 @@ use crate::record::{Record, RecordState};
 impl K8sEngine {
     /// Writes the time of a use. When it returns, no process is ending the session that did not
     /// see it.
-    pub(super) async fn write_use(&self, id: &SessionId, at: SystemTime) -> Result<()> {
+    pub(super) async fn write_use(&self, id: &SessionId, at: SystemTime) -> Result<bool> {
         let pod = match self.known_pod(id) {
             Some(pod) => pod,
             None => match self.find(id).await? {
                 Some(held) => held.pod,
-                None => return Ok(()),
+                None => return Ok(false),
             },
         };
         let later = |annotations: &Annotations| {
@@ -36,9 +36,9 @@ impl K8sEngine {
         match self.note(&pod, later).await? {
             Some(pod) => {
                 self.update(id, pod);
-                Ok(())
+                Ok(true)
             }
-            None => self.gone(&pod).await,
+            None => self.gone(&pod).await.map(|()| false),
         }
     }
 

@@ -23,8 +23,8 @@ const ORPHAN_AGE: Duration = Duration::from_secs(3600);
 
 impl K8sEngine {
     /// Deletes what killed processes left.
-    pub(super) async fn sweep(&self) -> Result<()> {
-        let (pods, now) = (&self.0.pods, SystemTime::now());
+    pub(super) async fn sweep(&self, now: SystemTime) -> Result<()> {
+        let pods = &self.0.pods;
         let selector = pods.names.all();
         let kind = Kind::lease();
         let (all, leases) = tokio::try_join!(

@@ -244,7 +244,7 @@ impl Engine for LocalEngine {
         self.with_root(move |root| root.place(&id).record()).await
     }
 
-    async fn touch(&self, id: &SessionId, at: SystemTime) -> Result<()> {
+    async fn touch(&self, id: &SessionId, at: SystemTime) -> Result<bool> {
         let id = id.clone();
         self.with_root(move |root| root.place(&id).touch(at)).await
     }

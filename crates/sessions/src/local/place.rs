@@ -241,18 +241,19 @@ impl Place {
     }
 
     /// Writes the time of the last use, never earlier than what is there.
-    pub(super) fn touch(&self, at: SystemTime) -> Result<()> {
+    /// Returns whether there is a session.
+    pub(super) fn touch(&self, at: SystemTime) -> Result<bool> {
         let Some(_held) = self.hold()? else {
-            return Ok(());
+            return Ok(false);
         };
         let Some(file) = self.open_record()? else {
-            return Ok(());
+            return Ok(true);
         };
         let known = changed(&file.metadata().map_err(from_io)?)?;
         if at > known {
             file.set_modified(at).map_err(from_io)?;
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Moves the directory to `to`, an empty directory, if it is a session's, no process

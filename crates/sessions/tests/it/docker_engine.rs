@@ -295,12 +295,12 @@ async fn the_latest_use_counts_and_commands_cannot_change_it() {
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap();
     let later = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds.as_secs() + 60);
-    one.touch(&id("alice"), later).await.unwrap();
+    assert!(one.touch(&id("alice"), later).await.unwrap());
     assert_eq!(last(&other).await, later);
     let earlier = later - Duration::from_secs(30);
     one.touch(&id("alice"), earlier).await.unwrap();
     assert_eq!(last(&other).await, later);
-    one.touch(&id("nobody"), later).await.unwrap();
+    assert!(!one.touch(&id("nobody"), later).await.unwrap());
     let looked = run(
         &alice,
         "cat /.agentbox-session/* 2>/dev/null || echo refused",

@@ -3,6 +3,7 @@
 //! no process uses them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
@@ -64,8 +65,8 @@ async fn processes_that_are_killed_share_sessions() {
     let (root, logs) = (place.path().join("root"), place.path().join("logs"));
     fs::create_dir(&logs).unwrap();
     let part = "docker_processes::part_uses_sessions_until_it_is_killed";
-    let variables = [(SPACE, space.as_ref()), (PLACE, place.path().as_ref())];
-    kill_at_random(part, &variables, KILLING, (500, 4000)).await;
+    let variables: [(&str, &OsStr); 2] = [(SPACE, space.as_ref()), (PLACE, place.path().as_ref())];
+    kill_at_random(part, &variables, KILLING, (500, 4000), || true).await;
     let mut used = BTreeMap::<_, BTreeSet<_>>::new();
     let lines = Log::read_all(&logs);
     for line in &lines {

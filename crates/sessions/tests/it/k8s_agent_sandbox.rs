@@ -12,13 +12,13 @@ use crate::support::k8s::{Place, leave_out, manager_of, pod_of, run, runtime, un
 
 const GROUP: &str = "extensions.agents.x-k8s.io";
 
-/// Makes a template and a pool with one pod, and waits until it is ready. `None` if a cluster of
-/// others has no agent-sandbox.
-async fn pool(place: &Place) -> Option<AgentSandboxEngineBuilder> {
+/// Makes a template and a pool with one pod, and waits until it is ready. Returns `false` if a
+/// cluster of others has no agent-sandbox.
+pub(crate) async fn fill_pool(place: &Place) -> bool {
     let discover = async |kind: &str| Kind::discover(&place.cluster, GROUP, kind).await.unwrap();
     let Some(templates) = discover("SandboxTemplate").await else {
         leave_out("the cluster has no agent-sandbox");
-        return None;
+        return false;
     };
     let pools = discover("SandboxWarmPool").await.unwrap();
     let container = json!({
@@ -53,24 +53,29 @@ async fn pool(place: &Place) -> Option<AgentSandboxEngineBuilder> {
             == Some(1)
     })
     .await;
+    true
+}
+
+/// An engine on that pool.
+pub(crate) fn engine(place: &Place) -> AgentSandboxEngineBuilder {
     let template = K8sSandbox::builder()
         .agent(AgentBinary::new(variable("SANDBOX_AGENT")).unwrap())
         .mode(Mode::Agent);
     let cluster = place.cluster.clone();
-    Some(AgentSandboxEngine::builder(cluster, "small", "small-pool").template(template))
+    AgentSandboxEngine::builder(cluster, "small", "small-pool").template(template)
 }
 
 #[tokio::test]
 #[ignore = "needs a Kubernetes cluster; run by cargo xtask test-all"]
 async fn a_claim_of_a_ready_pod_is_a_session() {
     let place = Place::new().await;
-    let Some(builder) = pool(&place).await else {
+    if !fill_pool(&place).await {
         return;
-    };
+    }
     let ready = place.pods().await;
-    let engine = builder.clone().build().unwrap();
+    let second = manager_of(engine(&place).build().unwrap());
+    let engine = engine(&place).build().unwrap();
     let first = manager_of(engine.clone());
-    let second = manager_of(builder.build().unwrap());
     let id = SessionId::new("Alice_1").unwrap();
     let request = OpenRequest::new(id.clone())
         .tenant("acme")

@@ -3,6 +3,7 @@
 //! them.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -10,7 +11,7 @@ use sessions::{Engine as _, RecordState, Session};
 
 use crate::support::k8s::{Place, has_volumes, manager, runtime, variable};
 use crate::support::killed::{
-    IDLE_TIMEOUT, IDS, Log, between, execute, kill_at_random, sees_its_own, use_sessions,
+    IDLE_TIMEOUT, IDS, Log, PATIENCE, between, execute, kill_at_random, sees_its_own, use_sessions,
 };
 
 /// The namespace, set in the processes that will be killed.
@@ -20,8 +21,8 @@ const LOGS: &str = "AGENTBOX_TEST_SESSIONS_LOGS";
 
 /// Users at once in each process.
 const USERS: usize = 2;
-/// How long processes are killed.
-const KILLING: Duration = Duration::from_secs(30);
+/// How long processes are killed, at least.
+const KILLING: Duration = Duration::from_secs(20);
 /// Volumes: for the sessions, and for the pods that killed processes kept ready.
 const VOLUMES: usize = 48;
 
@@ -82,8 +83,14 @@ async fn processes_that_are_killed_share_sessions() {
     let logs = tempfile::tempdir().unwrap();
     let part = "k8s_processes::part_uses_sessions_until_it_is_killed";
     let namespace = place.namespace.as_ref();
-    let variables = [(NAMESPACE, namespace), (LOGS, logs.path().as_ref())];
-    kill_at_random(part, &variables, KILLING, (1000, 6000)).await;
+    let variables: [(&str, &OsStr); 2] = [(NAMESPACE, namespace), (LOGS, logs.path().as_ref())];
+    let all_used = || {
+        let lines = Log::read_all(logs.path());
+        let is_of = |id, line: &String| line.starts_with(&format!("seen {id} "));
+        IDS.iter()
+            .all(|id| lines.iter().any(|line| is_of(id, line)))
+    };
+    kill_at_random(part, &variables, KILLING, (700, 4000), all_used).await;
     // When each pod of a session was seen first and last.
     let mut seen = BTreeMap::<_, BTreeMap<_, (u64, u64)>>::new();
     let lines = Log::read_all(logs.path());
@@ -111,10 +118,11 @@ async fn processes_that_are_killed_share_sessions() {
 async fn all_end(place: &Place) {
     let engine = place.engine().build().unwrap();
     let manager = manager(&engine);
-    // The signs of life of the killed processes must become old.
-    let deadline = Instant::now() + Duration::from_secs(240);
+    let deadline = Instant::now() + PATIENCE;
     loop {
-        engine.maintain(SystemTime::now()).await.unwrap();
+        // As if the signs of life of the killed processes had become old.
+        let later = SystemTime::now() + Duration::from_secs(120);
+        engine.maintain(later).await.unwrap();
         manager.cleanup_idle(Some(IDLE_TIMEOUT)).await.unwrap();
         let left = place.pods().await;
         if left.is_empty() {

@@ -24,9 +24,11 @@ mod k8s_agent_sandbox;
 #[cfg(feature = "k8s")]
 mod k8s_calls;
 #[cfg(feature = "k8s")]
-mod k8s_engine;
-#[cfg(feature = "k8s")]
 mod k8s_processes;
+#[cfg(feature = "k8s")]
+mod k8s_rbac;
+#[cfg(feature = "k8s")]
+mod k8s_sessions;
 #[cfg(all(feature = "local", target_os = "linux"))]
 mod local;
 mod manager;

@@ -29,6 +29,19 @@ async fn two_processes_that_open_one_session_have_one_sandbox() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_session_that_ends_while_it_is_opened_is_created_anew() {
+    let engine = SharedEngine::default();
+    let one = engine.process().build().unwrap();
+    let alice = one.get_or_create("alice").await.unwrap();
+    alice.write_file("a.txt", "x").await.unwrap();
+    engine.end_at_touch();
+    let two = engine.process().build().unwrap();
+    let alice = two.get_or_create("alice").await.unwrap();
+    assert_eq!(alice.read_to_string("a.txt").await.unwrap(), "x");
+    assert_eq!(engine.made(), 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn no_process_ends_what_another_one_uses() {
     let engine = SharedEngine::default();
     let one = engine.process().build().unwrap();

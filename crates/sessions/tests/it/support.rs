@@ -7,6 +7,8 @@ mod engine;
 pub(crate) mod k8s;
 #[cfg(any(feature = "docker", feature = "k8s"))]
 pub(crate) mod killed;
+#[cfg(feature = "k8s")]
+pub(crate) mod requests;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,5 @@
-//! Checks for pods: the cluster, the rights in its namespace, leftovers of earlier runs.
+//! Checks for pods: the cluster, the rights in its namespace for pods and for sessions,
+//! leftovers of earlier runs.
 
 use std::time::Duration;
 
@@ -41,8 +42,17 @@ async fn ask(backend: &UsedBackend) -> Result<Vec<Finding>, Failure> {
     let info = info.map_err(|error| Failure::environment(error.to_string()))?;
     let found = format!("version {}, namespace {}", info.version, info.namespace);
     let has_policy = k8s.network == Network::None;
-    let (rights, leftovers) = tokio::join!(rights(&cluster, has_policy), leftovers(&cluster));
-    Ok(vec![cluster_finding().ok(found), rights, leftovers])
+    let (rights, sessions, leftovers) = tokio::join!(
+        rights(&cluster, has_policy),
+        session_rights(&k8s, &cluster),
+        leftovers(&cluster)
+    );
+    Ok(vec![
+        cluster_finding().ok(found),
+        rights,
+        sessions,
+        leftovers,
+    ])
 }
 
 /// Asks the cluster whether this user has every right that pods need. Those without a
@@ -69,6 +79,28 @@ async fn rights(cluster: &Cluster, has_policy: bool) -> Finding {
         );
     }
     finding.ok("this user has all of them")
+}
+
+/// Asks for the rights of sessions, which only servers with named clients have. Theirs have
+/// no variables, which would be in secrets.
+async fn session_rights(k8s: &K8sSettings, cluster: &Cluster) -> Finding {
+    let finding = Finding::new("session rights", "sessions of the clients of a server");
+    let engine = match k8s.engine_builder(cluster.clone()).build() {
+        Ok(engine) => engine,
+        Err(error) => return finding.wrong(&error),
+    };
+    let mut missing = match engine.missing_rights().await {
+        Ok(missing) => missing,
+        Err(error) => return finding.wrong(&error),
+    };
+    missing.retain(|right| !right.ends_with(" secrets"));
+    if missing.is_empty() {
+        return finding.ok("this user has all of them");
+    }
+    finding.missing(
+        format!("this user may not {}", missing.join(", ")),
+        "for sessions, grant the role agentbox-sessions in docs/kubernetes-rbac.yaml",
+    )
 }
 
 async fn leftovers(cluster: &Cluster) -> Finding {

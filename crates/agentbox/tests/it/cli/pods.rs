@@ -1,5 +1,13 @@
 //! Messages about pods if there is no cluster, or if the build has no such backend.
 
+#[cfg(feature = "k8s")]
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+#[cfg(feature = "k8s")]
+use std::net::{TcpListener, TcpStream};
+
+#[cfg(feature = "k8s")]
+use serde_json::{Value, json};
+
 use crate::support::TestDir;
 
 /// A cluster at an address where nothing listens.
@@ -152,6 +160,93 @@ fn the_doctor_asks_the_cluster_only_for_pods() {
     }
     let found = dir.run_with(&["doctor", "--json"], &[NOWHERE]).code(0);
     assert!(!found.out.contains("kubernetes"), "{}", found.out);
+}
+
+/// Starts a cluster that grants all rights but those on one resource, and returns its
+/// kubeconfig.
+#[cfg(feature = "k8s")]
+fn cluster_without(resource: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for connection in listener.incoming().map_while(Result::ok) {
+            std::thread::spawn(move || answer(connection, resource));
+        }
+    });
+    KUBECONFIG.replace("127.0.0.1:1", &address.to_string())
+}
+
+/// Answers one request.
+#[cfg(feature = "k8s")]
+fn answer(mut connection: TcpStream, refused: &str) {
+    let mut reader = BufReader::new(&connection);
+    let (mut head, mut length) = (String::new(), 0);
+    while !head.ends_with("\r\n\r\n") && reader.read_line(&mut head).unwrap() > 0 {}
+    let lines = head.lines().map(str::to_ascii_lowercase);
+    for line in lines {
+        if let Some(value) = line.strip_prefix("content-length: ") {
+            length = value.parse().unwrap();
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    let answer = if head.contains(" /version") {
+        let names = "buildDate compiler gitCommit gitTreeState goVersion major minor platform";
+        let mut info: Value = names
+            .split(' ')
+            .map(|name| (name.to_owned(), json!("")))
+            .collect();
+        info["gitVersion"] = "v1.36.3".into();
+        info
+    } else if head.contains("/selfsubjectaccessreviews") {
+        let mut review: Value = serde_json::from_slice(&body).unwrap();
+        let is_allowed = review["spec"]["resourceAttributes"]["resource"] != *refused;
+        review["status"] = json!({"allowed": is_allowed});
+        review
+    } else {
+        json!({"metadata": {}, "items": []})
+    };
+    let answer = answer.to_string();
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close";
+    let length = answer.len();
+    write!(
+        connection,
+        "{head}\r\ncontent-length: {length}\r\n\r\n{answer}"
+    )
+    .unwrap();
+}
+
+#[cfg(feature = "k8s")]
+#[test]
+fn the_doctor_names_the_rights_of_sessions_that_are_missing() {
+    let dir = dir();
+    for (refused, config, missing) in [
+        ("leases", "", "delete leases, get leases, list leases"),
+        ("secrets", "", ""),
+        ("persistentvolumeclaims", "", ""),
+        (
+            "persistentvolumeclaims",
+            "session_volumes = \"1g\"",
+            "create persistentvolumeclaims",
+        ),
+    ] {
+        dir.file("kubeconfig", &cluster_without(refused));
+        dir.file("config.toml", &format!("[k8s]\n{config}\n"));
+        let doctor = ["--config", "config.toml", "--backend", "k8s:busybox"];
+        let doctor = [&doctor[..], &["doctor", "--json"]].concat();
+        let found = dir.run_with(&doctor, &[NOWHERE]).code(0).json();
+        let findings = found["findings"].as_array().unwrap();
+        let named = |name: &str| findings.iter().find(|finding| finding["name"] == name);
+        assert_eq!(named("rights").unwrap()["ok"], true, "{found}");
+        let rights = named("session rights").unwrap();
+        assert_eq!(rights["ok"], missing.is_empty(), "{rights}");
+        let said = rights["found"].as_str().unwrap();
+        assert!(said.contains(missing), "{rights}");
+        if !missing.is_empty() {
+            let fix = rights["fix"].as_str().unwrap();
+            assert!(fix.contains("docs/kubernetes-rbac.yaml"), "{fix}");
+        }
+    }
 }
 
 #[cfg(feature = "k8s")]

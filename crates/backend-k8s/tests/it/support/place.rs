@@ -26,6 +26,9 @@ pub(crate) const CONTAINER: &str = "sandbox";
 /// The label of the namespaces of tests.
 const LABEL: &str = "agentbox.dev/test";
 
+/// The label of what must be gone in the end, which the stage `k8s` looks for.
+const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+
 /// The server ends a watch after this time, and the state is looked at again.
 const WATCH_SECONDS: u32 = 10;
 
@@ -74,7 +77,7 @@ impl Place {
         let namespace = format!("agentbox-test-{:016x}", fastrand::u64(..));
         let place = Self::at(namespace, turn).await;
         place.healthy().await;
-        let labels = json!({ LABEL: "true" });
+        let labels = json!({ LABEL: "true", MANAGED_BY: "agentbox" });
         let made = json!({"metadata": {"name": place.namespace, "labels": labels}});
         let made: Namespace = serde_json::from_value(made).unwrap();
         let namespaces: Api<Namespace> = Api::all(place.client.clone());
@@ -287,26 +290,26 @@ impl Place {
         found.lines().map(str::to_owned).collect()
     }
 
-    /// Checks that no pod is left, and removes the namespace.
+    /// Checks that every pod is gone or being removed, and begins to remove the namespace.
+    ///
+    /// The rest takes the cluster seconds in which the next test runs. The stage `k8s` checks
+    /// in the end that no pod and no namespace is left.
     pub(crate) async fn end(mut self) {
         let pods = self.pods();
-        let names = async || -> Vec<String> {
+        let staying = async || -> Vec<String> {
             let listed = pods.list(&ListParams::default()).await.unwrap();
-            listed.items.iter().map(|pod| pod.name_any()).collect()
+            let all = listed.items.iter();
+            let staying = all.filter(|pod| pod.metadata.deletion_timestamp.is_none());
+            staying.map(|pod| pod.name_any()).collect()
         };
         let emptied = async {
-            while !names().await.is_empty() {
+            while !staying().await.is_empty() {
                 tokio::time::sleep(LOOK).await;
             }
         };
         let _ = tokio::time::timeout(Duration::from_secs(60), emptied).await;
-        assert_eq!(names().await, [""; 0], "pods are left");
+        assert_eq!(staying().await, [""; 0], "pods are left");
         remove(&self.client, &self.namespace).await.unwrap();
-        let namespaces: Api<Namespace> = Api::all(self.client.clone());
-        until("the end of the namespace", async || {
-            matches!(namespaces.get_opt(&self.namespace).await, Ok(None))
-        })
-        .await;
         self.has_ended = true;
     }
 }

@@ -18,13 +18,22 @@ pub(crate) struct Part {
     output: Option<BufReader<ChildStdout>>,
 }
 
+/// Returns the arguments with which this program runs only one test.
+pub(crate) fn arguments(test: &str) -> [&str; 4] {
+    ["--ignored", "--exact", "--nocapture", test]
+}
+
+/// Returns the variables that make a test a part of another one.
+pub(crate) fn variables<'a>(place: &'a Place, name: &'a str) -> [(&'static str, &'a str); 2] {
+    [(NAMESPACE, &place.namespace), (NAME, name)]
+}
+
 impl Part {
     /// Starts a process that runs this test.
     pub(crate) fn start(place: &Place, test: &str, name: &str) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--ignored", "--exact", "--nocapture", test])
-            .env(NAMESPACE, &place.namespace)
-            .env(NAME, name)
+            .args(arguments(test))
+            .envs(variables(place, name))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -2,11 +2,20 @@
 
 use backend_core::ops::{Command, Event, ExecuteOutcome, StopMode};
 use backend_core::{BackendExt as _, Error, ErrorKind, EventStream, Result, Sandbox as _};
-use backend_k8s::K8sSandbox;
+use backend_k8s::{K8sSandbox, Mode};
 use backend_testkit::fails;
 use futures::StreamExt as _;
 
+use super::place::Place;
 use super::wait::{LOOK, until, within};
+
+/// The words of a sandbox whose pod was deleted by other means than the library.
+pub(crate) const DELETED: &[&str] = &["was deleted", "was evicted"];
+
+/// Does something in both modes at once.
+pub(crate) async fn in_both_modes(work: impl AsyncFn(Mode)) {
+    futures::join!(work(Mode::Agent), work(Mode::Portable));
+}
 
 /// Runs a command that must succeed, and returns its output.
 pub(crate) async fn run(sandbox: &K8sSandbox, line: &str) -> String {
@@ -109,4 +118,21 @@ pub(crate) async fn works_again(sandbox: &K8sSandbox) {
     })
     .await;
     assert_eq!(run(sandbox, "cat kept.txt").await, "kept");
+}
+
+/// Checks that a sandbox whose pod has ended says so, is never made anew unasked, and can
+/// be started again.
+pub(crate) async fn ended(place: &Place, sandbox: &K8sSandbox) {
+    let error = first_failure(sandbox).await;
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{}", error.chain());
+    is_unavailable(sandbox.exists("kept.txt").await, DELETED);
+    assert!(
+        !error.to_string().contains("call start"),
+        "models have no such call: {error}"
+    );
+    assert!(!sandbox.is_alive().await.unwrap());
+    assert!(!place.exists(sandbox.pod_name()).await);
+    sandbox.start().await.unwrap();
+    assert!(!sandbox.exists("kept.txt").await.unwrap());
+    purge(sandbox).await;
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
@@ -29,6 +29,7 @@ struct World {
     known: Mutex<BTreeMap<SessionId, Known>>,
     made: AtomicUsize,
     touches: AtomicUsize,
+    ends_at_touch: AtomicBool,
 }
 
 struct Known {
@@ -58,6 +59,11 @@ impl SharedEngine {
     /// Returns how often a time of use was written.
     pub(crate) fn touches(&self) -> usize {
         self.world.touches.load(Ordering::SeqCst)
+    }
+
+    /// Ends the next session whose use is written, as another process might.
+    pub(crate) fn end_at_touch(&self) {
+        self.world.ends_at_touch.store(true, Ordering::SeqCst);
     }
 
     /// Returns the sandbox of a session, if it has one.
@@ -118,12 +124,18 @@ impl Engine for SharedEngine {
         Ok(known.get(id).map(|known| known.record.clone()))
     }
 
-    async fn touch(&self, id: &SessionId, at: SystemTime) -> Result<()> {
+    async fn touch(&self, id: &SessionId, at: SystemTime) -> Result<bool> {
         self.world.touches.fetch_add(1, Ordering::SeqCst);
-        if let Some(found) = self.world.known.lock().unwrap().get_mut(id) {
-            found.record.last_activity = found.record.last_activity.max(at);
+        if self.world.ends_at_touch.swap(false, Ordering::SeqCst) {
+            self.stop(id).await?;
+            return Ok(false);
         }
-        Ok(())
+        let mut known = self.world.known.lock().unwrap();
+        let Some(found) = known.get_mut(id) else {
+            return Ok(false);
+        };
+        found.record.last_activity = found.record.last_activity.max(at);
+        Ok(true)
     }
 
     async fn stop(&self, id: &SessionId) -> Result<bool> {

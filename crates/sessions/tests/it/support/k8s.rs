@@ -21,6 +21,8 @@ use sessions::{Engine, K8sEngine, K8sEngineBuilder, SessionManager};
 const SPACE: &str = "test";
 /// The label of what belongs to tests.
 const LABEL: &str = "agentbox.dev/test";
+/// The label of what must be gone in the end, which the stage `k8s` looks for.
+const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// The longest wait for anything. Only what never comes about takes this long.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// The pause between two looks at a state that nothing announces.
@@ -75,7 +77,7 @@ impl Place {
         let namespace = format!("agentbox-test-{:016x}", fastrand::u64(..));
         let mut place = Self::of_another(namespace).await;
         place.directory = Some(tempfile::tempdir().unwrap());
-        let labels = json!({ LABEL: "true" });
+        let labels = json!({ LABEL: "true", MANAGED_BY: "agentbox" });
         let made = json!({"metadata": {"name": place.namespace, "labels": labels}});
         let made: Namespace = serde_json::from_value(made).unwrap();
         let namespaces: Api<Namespace> = Api::all(place.client.clone());
@@ -220,15 +222,14 @@ impl Drop for Place {
     }
 }
 
-/// Deletes a namespace and its volumes.
+/// Begins to delete a namespace and its volumes, which go when their claims are gone. That
+/// takes the cluster seconds in which the next test runs; the stage `k8s` checks in the end
+/// that nothing is left.
 async fn remove(namespace: &str) {
     let client = Client::try_default().await.unwrap();
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let volumes: Api<PersistentVolume> = Api::all(client);
     let _ = namespaces.delete(namespace, &DeleteParams::default()).await;
-    while !matches!(namespaces.get_opt(namespace).await, Ok(None)) {
-        tokio::time::sleep(LOOK).await;
-    }
     let all = volumes.list(&ListParams::default()).await;
     for volume in all.iter().flatten() {
         let name = volume.name_any();

@@ -17,6 +17,8 @@ pub(crate) const IDS: [&str; 4] = ["Alice", "alice", "bob_1", "carol.x"];
 pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(6);
 const PROCESSES: usize = 3;
 const WRITE_BACK: Duration = Duration::from_secs(1);
+/// The longest wait for anything. Only what never comes about takes this long.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 /// The longest life of a process. It is killed long before, unless the test that started it
 /// was.
 const LIFE: Duration = Duration::from_secs(180);
@@ -126,18 +128,20 @@ impl Drop for Part {
 }
 
 /// Runs a part of this program in several processes with these variables, kills one after the
-/// other for some time, at random within these milliseconds, and starts another in its place.
+/// other at random within these milliseconds, and starts another in its place: for some time,
+/// and until it was enough.
 pub(crate) async fn kill_at_random(
     part: &str,
     variables: &[(&str, &OsStr)],
     killing: Duration,
     (least, most): (u64, u64),
+    is_enough: impl Fn() -> bool,
 ) {
     let start = || Part::start(part, variables);
     let mut parts: Vec<_> = (0..PROCESSES).map(|_| start()).collect();
     let mut kills = 0;
-    let deadline = Instant::now() + killing;
-    while Instant::now() < deadline {
+    let begun = Instant::now();
+    while begun.elapsed() < killing || (begun.elapsed() < PATIENCE && !is_enough()) {
         tokio::time::sleep(between(least, most)).await;
         let victim = fastrand::usize(..PROCESSES);
         // Killed before the next one starts.

@@ -236,6 +236,30 @@ async fn variables_are_in_a_secret_that_ends_with_the_pod() {
 
 #[tokio::test]
 #[ignore = "needs a Kubernetes cluster; run by cargo xtask test-all"]
+async fn what_belongs_to_a_pod_ends_with_it() {
+    let place = Place::new().await;
+    let engine = place.bare_engine().pool(runtime(), 1).build().unwrap();
+    engine.warm().await.unwrap();
+    let manager = manager(&engine);
+    let request = OpenRequest::new(id("alice")).env("TOKEN", "hush");
+    let alice = manager.open(request).await.unwrap();
+    let pod = pod_of(&alice).await;
+    // The pods that are ready, and the sign of life of their process.
+    engine.close().await.unwrap();
+    let (leases, secrets): (Api<Lease>, Api<Secret>) = (place.api(), place.api());
+    let left = async || {
+        let all = ListParams::default();
+        let (leases, secrets) = tokio::join!(leases.list(&all), secrets.list(&all));
+        (leases.unwrap().items.len(), secrets.unwrap().items.len())
+    };
+    assert_eq!(left().await, (1, 1), "the lock and the variables");
+    place.delete(&pod).await;
+    until("their end", async || left().await == (0, 0)).await;
+    place.is_empty().await;
+}
+
+#[tokio::test]
+#[ignore = "needs a Kubernetes cluster; run by cargo xtask test-all"]
 async fn without_volumes_files_end_with_the_pod() {
     let place = Place::new().await;
     let engine = place.bare_engine().build().unwrap();

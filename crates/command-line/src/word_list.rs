@@ -3,7 +3,7 @@
 /// Returns the words of a text, which are separated by white space, as a slice.
 macro_rules! words {
     ($text:literal) => {{
-        const WORDS: [&str; $crate::words::count($text)] = $crate::words::split($text);
+        const WORDS: [&str; $crate::word_list::count($text)] = $crate::word_list::split($text);
         &WORDS
     }};
 }
