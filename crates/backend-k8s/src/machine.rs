@@ -210,7 +210,15 @@ impl HostedMachine for K8sMachine {
 
     fn ended_meanwhile(&self) -> Error {
         let core = &self.0;
-        core.unavailable("ended while the command ran", "run it again")
+        let restarted = {
+            let state = core.state();
+            state.pod.as_ref().and_then(|pod| pod.restarted.clone())
+        };
+        let text = match restarted {
+            Some(reason) => format!("was restarted while the command ran: it {reason}"),
+            None => "ended while the command ran".to_owned(),
+        };
+        core.unavailable(&text, "run it again")
     }
 
     fn close(&self) -> Option<BoxFuture<'static, Result<()>>> {

@@ -40,6 +40,8 @@ pub(crate) struct Run {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PodFacts {
     pub(super) run: Run,
+    /// Why its container was last restarted, if it was.
+    pub(super) restarted: Option<String>,
     /// Whether an init container has brought the agent.
     pub(super) has_agent: bool,
     /// Whether a restart loses what was written outside its volumes.
@@ -52,11 +54,13 @@ impl PodFacts {
         let command = container.and_then(|one| one.command.as_ref()?.first());
         let security = container.and_then(|one| one.security_context.as_ref());
         let read_only = security.and_then(|one| one.read_only_root_filesystem);
+        let restarts = reason::restarts(pod);
         Self {
             run: Run {
                 uid: pod.metadata.uid.clone().unwrap_or_default(),
-                restarts: reason::restarts(pod),
+                restarts,
             },
+            restarted: (restarts > 0).then(|| reason::restart_reason(pod)),
             has_agent: command.is_some_and(|program| *program == spec::agent_path()),
             has_writable_root: read_only != Some(true),
         }

@@ -189,6 +189,9 @@ async fn restarts_are_told_with_their_reason() {
     machine.start().await.unwrap();
     assert_ne!(machine.current_run(), run);
     assert!(machine.diagnose().await.is_none());
+    // Also to a command that ran before, after another call has noticed the restart.
+    let told = unavailable(machine.judge_exit(Ok(137), run).await);
+    assert!(told.contains("ran out of memory"), "{told}");
 }
 
 #[tokio::test]
