@@ -92,7 +92,10 @@ async fn figures(bench: &Bench, place: &Place) -> BTreeMap<String, f64> {
         let grown = process.memory() - before;
         meter.figures.insert(format!("memory_{name}"), grown);
     }
-    let touch = async |number| engine.touch(&id(number), SystemTime::now()).await.unwrap();
+    let touch = async |number| {
+        let written = engine.touch(&id(number), SystemTime::now()).await;
+        assert!(written.unwrap());
+    };
     meter.phase("use", "used", SESSIONS, AT_ONCE, touch).await;
 
     // Its watch begins with a list, which is no part of the phases.

@@ -190,7 +190,7 @@ async fn restarts_are_told_with_their_reason() {
     assert_ne!(machine.current_run(), run);
     assert!(machine.diagnose().await.is_none());
     // Also to a command that ran before, after another call has noticed the restart.
-    let told = unavailable(machine.judge_exit(Ok(137), run).await);
+    let told = unavailable(machine.judge_exit(Ok(137), run).await.map(drop));
     assert!(told.contains("ran out of memory"), "{told}");
 }
 

@@ -48,22 +48,46 @@ pub struct Ruleset {
     pub default: Action,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read: Option<PathRules>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "no_hiding")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "no_hiding"
+    )]
     pub write: Option<PathRules>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "no_hiding")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "no_hiding"
+    )]
     pub edit: Option<PathRules>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "no_hiding")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "no_hiding"
+    )]
     pub delete: Option<PathRules>,
     #[serde(rename = "move")]
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "no_hiding")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "no_hiding"
+    )]
     pub moves: Option<PathRules>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "no_hiding")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "no_hiding"
+    )]
     pub copy: Option<PathRules>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "no_hiding")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "no_hiding"
+    )]
     pub ls: Option<PathRules>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "no_hiding")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "no_hiding"
+    )]
     pub glob: Option<PathRules>,
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "no_hiding")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "no_hiding"
+    )]
     pub grep: Option<PathRules>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub execute: Option<CommandRules>,

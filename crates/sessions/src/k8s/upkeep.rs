@@ -39,7 +39,7 @@ impl K8sEngine {
                     living.insert(process);
                 }
                 Some(_) => {
-                    log_failure(objects::delete(&pods.cluster, &kind, lease, Version::Read).await)
+                    log_failure(objects::delete(&pods.cluster, &kind, lease, Version::Read).await);
                 }
                 None => {
                     locks.insert(&*lease.name, lease);

@@ -16,7 +16,8 @@ pub(super) fn builder(settings: &DockerSettings) -> Result<DockerBuilder, Failur
         .read_only_root(settings.read_only)
         .auto_remove(!settings.keep)
         .idle_timeout(settings.idle_timeout.map(Duration::from_secs));
-    builder = settings.agents()?
+    builder = settings
+        .agents()?
         .into_iter()
         .fold(builder, DockerBuilder::agent);
     if let Some(network) = &settings.network {
