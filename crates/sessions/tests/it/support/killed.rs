@@ -139,7 +139,6 @@ pub(crate) async fn kill_at_random(
 ) {
     let start = || Part::start(part, variables);
     let mut parts: Vec<_> = (0..PROCESSES).map(|_| start()).collect();
-    let mut kills = 0;
     let begun = Instant::now();
     while begun.elapsed() < killing || (begun.elapsed() < PATIENCE && !is_enough()) {
         tokio::time::sleep(between(least, most)).await;
@@ -147,7 +146,5 @@ pub(crate) async fn kill_at_random(
         // Killed before the next one starts.
         drop(parts.swap_remove(victim));
         parts.push(start());
-        kills += 1;
     }
-    println!("{kills} kills");
 }
