@@ -123,8 +123,8 @@ impl<'w> Namespace<'w> {
 
     /// Whether a process inside runs. A zombie does not.
     pub(super) fn is_running(&self, pid: &str) -> bool {
-        let line = format!("/proc/{}/root/proc/{}/cmdline", self.holder, pid.trim());
-        fs::read(line).is_ok_and(|line| !line.is_empty())
+        let file = format!("/proc/{}/root/proc/{}/stat", self.holder, pid.trim());
+        fs::read_to_string(file).is_ok_and(|stat| runs(&stat))
     }
 
     /// Returns a command that does inside what `command` does: the same program with the
@@ -218,6 +218,16 @@ pub(super) fn remove_made(layout: &Layout) {
     }
 }
 
+/// Whether a process with this `/proc/PID/stat` runs. Its command line would not tell: while
+/// a process becomes another program, it is empty, like that of a zombie.
+fn runs(stat: &str) -> bool {
+    // The name before may have any characters.
+    let state = stat
+        .rsplit_once(") ")
+        .and_then(|(_, rest)| rest.chars().next());
+    state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
+}
+
 /// Returns the last line of a log, which says why its daemon ended.
 pub(super) fn last_line(log: &str) -> String {
     let text = String::from_utf8_lossy(&fs::read(log).unwrap_or_default()).into_owned();
@@ -281,6 +291,15 @@ mod tests {
         assert!(words.contains(&"--net=/proc/7/ns/net"), "{words:?}");
         let mut variables = inside.get_envs();
         assert!(variables.any(|it| it == ("A".as_ref(), Some("b".as_ref()))));
+    }
+
+    #[test]
+    fn zombies_do_not_run() {
+        assert!(runs("7 (a) S 1 7 7"));
+        assert!(runs("7 (a) Z) R 1 7 7"));
+        for stat in ["7 (a) R) Z 1 7 7", "7 (a) X 1", "7 (a", ""] {
+            assert!(!runs(stat), "{stat}");
+        }
     }
 
     #[test]
