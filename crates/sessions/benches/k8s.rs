@@ -8,7 +8,10 @@
 //!   of them Rust, mounted read-only in the pod; all hits.
 //! - `k8s_start_kube` begins with nothing and ends when the first command has ended. The peer
 //!   creates a pod, follows a watch until it runs, and makes one exec. The end of the pod is
-//!   not timed. Both sides have the same limits.
+//!   not timed. Both sides have the same limits. The peer's pod has no volume. A kubelet looks
+//!   only every 300 ms whether volumes are mounted, so a pod that has one takes that much
+//!   longer, and ours needs them, because its root is read-only. In `k8s_start_volume_kube` and
+//!   `k8s_session_cold_kube`, the peer's pod has one volume.
 //! - `k8s_session_cold_kube`, `k8s_session_pooled` and `k8s_session_moved_kube` open a session
 //!   and run `true` in it: a new one without a pod, a new one on a pod whose agent this process
 //!   keeps connected, and one that another engine has opened, which stands for another
@@ -150,7 +153,7 @@ impl Ours {
                 self.reads(CALLS / 2).await;
                 self.reads(CALLS / 2).await[CALLS / 4]
             }
-            "k8s_start_kube" => self.first_command().await,
+            "k8s_start_kube" | "k8s_start_volume_kube" => self.first_command().await,
             "k8s_session_cold_kube" => self.open_new(&self.cold, &user).await,
             "k8s_session_pooled" => {
                 // A claim is measured, not the refill after the last one.
@@ -290,8 +293,9 @@ impl<'r> Peers<'r> {
             "k8s_read_kube" => exec(&["cat", "/tmp/read.txt"]),
             "k8s_read_kubectl" => Box::new(move |_| kubectl(place, &bare.pod)),
             "k8s_session_moved_kube" | "k8s_session_claimed_kube" => exec(&["sh", "-c", "true"]),
-            "k8s_start_kube" | "k8s_session_cold_kube" => {
-                Box::new(move |_| runtime.block_on(bare.first_command()))
+            "k8s_start_kube" => Box::new(move |_| runtime.block_on(bare.first_command(None))),
+            "k8s_start_volume_kube" | "k8s_session_cold_kube" => {
+                Box::new(move |_| runtime.block_on(bare.first_command(Some("work"))))
             }
             "k8s_grep_local" => {
                 let local = self.local.as_ref()?;

@@ -27,7 +27,7 @@ impl Bare {
             image: image.to_owned(),
             pod: String::new(),
         };
-        bare.pod = bare.create().await;
+        bare.pod = bare.create(None).await;
         bare.exec(
             &bare.pod,
             &["sh", "-c", "printf '%01024d' 0 > /tmp/read.txt"],
@@ -53,10 +53,10 @@ impl Bare {
     }
 
     /// Creates a pod, waits for it, runs a command in it, and deletes it. The end of the pod
-    /// is not timed.
-    pub(crate) async fn first_command(&self) -> Sample {
+    /// is not timed. `volume` is the name of an empty directory that the pod has, if any.
+    pub(crate) async fn first_command(&self, volume: Option<&str>) -> Sample {
         let start = Instant::now();
-        let pod = self.create().await;
+        let pod = self.create(volume).await;
         self.exec(&pod, &["sh", "-c", "true"]).await;
         let sample = Sample::since(start).with_size(1);
         let at_once = DeleteParams::default().grace_period(0);
@@ -71,8 +71,11 @@ impl Bare {
     }
 
     /// Creates a pod with the limits of ours, and waits until it runs.
-    async fn create(&self) -> String {
+    async fn create(&self, volume: Option<&str>) -> String {
+        let mounts = volume.map(|name| [json!({"name": name, "mountPath": "/workspace"})]);
+        let volumes = volume.map(|name| [json!({"name": name, "emptyDir": {}})]);
         let container = json!({
+            "volumeMounts": mounts,
             "name": "sandbox",
             "image": self.image,
             "imagePullPolicy": "Never",
@@ -86,6 +89,7 @@ impl Bare {
             "automountServiceAccountToken": false,
             "terminationGracePeriodSeconds": 0,
             "containers": [container],
+            "volumes": volumes,
         });
         let name = format!("bare-{:016x}", fastrand::u64(..));
         let pod = json!({"metadata": {"name": name}, "spec": spec});

@@ -35,6 +35,8 @@ const FIRST_VERSION: &str = "v1alpha1";
 
 /// The pause before a claim that is changing is looked at again.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// The first such pause while a pod is assigned, which is quick; each later one is longer.
+const FIRST_POLL: Duration = Duration::from_millis(5);
 /// The time in which a claim gets a pod.
 const READY_TIMEOUT: Duration = Duration::from_secs(120);
 /// The time in which a claim is gone after it was deleted, with its pod.
@@ -198,6 +200,7 @@ impl AgentSandboxEngine {
     /// Waits until a claim has a pod that is ready, and returns the pod's name.
     async fn ready(&self, claim: &Object) -> Result<String> {
         let (kind, begun) = (self.kind().await?, Instant::now());
+        let mut pause = FIRST_POLL;
         loop {
             let found = objects::find(&self.0.cluster, kind, &claim.name).await?;
             let found = found.filter(|found| found.uid == claim.uid && !found.is_ending);
@@ -211,7 +214,8 @@ impl AgentSandboxEngine {
             if begun.elapsed() > READY_TIMEOUT {
                 return Err(not_ready(&found));
             }
-            sleep(POLL_INTERVAL).await;
+            sleep(pause).await;
+            pause = (pause * 2).min(POLL_INTERVAL);
         }
     }
 

@@ -47,6 +47,20 @@ impl K8sEngine {
         let id = &request.id;
         let pods = &self.0.pods;
         let name = pods.names.session(id);
+        let mut opening = Opening {
+            record: Record {
+                runtime: Some(fingerprint(&runtime)),
+                ..Record::new(request, SystemTime::now())
+            },
+            env: &request.env,
+        };
+        // Most likely it is new, and a lease fails if it is not.
+        if pods.volumes.is_none()
+            && !self.0.view.has_session(id)
+            && let Some(claim) = self.claim_spare(&runtime, &opening).await?
+        {
+            return Ok(claim);
+        }
         // Both at once, because this is only to save work: what is created next decides.
         let kind = Kind::lease();
         let (pod, lease) = tokio::try_join!(
@@ -59,13 +73,6 @@ impl K8sEngine {
             return Ok(Claim::Taken);
         }
         let volumes = self.stored(Some(id)).await?;
-        let mut opening = Opening {
-            record: Record {
-                runtime: Some(fingerprint(&runtime)),
-                ..Record::new(request, SystemTime::now())
-            },
-            env: &request.env,
-        };
         if let Some(volume) = volumes.first() {
             check_tenant(&mut opening.record, volume)?;
             let volume = Some(volume.name.clone());

@@ -12,8 +12,9 @@ use futures_util::StreamExt as _;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::has_ended;
 use super::names::SPACE;
+use super::{annotations, has_ended};
+use crate::id::SessionId;
 
 /// The most pods that are remembered as gone.
 const GONE: usize = 65_536;
@@ -104,6 +105,13 @@ impl View {
     pub(super) fn get(&self, uid: &str) -> Option<Pod> {
         let pod = self.0.seen().pods.get(uid).cloned();
         pod.map(Arc::unwrap_or_clone)
+    }
+
+    /// Whether a session is known to have a pod.
+    pub(super) fn has_session(&self, id: &SessionId) -> bool {
+        let seen = self.0.seen();
+        let is_its = |pod: &Arc<Pod>| annotations::is_of(&pod.annotations, id);
+        seen.pods.values().any(is_its)
     }
 
     /// Whether a pod is known to be gone, or to have ended.
