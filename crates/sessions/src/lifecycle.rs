@@ -287,8 +287,7 @@ impl Shared {
                 continue;
             };
             attached.record.check_serves(request)?;
-            // Before it is started, so that no other process ends it as idle meanwhile. One
-            // that another process has ended is created anew.
+            // First, so that no other process ends it as idle meanwhile, or has just done so.
             if !self.engine.touch(&request.id, self.clock.now()).await? {
                 continue;
             }
