@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, ErrorKind as IoKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,6 +29,8 @@ use crate::mark::{self, Kind};
 const POOL: &str = ".pool";
 /// The directory of what is being deleted.
 const TRASH: &str = ".trash";
+/// How often a directory is moved to a place where others make one.
+const MOVES: u32 = 100;
 /// The age at which a directory without a container is no longer about to get one.
 const ORPHAN_AGE: Duration = Duration::from_secs(3600);
 
@@ -153,18 +155,18 @@ impl Files {
             return Ok(());
         }
         let (spare, session) = (self.spare(key), self.session(id));
+        let is_adopted = || fs::symlink_metadata(&spare).map(|found| found.is_symlink());
         let adopt = || -> io::Result<()> {
-            match fs::symlink_metadata(&spare) {
-                Ok(found) if found.is_symlink() => return Ok(()),
-                Ok(_) => {
-                    // Another process may have prepared the session and lost the race for
-                    // its name. Only empty directories are removed.
-                    if fs::remove_dir(session.join(WORKSPACE)).is_ok() {
-                        let _ = fs::remove_file(session.join(TENANT));
-                        let _ = fs::remove_dir(&session);
-                    }
-                    unless_missing(fs::rename(&spare, &session))?;
-                }
+            if matches!(is_adopted(), Ok(true)) {
+                return Ok(());
+            }
+            // One process at a time: it must not remove the directory that another one has
+            // just moved to its place, which is empty too.
+            let pool = File::open(self.root.join(POOL))?;
+            pool.lock()?;
+            match is_adopted() {
+                Ok(true) => return Ok(()),
+                Ok(false) => move_to(&spare, &session)?,
                 Err(error) if error.kind() == IoKind::NotFound => {}
                 Err(error) => return Err(error),
             }
@@ -356,6 +358,23 @@ fn names_in(directory: &Path) -> Vec<String> {
 /// Whether a name is the whole id of a container.
 fn is_container(name: &str) -> bool {
     name.len() == 64 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Moves the directory of a spare to that of its session. Other processes may have prepared
+/// the session, and lost the race for its name: only empty directories are removed.
+fn move_to(spare: &Path, session: &Path) -> io::Result<()> {
+    let mut tries = 0;
+    loop {
+        if fs::remove_dir(session.join(WORKSPACE)).is_ok() {
+            let _ = fs::remove_file(session.join(TENANT));
+            let _ = fs::remove_dir(session);
+        }
+        match fs::rename(spare, session) {
+            // Prepared again meanwhile.
+            Err(error) if error.kind() == IoKind::DirectoryNotEmpty && tries < MOVES => tries += 1,
+            moved => return moved,
+        }
+    }
 }
 
 fn unless_missing(done: io::Result<()>) -> io::Result<()> {

@@ -1,6 +1,8 @@
 //! Tests of the directories of sessions.
 
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::sync::Barrier;
 
 use super::*;
 
@@ -74,6 +76,26 @@ fn an_interrupted_claim_is_completed() {
     fs::rename(files.spare(&key), files.session(&id("bob"))).unwrap();
     files.adopt(&key, &id("bob")).unwrap();
     assert!(spare.is_dir());
+}
+
+#[test]
+fn processes_that_adopt_one_directory_at_once_keep_it() {
+    let (_place, files) = files();
+    for number in 0..200 {
+        let (key, id) = (new_key(), id(&format!("user-{number}")));
+        let spare = files.prepare_spare(&key).unwrap();
+        let before = fs::metadata(&spare).unwrap().ino();
+        let begin = Barrier::new(4);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    begin.wait();
+                    files.adopt(&key, &id).unwrap();
+                });
+            }
+        });
+        assert_eq!(fs::metadata(&spare).unwrap().ino(), before);
+    }
 }
 
 #[test]
