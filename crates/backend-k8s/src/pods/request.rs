@@ -60,7 +60,7 @@ pub(super) fn conditional(mut change: Value, uid: &str, resource_version: &str) 
 /// The versions of a pod or an object that may be deleted. Another one of its name never is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
-    /// All, whatever has changed since it was read.
+    /// Any version, also one that changed after it was read.
     Any,
     /// The one that was read.
     Read,

@@ -86,8 +86,8 @@ impl ToolsetBuilder {
     }
 
     backend_core::setters! {
-        /// Protects the files that the policy was loaded from: whatever the policy says,
-        /// they cannot be changed, removed or moved. See [`Policy::protecting`].
+        /// Protects the files that the policy was loaded from: they cannot be changed,
+        /// removed or moved, even if the policy allows it. See [`Policy::protecting`].
         fn protect(self, paths: impl IntoIterator<Item = VPath>) { self.protected.extend(paths); }
 
         /// Sets the approver. Without one, calls that need approval are refused.
