@@ -75,7 +75,8 @@ const STAGES: &[Stage] = stages! {
         "published crates alone, and the code in Markdown as pasted", beside: Some("docker");
     Full "platforms", platforms::run, "macOS, Windows and ARM are compiled",
         extras: platforms::TARGETS, beside: Some("k8s");
-    Full "coverage", coverage::run, "line coverage of each crate", extras: &["llvm-cov"];
+    Full "coverage", coverage::run, "line coverage of each crate", extras: &["llvm-cov"],
+        beside: Some("docker");
     Full "everyday", everyday::run, "command lines of other projects are not refused",
         tools: &["node", "npm"];
     Full "fuzz", fuzz::run, "a short run of each fuzz target", tools: &["c++"],

@@ -1,5 +1,5 @@
-//! Stages that run beside others: they compile in target directories of their own, or fuzz,
-//! while another stage mostly waits for containers.
+//! Stages that run beside others: they compile and test in target directories of their own, or
+//! fuzz, while another stage mostly waits for containers.
 //!
 //! They run in a second process. Its output is shown when it has ended, and its table
 //! has their results.
