@@ -33,6 +33,9 @@ pub(crate) const PROGRAM: &str = "agentbox";
 /// The features of the program in a release, besides the default ones.
 const FEATURES: &str = "k8s";
 
+/// The profile of a release in `Cargo.toml`, and its directory below the target's.
+const PROFILE: &str = "dist";
+
 /// The variable that passes the directory of agents to the build script of [`PACKAGE`].
 pub(crate) const EMBED: &str = "AGENTBOX_EMBED_AGENTS";
 
@@ -167,7 +170,7 @@ fn build(
     let (profile, directory) = if flags.dev {
         ("dev", "debug")
     } else {
-        ("release", "release")
+        (PROFILE, PROFILE)
     };
     let place = target.join("dist-build");
     let sealed = Sealed::new(workspace)?;
