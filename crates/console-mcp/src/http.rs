@@ -2,25 +2,26 @@
 
 mod host;
 mod origin;
+mod response;
 mod sessions;
 mod tcp_connections;
 mod unsupported_version;
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Extension;
-use axum::extract::{Request, State};
-use axum::http::header::{AUTHORIZATION, AsHeaderName, CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
-use axum::middleware::{Next, from_fn_with_state};
-use axum::response::{IntoResponse, Response};
 use backend_core::ErrorKind;
 use backend_core::ops::ContentHash;
+use http_body_util::Either;
+use hyper::body::Incoming;
+use hyper::header::{AUTHORIZATION, AsHeaderName, CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::http::HeaderValue;
 use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{HeaderMap, Method, Request, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
@@ -33,6 +34,7 @@ use crate::server::Server;
 use crate::settings::{HttpSettings, ServeError, Settings, Token};
 use host::Hosts;
 use origin::{Origins, RequestOrigin};
+use response::{Response, empty, text};
 use sessions::{CLIENT, Sessions};
 use tcp_connections::{TcpConnectionGuard, TcpConnections};
 
@@ -83,24 +85,23 @@ pub async fn serve_http(
         .disable_allowed_hosts();
     let stop = config.cancellation_token.clone();
     let sessions = Arc::new(Sessions::new(&http));
+    let frame_bytes = settings.frame_bytes;
+    let settings = Arc::new(settings);
+    let connecting = Arc::clone(&connect);
+    let server = move || Ok(Server::new(Arc::clone(&connecting), Arc::clone(&settings)));
     let gate = Arc::new(Gate {
-        connect: Arc::clone(&connect),
+        connect,
         hosts: Hosts::new(&http),
         origins: Origins::new(&http.origins),
         tokens: http.tokens.iter().map(KnownToken::new).collect(),
+        service: StreamableHttpService::new(server, Arc::clone(&sessions), config),
         sessions: Arc::clone(&sessions),
-        frame_bytes: settings.frame_bytes,
+        frame_bytes,
     });
-    let settings = Arc::new(settings);
-    let server = move || Ok(Server::new(Arc::clone(&connect), Arc::clone(&settings)));
-    let service = StreamableHttpService::new(server, Arc::clone(&sessions), config);
-    let app = axum::Router::new()
-        .route_service(ENDPOINT, service)
-        .layer(from_fn_with_state(gate, check_request));
     ready(address);
     let open = TaskTracker::new();
     let http_server = HttpServer {
-        app,
+        gate,
         header_timeout: http.header_timeout,
         connections: Arc::new(TcpConnections::new(&http)),
         stop: stop.clone(),
@@ -119,7 +120,7 @@ pub async fn serve_http(
 
 /// The state shared by all connections.
 struct HttpServer {
-    app: axum::Router,
+    gate: Arc<Gate>,
     header_timeout: Duration,
     connections: Arc<TcpConnections>,
     stop: CancellationToken,
@@ -152,12 +153,19 @@ impl HttpServer {
         guard: TcpConnectionGuard,
     ) -> impl Future<Output = ()> + use<> {
         let guard = Arc::new(guard);
-        let app = self.app.clone().layer(Extension(Arc::clone(&guard)));
+        let (gate, counted) = (Arc::clone(&self.gate), Arc::clone(&guard));
+        let answer = service_fn(move |request| {
+            let (gate, counted) = (Arc::clone(&gate), Arc::clone(&counted));
+            // Boxed: otherwise each connection has room for it in its own task.
+            Box::pin(
+                async move { Ok::<_, Infallible>(check_request(&gate, &counted, request).await) },
+            )
+        });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(self.header_timeout)
             .max_buf_size(MAX_HEAD_BYTES)
-            .serve_connection(TokioIo::new(stream), TowerToHyperService::new(app));
+            .serve_connection(TokioIo::new(stream), answer);
         let stop = self.stop.clone();
         async move {
             let mut connection = std::pin::pin!(connection);
@@ -187,13 +195,14 @@ async fn accept(listener: &TcpListener) -> std::io::Result<(TcpStream, SocketAdd
     Ok((stream, address))
 }
 
-/// The checks that every request must pass.
+/// The checks that every request must pass, and the service behind them.
 struct Gate {
     connect: Arc<dyn Connect>,
     hosts: Hosts,
     origins: Origins,
     /// Without any, every client is let in.
     tokens: Vec<KnownToken>,
+    service: StreamableHttpService<Server, Sessions>,
     sessions: Arc<Sessions>,
     frame_bytes: usize,
 }
@@ -313,85 +322,88 @@ fn mcp_session(headers: &HeaderMap) -> Option<&str> {
 }
 
 async fn check_request(
-    State(gate): State<Arc<Gate>>,
-    Extension(guard): Extension<Arc<TcpConnectionGuard>>,
-    request: Request,
-    next: Next,
+    gate: &Gate,
+    guard: &TcpConnectionGuard,
+    request: Request<Incoming>,
 ) -> Response {
-    if let Err(answer) = gate.hosts.check(&request) {
-        return rejected(answer);
+    if let Err((status, said)) = gate.hosts.check(&request) {
+        return rejected(text(status, said));
     }
     let origin = match gate.origins.check(request.headers()) {
-        RequestOrigin::NotABrowser => return handle(&gate, &guard, request, next).await,
+        RequestOrigin::NotABrowser => return handle(gate, guard, request).await,
         RequestOrigin::Allowed(origin) => origin,
         RequestOrigin::Denied => {
-            let text = "web pages of this origin may not send requests; name it among the server's \
+            let said = "web pages of this origin may not send requests; name it among the server's \
                         origins (agentbox mcp --origin ORIGIN)\n";
-            return rejected((StatusCode::FORBIDDEN, text));
+            return rejected(text(StatusCode::FORBIDDEN, said));
         }
     };
     let mut response = if origin::is_preflight(request.method(), request.headers()) {
-        let mut response = StatusCode::NO_CONTENT.into_response();
+        let mut response = empty(StatusCode::NO_CONTENT);
         origin::allow_request(response.headers_mut());
         response
     } else {
-        handle(&gate, &guard, request, next).await
+        handle(gate, guard, request).await
     };
     origin::allow_response(response.headers_mut(), origin);
     response
 }
 
-/// Builds a response that closes the connection: an unauthenticated client gets no
-/// second try on it.
-fn rejected(answer: impl IntoResponse) -> Response {
-    let mut response = answer.into_response();
+/// Makes a response close the connection: an unauthenticated client gets no second try
+/// on it.
+fn rejected(mut response: Response) -> Response {
     let close = HeaderValue::from_static("close");
     response.headers_mut().insert(CONNECTION, close);
     response
 }
 
 /// Handles a request that passed the host and origin checks.
-async fn handle(
-    gate: &Gate,
-    guard: &TcpConnectionGuard,
-    mut request: Request,
-    next: Next,
-) -> Response {
+async fn handle(gate: &Gate, guard: &TcpConnectionGuard, request: Request<Incoming>) -> Response {
     let headers = request.headers();
     let name = match gate.authorize(headers) {
         Ok(name) => name,
-        Err(text) => {
-            let bearer = [(WWW_AUTHENTICATE, "Bearer")];
-            return rejected((StatusCode::UNAUTHORIZED, bearer, text));
+        Err(said) => {
+            let mut response = text(StatusCode::UNAUTHORIZED, said);
+            let bearer = HeaderValue::from_static("Bearer");
+            response.headers_mut().insert(WWW_AUTHENTICATE, bearer);
+            return rejected(response);
         }
     };
     guard.authenticate();
     let session = match asked_session(headers) {
         Ok(session) => session,
-        Err(answer) => return answer.into_response(),
+        Err((status, said)) => return text(status, said),
     };
     let client = Client { name, session };
-    if let Err(answer) = gate.check_mcp_session(headers, &client) {
-        return answer.into_response();
+    if let Err((status, said)) = gate.check_mcp_session(headers, &client) {
+        return text(status, said);
     }
     let begins = request.method() == Method::POST && !headers.contains_key(MCP_SESSION_HEADER);
-    if begins && let Err(answer) = gate.check_client(&client) {
-        return answer.into_response();
+    if begins && let Err((status, said)) = gate.check_client(&client) {
+        return text(status, said);
     }
     let beginning = begins.then(|| gate.sessions.begin(client.name.as_ref()));
     if matches!(beginning, Some(None)) {
-        let text = "too many clients; try again later\n";
-        return (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "30")], text).into_response();
+        let said = "too many clients; try again later\n";
+        let mut response = text(StatusCode::SERVICE_UNAVAILABLE, said);
+        let seconds = HeaderValue::from_static("30");
+        response.headers_mut().insert(RETRY_AFTER, seconds);
+        return response;
     }
     let ends = request.method() == Method::DELETE;
-    if begins {
-        request = match unsupported_version::reject_newer(request, gate.frame_bytes).await {
+    let mut request = if begins {
+        match unsupported_version::reject_newer(request, gate.frame_bytes).await {
             Ok(request) => request,
             Err(answer) => return answer,
-        };
+        }
+    } else {
+        request.map(Either::Left)
+    };
+    if request.uri().path() != ENDPOINT {
+        return empty(StatusCode::NOT_FOUND);
     }
     request.extensions_mut().insert(client.clone());
-    let mut response = CLIENT.scope(client, next.run(request)).await;
+    let mut response = CLIENT.scope(client, gate.service.handle(request)).await;
     drop(beginning);
     // The session has ended and nothing follows. Clients take "202 Accepted" for a
     // failure here.

@@ -10,9 +10,9 @@ use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use axum::http::request::Parts;
 use console_tools::{FailureClass, Reply};
 use futures::FutureExt as _;
+use hyper::http::request::Parts;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult,
     ErrorCode, Implementation, InitializeRequestParams, InitializeResult,

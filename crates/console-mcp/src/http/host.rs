@@ -3,9 +3,8 @@
 //! A web page can point its own host name at this machine (DNS rebinding). Its requests
 //! still carry that name.
 
-use axum::extract::Request;
-use axum::http::StatusCode;
-use axum::http::header::HOST;
+use hyper::header::HOST;
+use hyper::{Request, StatusCode};
 
 use crate::host_name::{HostName, Name};
 use crate::settings::HttpSettings;
@@ -34,7 +33,7 @@ impl Hosts {
     }
 
     /// Checks that a request names this server, and only this server.
-    pub(super) fn check(&self, request: &Request) -> Result<(), (StatusCode, &'static str)> {
+    pub(super) fn check<B>(&self, request: &Request<B>) -> Result<(), (StatusCode, &'static str)> {
         const BAD_HOST: (StatusCode, &str) = (
             StatusCode::BAD_REQUEST,
             "the request needs one header 'Host: NAME' or 'Host: NAME:PORT'\n",
@@ -77,7 +76,7 @@ mod tests {
         for given in given {
             request = request.header(HOST, *given);
         }
-        let request = request.body(axum::body::Body::empty()).unwrap();
+        let request = request.body(()).unwrap();
         let judged = Hosts::new(&http).check(&request);
         judged.map_or_else(|(status, _)| status.as_u16(), |()| 200)
     }

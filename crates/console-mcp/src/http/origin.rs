@@ -1,12 +1,13 @@
 //! [`Origins`]: the web pages that may send requests, and the CORS headers for
 //! browsers.
 
-use axum::http::header::{
+use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ORIGIN,
     VARY,
 };
-use axum::http::{HeaderMap, HeaderValue, Method};
+use hyper::http::HeaderValue;
+use hyper::{HeaderMap, Method};
 
 /// The origins of web pages that may send requests.
 pub(super) struct Origins(Vec<String>);
