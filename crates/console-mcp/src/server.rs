@@ -33,7 +33,7 @@ use crate::connection::Connection;
 use crate::live_output::LiveOutput;
 use crate::session::{Session, Workspace};
 use crate::settings::Settings;
-use crate::{call, resources, roots};
+use crate::{call, resources, roots, structured};
 
 /// The newest protocol version with sessions, which separate backends need.
 pub(crate) const NEWEST_VERSION: ProtocolVersion = ProtocolVersion::LATEST_WITH_INITIALIZE;
@@ -98,8 +98,7 @@ impl Server {
         let instructions = chat.prompt().await.map_err(failed)?;
         let roots = request.capabilities.roots.as_ref();
         let host_root = roots.and_then(|_| self.settings.host_root.clone());
-        let settings = Arc::clone(&self.settings);
-        let session = Session::new(chat, context.peer.clone(), connection, host_root, settings);
+        let session = Session::new(chat, context.peer.clone(), connection, host_root);
         self.session.set(session).map_err(|_| begun())?;
         Ok(instructions)
     }
@@ -139,9 +138,10 @@ impl Server {
                 output.run(call).await
             }
         };
-        let mut tools = workspace.tools.iter();
-        let tool = tools.find(|tool| tool.name == name);
-        let promised = tool.is_some_and(|tool| tool.output_schema.is_some());
+        let promised = workspace
+            .tools
+            .get(&name)
+            .is_some_and(structured::has_schema);
         let path = path.as_deref();
         Ok(call::result(reply, path, promised, &self.settings))
     }
@@ -236,7 +236,9 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let workspace = until_cancelled(&context, self.workspace()).await?;
-        Ok(ListToolsResult::with_all_items(workspace.tools.clone()))
+        let tools = workspace.tools.iter();
+        let tools = tools.map(|tool| call::tool(tool, &self.settings)).collect();
+        Ok(ListToolsResult::with_all_items(tools))
     }
 
     async fn call_tool(

@@ -6,18 +6,15 @@ use std::time::Duration;
 
 use backend_core::sync::lock;
 use backend_core::{Backend as _, VPath};
-use console_tools::Chat;
+use console_tools::{Chat, Definitions};
 use permissions::approval::Unavailable;
 use rmcp::RoleServer;
-use rmcp::model::Tool;
 use rmcp::service::Peer;
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
 use crate::connection::Connection;
-use crate::roots::{RootAccess, narrowed, root_access};
-use crate::settings::Settings;
-use crate::{call, roots};
+use crate::roots::{self, RootAccess, narrowed, root_access};
 
 /// Time allowed for a client to list its roots.
 const ROOTS_TIME: Duration = Duration::from_secs(10);
@@ -30,7 +27,6 @@ pub(crate) struct Session {
     /// The host directory that the client's roots are compared with. `None` if the client
     /// has no roots, or the backend no host directory.
     host_root: Option<PathBuf>,
-    settings: Arc<Settings>,
     /// Replaced when the roots change.
     workspace: Mutex<Arc<OnceCell<Arc<Workspace>>>>,
     /// The most recent workspace, to detect changes.
@@ -45,7 +41,7 @@ pub(crate) struct Workspace {
     pub(crate) without_prompts: Chat,
     /// The top directories of the workspace.
     pub(crate) roots: Vec<VPath>,
-    pub(crate) tools: Vec<Tool>,
+    pub(crate) tools: Definitions,
     /// The reason why nothing may be used.
     pub(crate) denied: Option<String>,
     /// Whether it is only a part of the backend.
@@ -58,7 +54,6 @@ impl Session {
         peer: Peer<RoleServer>,
         connection: Arc<Connection>,
         host_root: Option<PathBuf>,
-        settings: Arc<Settings>,
     ) -> Self {
         connection.keep(chat.clone());
         Self {
@@ -66,7 +61,6 @@ impl Session {
             peer,
             connection,
             host_root,
-            settings,
             workspace: Mutex::default(),
             last: Mutex::default(),
         }
@@ -109,10 +103,8 @@ impl Session {
             RootAccess::Part(roots) => self.narrowed(roots).await?,
             RootAccess::All | RootAccess::Nothing(_) => self.chat.clone(),
         };
-        let definitions = chat.definitions().await.map_err(said)?;
-        let tools = definitions.iter();
-        let tools: Vec<Tool> = tools.map(|tool| call::tool(tool, &self.settings)).collect();
-        let changed = last.is_some_and(|last| last.tools != tools);
+        let tools = chat.definitions().await.map_err(said)?;
+        let changed = last.is_some_and(|last| *last.tools != *tools);
         let workspace = Arc::new(Workspace {
             without_prompts: chat.approver(Unavailable::Error),
             chat,

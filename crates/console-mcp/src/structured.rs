@@ -19,21 +19,26 @@ pub(crate) fn of(reply: &mut Reply) -> Value {
     Value::Object(fields)
 }
 
-/// Returns the schema of that data. A tool whose replies may have blocks has none:
-/// given a schema, clients insist on data, and given data, some of them do not show
-/// images.
+/// Returns `true` if the data of a tool has a schema. If replies may have blocks, it has
+/// none: given a schema, clients insist on data, and given data, some of them do not
+/// show images.
+pub(crate) fn has_schema(definition: &Definition) -> bool {
+    !definition.blocks
+}
+
+/// Returns the schema of that data, if it has one.
 pub(crate) fn schema_of(definition: &Definition) -> Option<Map<String, Value>> {
-    if definition.blocks {
+    if !has_schema(definition) {
         return None;
     }
-    let own = definition.output_schema.as_ref();
+    let own = definition.output_schema();
     // References start at the root of a schema, which this one no longer is.
     let own = own.filter(|schema| !schema.to_string().contains("\"$ref\""));
     let schema = json!({
         "type": "object",
         "properties": {
             "text": {"type": "string"},
-            "data": own.cloned().unwrap_or_else(|| json!({})),
+            "data": own.unwrap_or_else(|| json!({})),
             "failure": {"type": "string", "enum": ["fixable", "refused", "environment"]},
         },
         "required": ["text"],
@@ -50,7 +55,7 @@ mod tests {
 
     fn definition(schema: Option<Value>) -> Definition {
         let hints = Annotations::of(&[permissions::Op::Read]);
-        Definition::new("a", "b", json!({"type": "object"}), hints).output_schema(schema)
+        Definition::new("a", "b", json!({"type": "object"}), hints).with_output_schema(schema)
     }
 
     #[test]

@@ -44,8 +44,9 @@ fn tool(chat: &Chat, definition: &Definition) -> Result<DynamicTool> {
         .map_err(|error| Error::internal("rig takes no such name for a tool").with_source(error))?;
     let called: Arc<str> = definition.name.as_str().into();
     let chat = chat.clone();
-    let (description, parameters) = (&definition.description, &definition.input_schema);
-    let tool = DynamicTool::new(name, description, parameters.clone(), move |arguments| {
+    let description = &definition.description;
+    let parameters = (*definition.input_schema).clone();
+    let tool = DynamicTool::new(name, description, parameters, move |arguments| {
         let (chat, called) = (chat.clone(), Arc::clone(&called));
         Box::pin(async move { output::of(chat.call(&called, arguments).await) })
     });

@@ -7,6 +7,8 @@
 mod console;
 mod filesystem;
 
+use std::sync::Arc;
+
 use permissions::tool::Tool;
 use serde_json::Value;
 
@@ -30,7 +32,10 @@ struct Text {
 pub(crate) fn describe(definition: &mut Definition, tool: Tool, options: &Options) {
     definition.description = description(tool, options);
     definition.blocks = media_note(tool, options).is_some();
-    fill(&mut definition.input_schema, options);
+    // Tools of all options share a schema that says the same for all of them.
+    if has_placeholder(&definition.input_schema) {
+        fill(Arc::make_mut(&mut definition.input_schema), options);
+    }
 }
 
 /// Returns the description of a tool for the profile and options in use.
@@ -54,6 +59,16 @@ pub(crate) fn description(tool: Tool, options: &Options) -> String {
         filled(&text, options)
     } else {
         text
+    }
+}
+
+/// Returns `true` if a text in a schema has a brace, as placeholders do.
+fn has_placeholder(schema: &Value) -> bool {
+    match schema {
+        Value::String(text) => text.contains('{'),
+        Value::Array(items) => items.iter().any(has_placeholder),
+        Value::Object(parts) => parts.values().any(has_placeholder),
+        _ => false,
     }
 }
 

@@ -1,5 +1,7 @@
 //! Replaces the descriptions of tools and arguments with those of the host.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use super::build_error::BuildError;
@@ -56,7 +58,7 @@ fn describe(entry: &mut RegisteredTool, argument: &str, text: &str) -> Result<()
         argument: argument.to_owned(),
         valid,
     })?;
-    let field = schema.pointer_mut(&pointer);
+    let field = Arc::make_mut(schema).pointer_mut(&pointer);
     if let Some(field) = field.and_then(Value::as_object_mut) {
         field.insert("description".to_owned(), text.into());
     }

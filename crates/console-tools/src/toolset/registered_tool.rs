@@ -57,9 +57,9 @@ impl RegisteredTool {
 
     /// Creates the entry of a tool of this crate. Its description is set later.
     pub(crate) fn builtin<T: Builtin>() -> Self {
-        let (input, output) = schemas_of::<T>();
-        let definition = Definition::new(T::TOOL.name(), "", input, T::ANNOTATIONS);
-        let definition = definition.output_schema(output);
+        let schema = arguments_schema::<T>();
+        let definition = Definition::new(T::TOOL.name(), "", schema, T::ANNOTATIONS);
+        let definition = definition.generating(T::output_schema);
         let runner = BuiltinTool::<T>(PhantomData);
         Self {
             tool: Some(T::TOOL),
@@ -76,7 +76,7 @@ impl RegisteredTool {
         };
         let schema = schema_for::<T::Args>();
         let definition = Definition::new(T::NAME, T::DESCRIPTION, schema, T::ANNOTATIONS);
-        let definition = definition.output_schema(T::output_schema());
+        let definition = definition.generating(T::output_schema);
         Self::new(definition, T::OPERATIONS, TypedTool(tool))
     }
 
@@ -126,18 +126,13 @@ pub(crate) fn offered(
     entries.iter().map(each).collect()
 }
 
-/// The schemas of the arguments and of the structured result.
-type Schemas = (Value, Option<Value>);
-
-/// Returns the schemas of a tool of this crate. They are cached, because generating
-/// them takes most of the time of building a toolset.
-fn schemas_of<T: Builtin>() -> Schemas {
-    static MADE: Mutex<BTreeMap<TypeId, Schemas>> = Mutex::new(BTreeMap::new());
+/// Returns the schema of the arguments of a tool of this crate. It is cached, because
+/// generating schemas takes most of the time of building a toolset.
+fn arguments_schema<T: Builtin>() -> Arc<Value> {
+    static MADE: Mutex<BTreeMap<TypeId, Arc<Value>>> = Mutex::new(BTreeMap::new());
     let mut made = lock(&MADE);
     let of_tool = made.entry(TypeId::of::<T>());
-    of_tool
-        .or_insert_with(|| (schema_for::<T::Args>(), T::output_schema()))
-        .clone()
+    Arc::clone(of_tool.or_insert_with(|| Arc::new(schema_for::<T::Args>())))
 }
 
 struct BuiltinTool<T>(PhantomData<fn() -> T>);

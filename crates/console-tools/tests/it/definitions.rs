@@ -120,8 +120,9 @@ async fn every_schema_is_whole_and_closed() {
                 assert!(!definition.description.is_empty(), "{}", definition.name);
                 walk(&definition.input_schema, &definition.name);
                 let console = profile != "filesystem" && definition.name != "swap";
-                assert!(!console || definition.output_schema.is_some());
-                if let Some(schema) = &definition.output_schema {
+                let schema = definition.output_schema();
+                assert!(!console || schema.is_some());
+                if let Some(schema) = &schema {
                     assert_eq!(schema["type"], "object", "{}", definition.name);
                     if console {
                         walk(schema, &format!("{}, output", definition.name));
@@ -151,6 +152,20 @@ fn described(
 }
 
 #[test]
+fn toolsets_share_the_schemas_that_they_do_not_change() {
+    let schema = |texts: &[(&str, &str)], tool: &str| {
+        let definitions = described(Profile::Coding, texts).unwrap().definitions();
+        Arc::clone(&definitions.get(tool).unwrap().input_schema)
+    };
+    let one = schema(&[], "edit_file");
+    let other = schema(&[("grep.pattern", "A regular expression.")], "edit_file");
+    assert!(Arc::ptr_eq(&one, &other));
+    let changed = schema(&[("edit_file.path", "A file.")], "edit_file");
+    assert_ne!(one, changed);
+    assert_eq!(one, schema(&[], "edit_file"));
+}
+
+#[test]
 fn tools_and_arguments_can_be_described_in_other_words() {
     let texts = [
         ("grep", "Searches."),
@@ -175,7 +190,7 @@ fn tools_and_arguments_can_be_described_in_other_words() {
     let mut grep = definitions.get("grep").unwrap().clone();
     let before = plain.get("grep").unwrap();
     grep.description.clone_from(&before.description);
-    grep.input_schema["properties"]["pattern"] =
+    Arc::make_mut(&mut grep.input_schema)["properties"]["pattern"] =
         before.input_schema["properties"]["pattern"].clone();
     assert_eq!(grep, *before);
     let other = described(Profile::Coding, &[]).unwrap().definitions();

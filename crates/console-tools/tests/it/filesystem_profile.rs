@@ -208,7 +208,7 @@ async fn a_window_of_a_file_is_an_object() {
     let person = RecordingApprover::new(true);
     let chat = chat(&backend, &person);
     let definitions = chat.definitions().await.unwrap();
-    let schema = definitions.get("read_file").unwrap().output_schema.clone();
+    let schema = definitions.get("read_file").unwrap().output_schema();
     let mut required: Vec<_> = schema.unwrap()["required"]
         .as_array()
         .unwrap()

@@ -39,8 +39,8 @@ fn told(definition: &Definition) -> String {
         "{hints}\n\ninput_schema: {}",
         pretty(&definition.input_schema)
     );
-    if let Some(schema) = &definition.output_schema {
-        let _ = write!(text, "\n\noutput_schema: {}", pretty(schema));
+    if let Some(schema) = definition.output_schema() {
+        let _ = write!(text, "\n\noutput_schema: {}", pretty(&schema));
     }
     text
 }

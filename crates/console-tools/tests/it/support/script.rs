@@ -66,7 +66,10 @@ impl Script {
         let definitions = self.chat.definitions().await.unwrap();
         let _ = writeln!(self.text, ">>> {tool} {arguments}");
         let reply = self.chat.call(tool, arguments).await;
-        let schema = &definitions.get(tool).expect("it is offered").output_schema;
+        let schema = definitions
+            .get(tool)
+            .expect("it is offered")
+            .output_schema();
         match reply.failure {
             Some(class) => {
                 let _ = writeln!(self.text, "({class:?}) {}\n", reply.text);
