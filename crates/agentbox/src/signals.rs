@@ -24,7 +24,7 @@ impl Interrupts {
         let cannot =
             |error: std::io::Error| environment!("signals cannot be received: {error}; try again");
         let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
+            .enable_io()
             .build()
             .map_err(cannot)?;
         let entered = runtime.enter();
