@@ -34,6 +34,7 @@ use serde_json::{Value, json};
 use crate::check;
 use crate::cluster::{self, Cluster, status};
 use crate::labels::{self, CONTAINER};
+use crate::reason::PodState;
 use request::{conditional, list_all, moment};
 
 pub use request::Version;
@@ -61,6 +62,8 @@ pub struct Pod {
     pub phase: PodPhase,
     /// Whether the container of the sandbox is ready.
     pub ready: bool,
+    /// Whether it is on a node that does not answer.
+    pub lost: bool,
     /// Whether it is being deleted.
     pub deleting: bool,
     /// The time it was created, in whole seconds.
@@ -106,6 +109,7 @@ impl PodPhase {
 impl Pod {
     /// Reads the cluster's description. `None` if it lacks a name or an id.
     pub(crate) fn of(object: Object) -> Option<Self> {
+        let lost = matches!(PodState::of(&object), PodState::Lost(_));
         let metadata = object.metadata;
         let status = object.status.unwrap_or_default();
         let containers = status.container_statuses.unwrap_or_default();
@@ -119,6 +123,7 @@ impl Pod {
             annotations: metadata.annotations.unwrap_or_default(),
             phase: PodPhase::of(status.phase.as_deref()),
             ready: container.is_some_and(|one| one.ready),
+            lost,
             deleting: metadata.deletion_timestamp.is_some(),
             created: moment(metadata.creation_timestamp),
             node: object.spec.and_then(|spec| spec.node_name),

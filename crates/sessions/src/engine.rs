@@ -18,6 +18,9 @@ use crate::request::OpenRequest;
 pub enum Claim {
     /// The session is the caller's: this is its sandbox, which is not started yet.
     Created(Arc<dyn Sandbox>),
+    /// The session is the caller's, and its sandbox was started before there was the session.
+    /// It has just been seen to run, so it is not started again.
+    Started(Arc<dyn Sandbox>),
     /// The session has a sandbox already, or another process is creating it.
     Taken,
 }
@@ -100,9 +103,9 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
         true
     }
 
-    /// Creates the sandbox of a session, not started, on its stored files if there are any.
-    /// Atomic between processes: of several that claim one id, one gets
-    /// [`Claim::Created`].
+    /// Creates the sandbox of a session, not started, on its stored files if there are any,
+    /// or gives it one that was started for any session. Atomic between processes: of several
+    /// that claim one id, one gets [`Claim::Created`] or [`Claim::Started`].
     ///
     /// # Errors
     ///

@@ -278,8 +278,7 @@ impl Shared {
             if attempt > 0 {
                 tokio::time::sleep(CLAIM_PAUSE).await;
             }
-            if let Claim::Created(sandbox) = self.engine.claim(request).await? {
-                self.start_created(request, &*sandbox).await?;
+            if let Some(sandbox) = self.create(request).await? {
                 let record = Record::new(request, self.clock.now());
                 return Ok(Attached::new(sandbox, record).with_env(request.env.clone()));
             }
@@ -299,6 +298,18 @@ impl Shared {
             return Ok(attached);
         }
         Err(contended(&request.id))
+    }
+
+    /// Returns a new sandbox that runs. `None` if the session has one.
+    async fn create(&self, request: &OpenRequest) -> Result<Option<Arc<dyn Sandbox>>> {
+        Ok(match self.engine.claim(request).await? {
+            Claim::Created(sandbox) => {
+                self.start_created(request, &*sandbox).await?;
+                Some(sandbox)
+            }
+            Claim::Started(sandbox) => Some(sandbox),
+            Claim::Taken => None,
+        })
     }
 
     /// Starts a sandbox that was just created, or ends it.

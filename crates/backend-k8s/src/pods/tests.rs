@@ -98,7 +98,7 @@ fn a_description_is_read() {
     assert_eq!((&*pod.name, &*pod.uid), ("box", "uid-box"));
     assert_eq!(pod.resource_version, "7");
     assert_eq!(pod.phase, PodPhase::Running);
-    assert!(pod.ready && !pod.deleting);
+    assert!(pod.ready && !pod.lost && !pod.deleting);
     let created = UNIX_EPOCH + Duration::from_secs(1_767_323_045);
     assert_eq!(pod.created, created);
     assert_eq!(pod.node.as_deref(), Some("node-1"));
@@ -137,6 +137,18 @@ fn the_reason_is_that_of_the_pod_or_else_of_its_container() {
         (json!({}), None),
     ] {
         assert_eq!(reason(status).as_deref(), expected);
+    }
+}
+
+#[test]
+fn a_pod_whose_container_is_ready_and_that_is_not_is_on_a_lost_node() {
+    let mut object = object("box", 1);
+    object["status"]["containerStatuses"][1]["state"] = json!({"running": {}});
+    for (ready, is_lost) in [("True", false), ("False", true)] {
+        object["status"]["conditions"] = json!([{"type": "Ready", "status": ready}]);
+        let pod = Pod::of(serde_json::from_value(object.clone()).unwrap()).unwrap();
+        assert!(pod.ready);
+        assert_eq!(pod.lost, is_lost);
     }
 }
 

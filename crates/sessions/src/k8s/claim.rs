@@ -4,9 +4,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use backend_core::{Error, ErrorKind, Result};
-use backend_k8s::K8sSandbox;
 use backend_k8s::pods::objects::{self, Draft, Kind, Object};
-use backend_k8s::pods::{self, Pod, Version};
+use backend_k8s::pods::{self, Pod, PodPhase, Version};
 use sandbox_runtime::Runtime;
 use serde_json::json;
 
@@ -113,7 +112,14 @@ impl K8sEngine {
             pool.discard(spare).await;
         };
         match self.lease(&spare, opening).await {
-            Ok(Some(pod)) => Ok(Some(self.created(&opening.record.id, pod, spare.sandbox))),
+            Ok(Some(pod)) => {
+                let (sandbox, is_ready) = (Arc::new(spare.sandbox.clone()), is_ready(&pod));
+                self.remember(&opening.record.id, pod, spare.sandbox);
+                Ok(Some(match is_ready {
+                    true => Claim::Started(sandbox),
+                    false => Claim::Created(sandbox),
+                }))
+            }
             Ok(None) => {
                 // It was given nothing of the session.
                 pool.give_back(spare).await;
@@ -199,7 +205,10 @@ impl K8sEngine {
             return Ok(Claim::Taken);
         };
         match self.complete(&pod, opening, volume.as_deref()).await {
-            Ok(()) => Ok(self.created(id, pod, sandbox)),
+            Ok(()) => {
+                self.remember(id, pod, sandbox.clone());
+                Ok(Claim::Created(Arc::new(sandbox)))
+            }
             Err(error) => {
                 self.give_way(id, is_ours).await?;
                 Err(error)
@@ -231,11 +240,12 @@ impl K8sEngine {
         }
         Ok(())
     }
+}
 
-    fn created(&self, id: &SessionId, pod: Pod, sandbox: K8sSandbox) -> Claim {
-        self.remember(id, pod, sandbox.clone());
-        Claim::Created(Arc::new(sandbox))
-    }
+/// Whether a pod whose sandbox was started runs as it did then.
+fn is_ready(pod: &Pod) -> bool {
+    let is_up = pod.phase == PodPhase::Running && pod.ready && !pod.lost;
+    is_up && pod.restart_count == 0
 }
 
 /// Checks the tenant of stored files, which is that of the session.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use backend_core::{Error, ErrorKind};
-use backend_k8s::{Cluster, K8sSandbox, Mode, Runtime};
+use backend_k8s::{Cluster, K8sSandbox, Mode, Network, Runtime};
 use kube::client::{Body, Client};
 use serde_json::{Value, json};
 
@@ -15,14 +15,18 @@ use crate::request::OpenRequest;
 /// The objects by the name of their kind and their own.
 type Objects = BTreeMap<(String, String), Value>;
 
-/// A cluster, and the requests that change something.
+/// A cluster, and the requests about one object each.
 #[derive(Default)]
 struct World {
     objects: Objects,
-    changes: Vec<String>,
+    requests: Vec<String>,
     /// Whether each look at a pod finds another one of its name.
     is_replaced: bool,
+    /// What happens when the next lease was created.
+    after_lease: Option<Event>,
 }
+
+type Event = Box<dyn FnOnce(&mut World) + Send>;
 
 impl World {
     fn put(&mut self, kind: &str, name: &str, metadata: Value) -> &mut Value {
@@ -34,7 +38,11 @@ impl World {
         object["metadata"]["creationTimestamp"] = "2026-01-02T03:04:05Z".into();
         if kind == "pods" {
             object["spec"] = json!({"containers": [{"name": "sandbox"}]});
-            object["status"] = json!({"phase": "Running"});
+            let container = json!({
+                "name": "sandbox", "image": "", "imageID": "", "ready": true,
+                "restartCount": 0, "state": {"running": {}},
+            });
+            object["status"] = json!({"phase": "Running", "containerStatuses": [container]});
         }
         self.objects.insert(key.clone(), object);
         self.objects.get_mut(&key).unwrap()
@@ -45,13 +53,28 @@ impl World {
         self.objects.contains_key(&key)
     }
 
-    fn answer(&mut self, method: &str, target: &str) -> (u16, Value) {
+    fn get(&mut self, kind: &str, name: &str) -> &mut Value {
+        let key = (kind.to_owned(), name.to_owned());
+        self.objects.get_mut(&key).unwrap()
+    }
+
+    /// The requests that change something.
+    fn changes(&self) -> Vec<&str> {
+        let all = self.requests.iter().map(String::as_str);
+        all.filter(|request| !request.starts_with("GET ")).collect()
+    }
+
+    /// Answers a request. A refusal has its reason as the body.
+    fn answer(&mut self, method: &str, target: &str, body: &Value) -> (u16, Value) {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let (_, path) = path.split_once("/namespaces/work/").unwrap();
         let (kind, name) = path.split_once('/').unwrap_or((path, ""));
         let key = (kind.to_owned(), name.to_owned());
-        if method != "GET" {
-            self.changes.push(format!("{method} {path}"));
+        let made = body["metadata"]["name"].as_str().unwrap_or_default();
+        match (method, name) {
+            ("GET", "") => {}
+            ("POST", "") => self.requests.push(format!("POST {kind}/{made}")),
+            _ => self.requests.push(format!("{method} {path}")),
         }
         match (method, name) {
             ("GET", "") => {
@@ -69,7 +92,20 @@ impl World {
                     json!({"metadata": {"resourceVersion": "1"}, "items": items}),
                 )
             }
-            ("POST", "") => (409, json!(null)),
+            ("POST", "") if self.has(kind, made) => (409, "AlreadyExists".into()),
+            ("POST", "") => {
+                let object = self.put(kind, made, body["metadata"].clone());
+                if kind != "pods" {
+                    object["spec"] = body["spec"].clone();
+                }
+                let answer = object.clone();
+                if kind == "leases"
+                    && let Some(event) = self.after_lease.take()
+                {
+                    event(self);
+                }
+                (201, answer)
+            }
             ("GET", _) => match self.objects.get_mut(&key) {
                 Some(object) => {
                     let found = object.clone();
@@ -80,11 +116,46 @@ impl World {
                 }
                 None => (404, json!(null)),
             },
+            ("PATCH", _) => match self.objects.get_mut(&key) {
+                Some(object) if is_changed(object, body) => (409, "Conflict".into()),
+                Some(object) => {
+                    merge(object, body);
+                    let version = object["metadata"]["resourceVersion"].as_str().unwrap();
+                    let next = version.parse::<u64>().unwrap() + 1;
+                    object["metadata"]["resourceVersion"] = next.to_string().into();
+                    (200, object.clone())
+                }
+                None => (404, json!(null)),
+            },
             ("DELETE", _) => match self.objects.remove(&key) {
                 Some(object) => (200, object),
                 None => (404, json!(null)),
             },
             _ => (400, json!(null)),
+        }
+    }
+}
+
+/// Whether a change is for another version of an object.
+fn is_changed(object: &Value, change: &Value) -> bool {
+    let differs = |field: &&str| {
+        let wanted = change["metadata"].get(field);
+        wanted.is_some_and(|wanted| *wanted != object["metadata"][field])
+    };
+    ["uid", "resourceVersion"].iter().any(differs)
+}
+
+/// Applies a JSON merge patch.
+fn merge(object: &mut Value, change: &Value) {
+    let Some(fields) = change.as_object() else {
+        *object = change.clone();
+        return;
+    };
+    for (key, value) in fields {
+        if !value.is_null() {
+            merge(&mut object[key], value);
+        } else if let Some(object) = object.as_object_mut() {
+            object.remove(key);
         }
     }
 }
@@ -100,12 +171,13 @@ fn cluster_of(world: &Shared) -> Cluster {
             if target.contains("watch=true") {
                 return std::future::pending().await;
             }
-            let (code, mut body) = world
-                .lock()
-                .unwrap()
-                .answer(request.method().as_str(), &target);
+            let (parts, body) = request.into_parts();
+            let body = body.collect_bytes().await?;
+            let asked: Value = serde_json::from_slice(&body).unwrap_or_default();
+            let method = parts.method.as_str();
+            let (code, mut body) = world.lock().unwrap().answer(method, &target, &asked);
             if code >= 400 {
-                let reason = if code == 409 { "AlreadyExists" } else { "" };
+                let reason = body.as_str().unwrap_or_default();
                 body =
                     json!({"kind": "Status", "status": "Failure", "code": code, "reason": reason});
             }
@@ -118,18 +190,38 @@ fn cluster_of(world: &Shared) -> Cluster {
     Cluster::from_client(Client::new(service, "default"), "work")
 }
 
+fn runtime() -> Runtime {
+    Runtime::from_image("image", "image:1")
+}
+
+fn builder(world: &Shared) -> K8sEngineBuilder {
+    let template = K8sSandbox::builder()
+        .mode(Mode::Portable)
+        .network(Network::Open)
+        .reap_leftovers(false);
+    K8sEngine::builder(cluster_of(world))
+        .runtime(runtime())
+        .template(template)
+}
+
 /// Returns an engine with volumes, and its cluster.
 fn engine() -> (K8sEngine, Shared) {
     let world = Shared::default();
-    let engine = K8sEngine::builder(cluster_of(&world))
-        .runtime(Runtime::from_image("image", "image:1"))
-        .template(
-            K8sSandbox::builder()
-                .mode(Mode::Portable)
-                .reap_leftovers(false),
-        )
-        .volumes(1024);
+    let engine = builder(&world).volumes(1024);
     (engine.build().unwrap(), world)
+}
+
+/// Returns an engine with a pool, its cluster, and the name of the pod that is ready.
+async fn pooled() -> (K8sEngine, Shared, String) {
+    let world = Shared::default();
+    let engine = builder(&world).pool(runtime(), 1).build().unwrap();
+    engine.warm().await.unwrap();
+    let mut known = world.lock().unwrap();
+    known.requests.clear();
+    let mut pods = known.objects.keys().filter(|(kind, _)| kind == "pods");
+    let spare = pods.next().unwrap().1.clone();
+    drop(known);
+    (engine, world, spare)
 }
 
 fn id(text: &str) -> SessionId {
@@ -180,7 +272,7 @@ async fn a_lease_does_not_make_a_pod_one_of_ours() {
         );
         let world = world.lock().unwrap();
         assert!(world.has("pods", pod));
-        assert_eq!(world.changes, [""; 0]);
+        assert_eq!(world.changes(), [""; 0]);
     }
 }
 
@@ -212,7 +304,11 @@ async fn an_annotation_does_not_make_a_claim_one_of_the_session() {
         assert!(ended.unwrap());
         let world = world.lock().unwrap();
         assert!(world.has("persistentvolumeclaims", "files"), "{labels}");
-        assert_eq!(world.changes, [format!("DELETE pods/{alice}")], "{labels}");
+        assert_eq!(
+            world.changes(),
+            [format!("DELETE pods/{alice}")],
+            "{labels}"
+        );
     }
     let (engine, world) = engine();
     let own = json!({"labels": {SPACE: "default", SESSION: names().key(&id("alice"))}});
@@ -244,7 +340,8 @@ async fn a_claim_of_others_is_not_used_for_a_session() {
         let claimed = engine.claim(&OpenRequest::new(id("alice"))).await;
         assert_eq!(kind(claimed), Some(ErrorKind::Conflict), "{labels}");
         let world = world.lock().unwrap();
-        assert_eq!(world.changes, ["POST persistentvolumeclaims"], "{labels}");
+        let tried = format!("POST persistentvolumeclaims/{alice}");
+        assert_eq!(world.changes(), [tried], "{labels}");
     }
 }
 
@@ -264,4 +361,100 @@ async fn a_pod_that_was_replaced_meanwhile_is_not_handed_out() {
         .put("pods", &alice, metadata("alice", ""));
     world.lock().unwrap().is_replaced = true;
     assert!(engine.attach(&id("alice")).await.unwrap().is_none());
+}
+
+/// The requests about the session and the pod that was ready. The pool is being refilled.
+fn about(world: &World, names: [&str; 2]) -> Vec<String> {
+    let is_about = |request: &&String| names.iter().any(|name| request.ends_with(name));
+    world.requests.iter().filter(is_about).cloned().collect()
+}
+
+#[tokio::test]
+async fn a_ready_pod_becomes_that_of_a_new_session_by_three_requests() {
+    let (engine, world, spare) = pooled().await;
+    let alice = names().session(&id("alice"));
+    let claim = engine.claim(&OpenRequest::new(id("alice"))).await.unwrap();
+    assert!(matches!(claim, Claim::Started(_)), "{claim:?}");
+    let mut world = world.lock().unwrap();
+    // The other pod is looked for when there is the lease: one that comes later gives way.
+    let expected = [
+        format!("POST leases/{alice}"),
+        format!("GET pods/{alice}"),
+        format!("PATCH pods/{spare}"),
+    ];
+    assert_eq!(about(&world, [&alice, &spare]), expected);
+    let lease = world.get("leases", &alice).clone();
+    assert_eq!(lease["spec"]["holderIdentity"], spare.as_str());
+    let owner = &lease["metadata"]["ownerReferences"][0]["uid"];
+    assert_eq!(*owner, format!("uid-{spare}"));
+    let annotations = world.get("pods", &spare)["metadata"]["annotations"].clone();
+    let annotations: annotations::Annotations = serde_json::from_value(annotations).unwrap();
+    assert!(annotations::is_of(&annotations, &id("alice")));
+}
+
+#[tokio::test]
+async fn a_pod_that_is_no_longer_ready_is_started_again() {
+    for (path, value) in [
+        ("/containerStatuses/0/ready", json!(false)),
+        ("/containerStatuses/0/restartCount", json!(1)),
+        ("/phase", json!("Pending")),
+        ("/conditions", json!([{"type": "Ready", "status": "False"}])),
+    ] {
+        let (engine, world, spare) = pooled().await;
+        let change: Event = Box::new(move |world: &mut World| {
+            let status = &mut world.get("pods", &spare)["status"];
+            status["conditions"] = json!([]);
+            *status.pointer_mut(path).unwrap() = value;
+        });
+        world.lock().unwrap().after_lease = Some(change);
+        let claim = engine.claim(&OpenRequest::new(id("alice"))).await.unwrap();
+        assert!(matches!(claim, Claim::Created(_)), "{path} {claim:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_has_a_lease_gets_no_other_pod() {
+    let (engine, world, spare) = pooled().await;
+    let alice = names().session(&id("alice"));
+    world.lock().unwrap().put("leases", &alice, json!({}));
+    let claim = engine.claim(&OpenRequest::new(id("alice"))).await.unwrap();
+    assert!(matches!(claim, Claim::Taken), "{claim:?}");
+    let world = world.lock().unwrap();
+    let requests = about(&world, [&alice, &spare]);
+    assert_eq!(requests[0], format!("POST leases/{alice}"));
+    assert!(!requests.contains(&format!("PATCH pods/{spare}")));
+    assert!(world.has("leases", &alice), "it is that of others");
+}
+
+#[tokio::test]
+async fn a_lease_gives_way_to_a_pod_that_came_first() {
+    let (engine, world, spare) = pooled().await;
+    let alice = names().session(&id("alice"));
+    let name = alice.clone();
+    let other: Event = Box::new(move |world: &mut World| {
+        world.put("pods", &name, json!({}));
+    });
+    world.lock().unwrap().after_lease = Some(other);
+    let claim = engine.claim(&OpenRequest::new(id("alice"))).await.unwrap();
+    assert!(matches!(claim, Claim::Taken), "{claim:?}");
+    let world = world.lock().unwrap();
+    let requests = about(&world, [&alice, &spare]);
+    assert!(!requests.contains(&format!("PATCH pods/{spare}")));
+    assert!(!world.has("leases", &alice));
+}
+
+#[tokio::test]
+async fn a_ready_pod_that_is_being_deleted_is_not_handed_out() {
+    let (engine, world, spare) = pooled().await;
+    let name = spare.clone();
+    let deleted: Event = Box::new(move |world: &mut World| {
+        world.get("pods", &name)["metadata"]["deletionTimestamp"] = "2026-01-02T03:04:05Z".into();
+    });
+    world.lock().unwrap().after_lease = Some(deleted);
+    let claim = engine.claim(&OpenRequest::new(id("alice"))).await.unwrap();
+    let (Claim::Created(sandbox) | Claim::Started(sandbox)) = claim else {
+        panic!("no other process has it");
+    };
+    assert_ne!(sandbox.id(), spare);
+    assert!(!world.lock().unwrap().has("pods", &spare));
 }

@@ -114,10 +114,10 @@ impl View {
         seen.pods.values().any(is_its)
     }
 
-    /// Whether a pod is known to be gone, or to have ended.
+    /// Whether a pod is known to be gone, to have ended, or to be out of reach.
     pub(super) fn has_lost(&self, uid: &str) -> bool {
         let seen = self.0.seen();
-        let is_lost = |pod: &Arc<Pod>| pod.deleting || has_ended(pod);
+        let is_lost = |pod: &Arc<Pod>| pod.deleting || pod.lost || has_ended(pod);
         seen.gone.contains(uid) || seen.pods.get(uid).is_some_and(is_lost)
     }
 

@@ -29,6 +29,21 @@ async fn two_processes_that_open_one_session_have_one_sandbox() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_sandbox_that_was_started_ahead_is_not_started_again() {
+    let engine = SharedEngine::default();
+    let manager = engine.process().build().unwrap();
+    let starts = |user: &str| engine.sandbox(user).unwrap().starts();
+    manager.get_or_create("alice").await.unwrap();
+    assert_eq!(starts("alice"), 1);
+    engine.start_ahead();
+    let bob = manager.get_or_create("bob").await.unwrap();
+    assert_eq!(starts("bob"), 0);
+    bob.write_file("a.txt", "x").await.unwrap();
+    let again = manager.get_or_create("bob").await.unwrap();
+    assert_eq!(again.read_to_string("a.txt").await.unwrap(), "x");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_session_that_ends_while_it_is_opened_is_created_anew() {
     let engine = SharedEngine::default();
     let one = engine.process().build().unwrap();

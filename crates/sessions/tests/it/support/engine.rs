@@ -30,6 +30,7 @@ struct World {
     made: AtomicUsize,
     touches: AtomicUsize,
     ends_at_touch: AtomicBool,
+    starts_ahead: AtomicBool,
 }
 
 struct Known {
@@ -64,6 +65,11 @@ impl SharedEngine {
     /// Ends the next session whose use is written, as another process might.
     pub(crate) fn end_at_touch(&self) {
         self.world.ends_at_touch.store(true, Ordering::SeqCst);
+    }
+
+    /// Claims sandboxes from now on that were started ahead of time, as with a pool.
+    pub(crate) fn start_ahead(&self) {
+        self.world.starts_ahead.store(true, Ordering::SeqCst);
     }
 
     /// Returns the sandbox of a session, if it has one.
@@ -102,7 +108,11 @@ impl Engine for SharedEngine {
             sandbox: Some(sandbox.clone()),
         };
         known.insert(request.id.clone(), new);
-        Ok(Claim::Created(Arc::new(sandbox)))
+        let sandbox = Arc::new(sandbox);
+        Ok(match self.world.starts_ahead.load(Ordering::SeqCst) {
+            true => Claim::Started(sandbox),
+            false => Claim::Created(sandbox),
+        })
     }
 
     async fn attach(&self, id: &SessionId) -> Result<Option<Attached>> {
