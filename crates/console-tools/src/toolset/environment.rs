@@ -36,10 +36,11 @@ impl OfferedTools {
         let each = definitions.zip(&visible);
         let offered = each.filter_map(|(definition, visible)| match *visible {
             Visibility::Hidden => None,
-            Visibility::Offered { asks } => Some(Definition {
-                asks,
-                ..definition.clone()
-            }),
+            Visibility::Offered { asks } => {
+                let mut definition = definition.clone();
+                definition.asks = asks;
+                Some(definition)
+            }
         });
         Self {
             definitions: Definitions::new(offered.collect()),
