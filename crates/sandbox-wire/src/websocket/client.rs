@@ -37,10 +37,6 @@ pub struct Handshake {
 
 impl Handshake {
     /// Begins a handshake with a new key. It is for one request.
-    #[allow(
-        clippy::new_without_default,
-        reason = "a default would not be a new one each time"
-    )]
     pub fn new() -> Self {
         Self {
             key: generate_key(),
@@ -73,6 +69,12 @@ impl Handshake {
             ));
         }
         Ok(())
+    }
+}
+
+impl Default for Handshake {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -204,7 +206,8 @@ where
         connection.flush().await?;
         connection.has_bytes().await
     };
-    match greeted.await {
+    let greeted = greeted.await;
+    match greeted {
         Ok(true) => Ok(process(connection)),
         Ok(false) => Err(lost(&io::Error::other(
             "it ended before the agent said anything",

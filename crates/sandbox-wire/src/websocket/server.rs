@@ -24,6 +24,9 @@ const REQUEST_BYTES: u64 = 16 * 1024;
 /// Bytes after the request in which the token must be.
 const TOKEN_BYTES: u64 = 4 * 1024;
 
+/// Bytes of a request that are read at once, at first.
+const READ_STEP: usize = 1024;
+
 /// The end of a request.
 const END: &[u8] = b"\r\n\r\n";
 
@@ -82,7 +85,7 @@ where
 
 /// Reads a request, and bytes that came with it.
 async fn read_request(reader: &mut (impl AsyncRead + Unpin)) -> Result<(Vec<u8>, Vec<u8>)> {
-    let mut request = Vec::new();
+    let mut request = Vec::with_capacity(READ_STEP);
     loop {
         // The end may be split between two reads.
         let seen = request.len().saturating_sub(END.len() - 1);
