@@ -1,10 +1,10 @@
 //! Serves clients of a port, one after the other, for places that have a port and no
 //! standard input.
 //!
-//! Every program in the sandbox, and whoever is let through to its ports, can connect.
-//! Only clients with the token are served. If another one with the token comes, the first
-//! has lost its connection without notice, or is not wanted any more: it is ended, with all
-//! it started, and the new one is served.
+//! Every program in the sandbox can connect, and every client that is let through to its
+//! ports. Only clients with the token are served. If another one with the token comes, the
+//! first has lost its connection without notice, or is not wanted any more: it is ended,
+//! with all it started, and the new one is served.
 
 mod door;
 mod files;

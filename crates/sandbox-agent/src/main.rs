@@ -10,9 +10,10 @@ mod arguments;
 mod listen;
 mod serve;
 mod stdio;
+mod suffixed;
 
 use std::io::{IsTerminal as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::task::Poll;
 
@@ -22,6 +23,7 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::arguments::{Arguments, Request, USAGE};
+use crate::suffixed::suffixed;
 
 const USAGE_ERROR: u8 = 2;
 
@@ -94,13 +96,6 @@ fn install(path: &Path) -> Result<()> {
         let text = format!("the agent cannot be copied to {}", path.display());
         backend_core::Error::unavailable(text).with_source(error)
     })
-}
-
-/// Returns the path of a file beside another one.
-fn suffixed(path: &Path, suffix: &str) -> PathBuf {
-    let mut suffixed = path.as_os_str().to_owned();
-    suffixed.push(suffix);
-    suffixed.into()
 }
 
 /// Serves until the stream ends, no client comes any more, or a signal asks the program to end.

@@ -6,8 +6,8 @@
 //! takes nothing else before it. Then the agent speaks first.
 //!
 //! - The client calls [`connect`], or [`attach`] if it has upgraded the connection itself
-//!   with the headers of a [`Handshake`], and hands the [`Process`](crate::Process) to
-//!   [`Machine::spawn`](crate::Machine::spawn)'s caller.
+//!   with the headers of a [`Handshake`]. Both return the [`Process`](crate::Process) for
+//!   [`Machine::spawn`](crate::Machine::spawn) to return.
 //! - The agent calls [`accept`], and [`serve`](crate::serve) with the halves of the
 //!   [`Connection`].
 //!

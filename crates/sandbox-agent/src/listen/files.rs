@@ -9,7 +9,7 @@ use backend_core::{Error, ErrorKind, Result};
 use rustix::fs::{Mode, OFlags};
 use sandbox_wire::websocket::{PORT_SUFFIX, Token};
 
-use crate::suffixed;
+use crate::suffixed::suffixed;
 
 /// The permissions of the group and of others.
 const OTHERS: u32 = 0o077;

@@ -291,7 +291,7 @@ async fn strangers_cost_little_and_keep_nobody_out() {
     sandbox.write_file("a", "after").await.unwrap();
     let grown = peak(agent.pid()) - before;
     assert!(grown < 16 * 1024, "{grown} KiB");
-    // Whoever comes now does not end the client's connection.
+    // Those who come now do not end the client's connection.
     for _ in 0..100 {
         slow.push(agent.dial().await.unwrap());
     }
