@@ -12,7 +12,7 @@ use sandbox_wire::agent::AgentBinary;
 use crate::check;
 use crate::cluster::{self, Cluster};
 use crate::labels::{self, CONTAINER};
-use crate::machine::MachineConfig;
+use crate::machine::{K8sMachine, MachineConfig};
 use crate::pods;
 use crate::sandbox::K8sSandbox;
 use crate::settings::Settings;
@@ -159,7 +159,7 @@ impl Attach {
         let config = MachineConfig {
             cluster,
             working_dir: options::absolute_path("work", working_dir)?,
-            uid: found.metadata.uid,
+            uid: found.metadata.uid.clone(),
             name,
             recipe: None,
             foreign,
@@ -167,7 +167,8 @@ impl Attach {
             start_timeout: settings.start_timeout(),
             grace: settings.grace(),
         };
-        Ok(K8sSandbox::assemble(config, settings))
+        let machine = K8sMachine::attached(config, &found);
+        Ok(K8sSandbox::assemble(machine, settings))
     }
 }
 

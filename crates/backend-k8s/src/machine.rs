@@ -17,6 +17,7 @@ use backend_core::ops::StopMode;
 use backend_core::sync::lock;
 use backend_core::{Error, Result, VPath};
 use futures::future::BoxFuture;
+use k8s_openapi::api::core::v1::Pod;
 use sandbox_shell::{Agents, HostedMachine, OnDemand, Presence, StartReason};
 use sandbox_wire::{Machine, Process, Spawn};
 use tokio::time::Instant;
@@ -25,7 +26,7 @@ use crate::cluster::Cluster;
 use crate::reason::PodState;
 use crate::settings::Settings;
 
-use state::{Run, State};
+use state::{Look, PodFacts, Run, State};
 
 /// The pause between looks at a pod that may have ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -97,12 +98,32 @@ impl K8sMachine {
         &self.0.config.name
     }
 
-    /// Creates a new pod, never an existing one of this name. Returns its uid.
-    pub(crate) async fn create_new(&self) -> Result<String> {
+    /// Returns a machine that is bound to a pod, which was just read.
+    pub(crate) fn attached(config: MachineConfig, pod: &Pod) -> Self {
+        let runs = PodState::of(pod) == PodState::Running;
+        Self::bound(config, runs.then(|| PodFacts::of(pod)))
+    }
+
+    /// Returns a machine that is bound to a pod. It runs if there are facts about it.
+    fn bound(config: MachineConfig, pod: Option<PodFacts>) -> Self {
+        let machine = Self::new(config);
+        machine.0.state().look = pod.map(|pod| Look::now(Some(pod)));
+        machine
+    }
+
+    /// Creates a new pod, never an existing one of this name. Returns a machine that is bound
+    /// to it.
+    pub(crate) async fn create_new(&self) -> Result<Self> {
         let create = |core: OnDemand<Core>| async move { core.create_new().await };
         self.0.exclusively(create).await?;
-        let run = self.current_run();
-        run.map(|run| run.uid).ok_or_else(|| self.0.deleted())
+        let pod = self.0.state().pod.clone();
+        let pod = pod.ok_or_else(|| self.0.deleted())?;
+        let config = MachineConfig {
+            uid: Some(pod.run.uid.clone()),
+            recipe: None,
+            ..self.0.config.clone()
+        };
+        Ok(Self::bound(config, Some(pod)))
     }
 }
 

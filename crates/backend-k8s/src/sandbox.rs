@@ -47,28 +47,22 @@ struct Inner {
 impl K8sSandbox {
     pub(crate) fn new(valid: ValidSettings) -> Result<Self> {
         let settings = valid.settings.clone();
-        Ok(Self::assemble(machine_config(valid)?, settings))
+        let machine = K8sMachine::new(machine_config(valid)?);
+        Ok(Self::assemble(machine, settings))
     }
 
     /// Creates a pod now, and refers to this one only.
     pub(crate) async fn create(valid: ValidSettings) -> Result<Self> {
         let settings = valid.settings.clone();
-        let config = machine_config(valid)?;
-        let machine = K8sMachine::new(config.clone());
+        let machine = K8sMachine::new(machine_config(valid)?);
         let created = cluster::run(async move { machine.create_new().await });
-        let uid = created
+        let bound = created
             .await
             .map_err(|error| error.during(Operation::Start))?;
-        let bound = MachineConfig {
-            uid: Some(uid),
-            recipe: None,
-            ..config
-        };
         Ok(Self::assemble(bound, settings))
     }
 
-    pub(crate) fn assemble(config: MachineConfig, settings: Settings) -> Self {
-        let machine = K8sMachine::new(config);
+    pub(crate) fn assemble(machine: K8sMachine, settings: Settings) -> Self {
         let hosted = HostedSandbox::new(machine, settings.mode, settings.idle_timeout);
         Self(Arc::new(Inner {
             hosted,

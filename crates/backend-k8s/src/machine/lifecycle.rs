@@ -10,7 +10,7 @@ use kube::Api;
 use kube::api::{DeleteParams, Preconditions};
 use sandbox_shell::{Lifecycle, Presence, StartReason};
 
-use super::state::{Facts, PodFacts, State};
+use super::state::{Facts, Look, PodFacts, State};
 use super::{Core, events};
 use crate::cluster;
 use crate::labels;
@@ -25,12 +25,17 @@ impl Lifecycle for Core {
     }
 
     async fn make_ready(&self, reason: StartReason) -> Result<()> {
-        match self.find().await? {
-            Some(found) => self.resume(found, reason).await?,
-            None if self.may_create(reason) => self.create().await?,
-            None => return Err(self.deleted_why().await),
+        if !self.was_just_seen(reason) {
+            match self.find().await? {
+                Some(found) => self.resume(found, reason).await?,
+                None if self.may_create(reason) => self.create().await?,
+                None => return Err(self.deleted_why().await),
+            }
         }
-        self.state().stopped = false;
+        let mut state = self.state();
+        state.stopped = false;
+        // After an explicit start, another one comes before the agent is connected.
+        state.look = (reason == StartReason::Explicit).then(|| Look::now(None));
         Ok(())
     }
 
@@ -50,6 +55,22 @@ impl Lifecycle for Core {
 }
 
 impl Core {
+    /// Whether the pod was seen to run just now, so that a start need not look at it.
+    fn was_just_seen(&self, reason: StartReason) -> bool {
+        let mut state = self.state();
+        let Some(look) = state.look.take().filter(Look::is_fresh) else {
+            return false;
+        };
+        if let Some(pod) = look.pod {
+            state.pod = Some(pod);
+            state.set_seen();
+            return true;
+        }
+        // A start that is asked for is one that looks.
+        let is_up = state.presence == Presence::Running && state.suspect_until.is_none();
+        reason == StartReason::OnDemand && is_up
+    }
+
     /// Looks at the pod. Returns `None` if it does not exist.
     pub(super) async fn find(&self) -> Result<Option<Pod>> {
         let cluster = &self.config.cluster;

@@ -1,5 +1,7 @@
 //! [`State`]: the last known state of a pod.
 
+use std::time::Duration;
+
 use k8s_openapi::api::core::v1::Pod;
 use sandbox_wire::agent::AgentBinary;
 use tokio::time::Instant;
@@ -8,6 +10,9 @@ use crate::labels;
 use crate::reason;
 use crate::spec;
 
+/// The time for which a pod that was seen to run is not looked at again.
+const LOOK_LASTS: Duration = Duration::from_secs(1);
+
 pub(super) type State = sandbox_shell::State<Facts>;
 
 /// The facts about the sandbox.
@@ -15,6 +20,8 @@ pub(super) type State = sandbox_shell::State<Facts>;
 pub(crate) struct Facts {
     /// The pod that is used.
     pub(super) pod: Option<PodFacts>,
+    /// The last look at the pod, unless a start has made use of it.
+    pub(super) look: Option<Look>,
     /// This object has stopped the sandbox, whose pod goes on running.
     pub(super) stopped: bool,
     /// The agent is in the pod already.
@@ -34,6 +41,26 @@ pub(crate) struct Facts {
 pub(crate) struct Run {
     pub(crate) uid: String,
     pub(crate) restarts: i32,
+}
+
+/// A look at a pod that ran.
+#[derive(Debug)]
+pub(super) struct Look {
+    at: Instant,
+    /// The pod, if it is not used yet.
+    pub(super) pod: Option<PodFacts>,
+}
+
+impl Look {
+    pub(super) fn now(pod: Option<PodFacts>) -> Self {
+        let at = Instant::now();
+        Self { at, pod }
+    }
+
+    /// Whether it was so recently that another one can be spared.
+    pub(super) fn is_fresh(&self) -> bool {
+        self.at.elapsed() < LOOK_LASTS
+    }
 }
 
 /// The facts about a pod.

@@ -17,6 +17,8 @@ use crate::sandbox::K8sSandbox;
 #[derive(Debug, Default)]
 struct World {
     pod: Option<Value>,
+    /// Looks at the pod.
+    looks: u64,
     /// Pods that were created.
     created: u64,
     /// The status of new pods.
@@ -51,7 +53,10 @@ fn answer(world: &Shared, asked: &Asked) -> Answer {
     let path = asked.target.split('?').next().unwrap();
     let name = path.split("/pods/").nth(1);
     match (&*asked.method, name) {
-        ("GET", Some(_)) => world.pod.clone().map_or(Answer::Refused(404), Answer::Json),
+        ("GET", Some(_)) => {
+            world.looks += 1;
+            world.pod.clone().map_or(Answer::Refused(404), Answer::Json)
+        }
         ("DELETE", Some(_)) => match world.pod.take() {
             Some(pod) => Answer::Json(pod),
             None => Answer::Refused(404),
@@ -123,6 +128,11 @@ fn unavailable(result: Result<()>) -> String {
     let error = result.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
     error.message().to_owned()
+}
+
+/// The id of the pod that a machine is bound to.
+fn uid(machine: Result<K8sMachine>) -> String {
+    machine.unwrap().0.config.uid.clone().unwrap()
 }
 
 #[tokio::test]
@@ -276,8 +286,51 @@ async fn a_creation_without_an_answer_proves_nothing() {
 async fn a_creation_that_was_repeated_is_no_other_pod() {
     let (machine, world) = machine(|builder| builder.name("box").exclusive(true));
     lock(&world).repeats = true;
-    assert_eq!(machine.create_new().await.unwrap(), "uid-1");
+    assert_eq!(uid(machine.create_new().await), "uid-1");
     assert!(lock(&world).pod.is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_was_just_seen_is_not_looked_at_again() {
+    let (machine, world) = machine(|builder| builder.name("box").exclusive(true));
+    let looks = || std::mem::take(&mut lock(&world).looks);
+    let bound = machine.create_new().await.unwrap();
+    looks();
+    // As when a sandbox is started, and then its agent.
+    bound.start_explicit().await.unwrap();
+    bound.start().await.unwrap();
+    assert_eq!(looks(), 0, "it was just created");
+    assert!(bound.current_run().is_some_and(|run| run.uid == "uid-1"));
+    bound.start().await.unwrap();
+    assert_eq!(looks(), 1, "once only");
+    bound.start_explicit().await.unwrap();
+    bound.start_explicit().await.unwrap();
+    assert_eq!(looks(), 2, "a start that is asked for looks");
+    bound.start().await.unwrap();
+    assert_eq!(looks(), 0);
+
+    let config = &bound.0.config;
+    let pod: Pod = serde_json::from_value(lock(&world).pod.clone().unwrap()).unwrap();
+    let attached = || K8sMachine::attached(config.clone(), &pod);
+    attached().start().await.unwrap();
+    assert_eq!(looks(), 0, "it was just read");
+    let late = attached();
+    tokio::time::advance(Duration::from_secs(2)).await;
+    late.start().await.unwrap();
+    assert_eq!(looks(), 1, "that was a while ago");
+    late.start_explicit().await.unwrap();
+    looks();
+    late.0.state().suspect_until = Some(Instant::now());
+    late.start().await.unwrap();
+    assert_eq!(looks(), 1, "a stream has ended since");
+
+    let mut ended = pod.clone();
+    ended.status = None;
+    K8sMachine::attached(config.clone(), &ended)
+        .start()
+        .await
+        .unwrap();
+    assert_eq!(looks(), 1, "it did not run");
 }
 
 #[tokio::test]
@@ -312,7 +365,7 @@ async fn the_policy_is_made_sure_of_before_a_pod_is_used() {
 #[tokio::test]
 async fn a_new_one_is_never_one_that_exists() {
     let (first, world) = machine(|builder| builder.name("box").exclusive(true));
-    assert_eq!(first.create_new().await.unwrap(), "uid-1");
+    assert_eq!(uid(first.create_new().await), "uid-1");
     let pod = lock(&world).pod.clone();
     let (second, world) = machine(|builder| builder.name("box").exclusive(true));
     lock(&world).pod = pod;

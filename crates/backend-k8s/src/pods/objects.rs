@@ -20,6 +20,8 @@
 //! # }
 //! ```
 
+mod follow;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::SystemTime;
@@ -38,6 +40,8 @@ use super::Pod;
 use super::request::{Version, conditional, list_all, moment};
 use crate::check;
 use crate::cluster::{self, Cluster};
+
+pub use follow::follow;
 
 /// A kind of object.
 #[derive(Debug, Clone, PartialEq, Eq)]

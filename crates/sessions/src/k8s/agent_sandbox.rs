@@ -13,9 +13,10 @@ use backend_core::{Error, ErrorKind, Quoted, Result};
 use backend_k8s::pods::Version;
 use backend_k8s::pods::objects::{self, Draft, Kind, Object};
 use backend_k8s::{Cluster, K8sBuilder, K8sSandbox};
+use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::TRIES;
 use super::annotations::{self, ACTIVE, Annotations, ENV};
@@ -33,10 +34,10 @@ const KIND: &str = "SandboxClaim";
 /// The version in which a claim names a template; in later ones it names a pool.
 const FIRST_VERSION: &str = "v1alpha1";
 
-/// The pause before a claim that is changing is looked at again.
+/// The pause before a claim that is changing, and cannot be followed, is looked at again.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// The first such pause while a pod is assigned, which is quick; each later one is longer.
-const FIRST_POLL: Duration = Duration::from_millis(5);
+/// The time without a reported change after which it is looked at.
+const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// The time in which a claim gets a pod.
 const READY_TIMEOUT: Duration = Duration::from_secs(120);
 /// The time in which a claim is gone after it was deleted, with its pod.
@@ -199,10 +200,21 @@ impl AgentSandboxEngine {
 
     /// Waits until a claim has a pod that is ready, and returns the pod's name.
     async fn ready(&self, claim: &Object) -> Result<String> {
-        let (kind, begun) = (self.kind().await?, Instant::now());
-        let mut pause = FIRST_POLL;
+        if let Some(pod) = ready_pod(&claim.content) {
+            return Ok(pod.to_owned());
+        }
+        let (cluster, kind, begun) = (&self.0.cluster, self.kind().await?, Instant::now());
+        let mut changes = objects::follow(cluster, kind, claim)?;
         loop {
-            let found = objects::find(&self.0.cluster, kind, &claim.name).await?;
+            let found = match timeout(RECHECK_INTERVAL, changes.next()).await {
+                Ok(Some(Ok(found))) => found,
+                // It cannot be followed, or no longer.
+                Ok(_) => {
+                    sleep(POLL_INTERVAL).await;
+                    objects::find(cluster, kind, &claim.name).await?
+                }
+                Err(_) => objects::find(cluster, kind, &claim.name).await?,
+            };
             let found = found.filter(|found| found.uid == claim.uid && !found.is_ending);
             let Some(found) = found else {
                 let message = "the session was ended meanwhile; open it again";
@@ -214,8 +226,6 @@ impl AgentSandboxEngine {
             if begun.elapsed() > READY_TIMEOUT {
                 return Err(not_ready(&found));
             }
-            sleep(pause).await;
-            pause = (pause * 2).min(POLL_INTERVAL);
         }
     }
 
@@ -316,10 +326,14 @@ impl AgentSandboxEngine {
 
     /// Gives a session that has its claim the rest: its variables and its pod.
     async fn complete(&self, request: &OpenRequest, claim: &Object) -> Result<K8sSandbox> {
-        if !request.env.is_empty() {
-            self.keep_env(claim, &request.env).await?;
-        }
-        self.sandbox(&request.id, claim).await
+        let keep_env = async {
+            match request.env.is_empty() {
+                true => Ok(()),
+                false => self.keep_env(claim, &request.env).await,
+            }
+        };
+        let ((), sandbox) = tokio::try_join!(keep_env, self.sandbox(&request.id, claim))?;
+        Ok(sandbox)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Sessions in a cluster that is played by a function, in which others have written.
 
+mod agent_sandbox;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -24,7 +26,13 @@ struct World {
     is_replaced: bool,
     /// What happens when the next lease was created.
     after_lease: Option<Event>,
+    /// Changes an object that is followed, and says so. If there is none, nothing is ever
+    /// reported.
+    watched: Option<Watched>,
 }
+
+/// Answers a watch of one object.
+type Watched = fn(&mut World, &str) -> (u16, Value);
 
 type Event = Box<dyn FnOnce(&mut World) + Send>;
 
@@ -64,10 +72,23 @@ impl World {
         all.filter(|request| !request.starts_with("GET ")).collect()
     }
 
+    /// Answers a watch, if anything is reported.
+    fn watch(&mut self, target: &str) -> Option<(u16, Value)> {
+        let (path, query) = target.split_once('?').unwrap();
+        let (_, name) = query.split_once("fieldSelector=metadata.name%3D")?;
+        let name = name.split('&').next().unwrap();
+        let kind = path.rsplit('/').next().unwrap();
+        self.requests.push(format!("WATCH {kind}/{name}"));
+        let watched = self.watched?;
+        Some(watched(self, name))
+    }
+
     /// Answers a request. A refusal has its reason as the body.
     fn answer(&mut self, method: &str, target: &str, body: &Value) -> (u16, Value) {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        let (_, path) = path.split_once("/namespaces/work/").unwrap();
+        let Some((_, path)) = path.split_once("/namespaces/work/") else {
+            return (200, discovery(path));
+        };
         let (kind, name) = path.split_once('/').unwrap_or((path, ""));
         let key = (kind.to_owned(), name.to_owned());
         let made = body["metadata"]["name"].as_str().unwrap_or_default();
@@ -136,6 +157,22 @@ impl World {
     }
 }
 
+/// Tells of the kinds that the cluster has beside its own.
+fn discovery(path: &str) -> Value {
+    let group = "extensions.agents.x-k8s.io";
+    let version = format!("{group}/v1alpha1");
+    if path == "/apis" {
+        let version = json!({"groupVersion": version, "version": "v1alpha1"});
+        let group = json!({"name": group, "versions": [version], "preferredVersion": version});
+        return json!({"groups": [group]});
+    }
+    let claims = json!({
+        "name": "sandboxclaims", "singularName": "", "kind": "SandboxClaim",
+        "namespaced": true, "verbs": ["create", "delete", "get", "list", "patch"],
+    });
+    json!({"groupVersion": version, "resources": [claims]})
+}
+
 /// Whether a change is for another version of an object.
 fn is_changed(object: &Value, change: &Value) -> bool {
     let differs = |field: &&str| {
@@ -168,14 +205,18 @@ fn cluster_of(world: &Shared) -> Cluster {
         let world = Arc::clone(&world);
         async move {
             let target = request.uri().to_string();
-            if target.contains("watch=true") {
-                return std::future::pending().await;
-            }
             let (parts, body) = request.into_parts();
             let body = body.collect_bytes().await?;
             let asked: Value = serde_json::from_slice(&body).unwrap_or_default();
             let method = parts.method.as_str();
-            let (code, mut body) = world.lock().unwrap().answer(method, &target, &asked);
+            let answer = if target.contains("watch=true") {
+                world.lock().unwrap().watch(&target)
+            } else {
+                Some(world.lock().unwrap().answer(method, &target, &asked))
+            };
+            let Some((code, mut body)) = answer else {
+                return std::future::pending().await;
+            };
             if code >= 400 {
                 let reason = body.as_str().unwrap_or_default();
                 body =

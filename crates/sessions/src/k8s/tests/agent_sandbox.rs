@@ -1,0 +1,96 @@
+//! Sessions of agent-sandbox, whose controller is played too.
+
+use super::*;
+
+const CLAIMS: &str = "sandboxclaims";
+
+fn engine_in(world: &Shared) -> AgentSandboxEngine {
+    let template = K8sSandbox::builder().mode(Mode::Portable);
+    let engine = AgentSandboxEngine::builder(cluster_of(world), "small", "small-pool");
+    engine.template(template).build().unwrap()
+}
+
+/// Returns an engine, and its cluster, in which a pod is ready.
+fn engine(watched: Watched) -> (AgentSandboxEngine, Shared) {
+    let world = Shared::default();
+    world.lock().unwrap().watched = Some(watched);
+    world.lock().unwrap().put("pods", "warm", json!({}));
+    (engine_in(&world), world)
+}
+
+/// Gives a claim its pod.
+fn assign(world: &mut World, name: &str) -> Value {
+    let claim = world.get(CLAIMS, name);
+    let ready = json!([{"type": "Ready", "status": "True"}]);
+    claim["status"] = json!({"conditions": ready, "sandbox": {"name": "warm"}});
+    claim.clone()
+}
+
+/// Gives a claim its pod, and says so.
+fn tell(world: &mut World, name: &str) -> (u16, Value) {
+    let claim = assign(world, name);
+    (200, json!({"type": "MODIFIED", "object": claim}))
+}
+
+/// Gives a claim its pod, and says nothing.
+fn refuse(world: &mut World, name: &str) -> (u16, Value) {
+    assign(world, name);
+    (403, "Forbidden".into())
+}
+
+/// Deletes a claim, and says so.
+fn end(world: &mut World, name: &str) -> (u16, Value) {
+    let key = (CLAIMS.to_owned(), name.to_owned());
+    let claim = world.objects.remove(&key).unwrap();
+    (200, json!({"type": "DELETED", "object": claim}))
+}
+
+async fn open(engine: &AgentSandboxEngine) -> Result<Claim> {
+    engine.claim(&OpenRequest::new(id("alice"))).await
+}
+
+#[tokio::test]
+async fn a_claim_is_followed_until_it_has_its_pod() {
+    let (engine, world) = engine(tell);
+    let Claim::Created(sandbox) = open(&engine).await.unwrap() else {
+        panic!("no other process has it");
+    };
+    sandbox.start().await.unwrap();
+    assert_eq!(sandbox.id(), "warm");
+    let alice = names().session(&id("alice"));
+    let expected = [
+        format!("POST {CLAIMS}/{alice}"),
+        format!("WATCH {CLAIMS}/{alice}"),
+        "GET pods/warm".to_owned(),
+    ];
+    assert_eq!(world.lock().unwrap().requests, expected);
+}
+
+#[tokio::test]
+async fn a_claim_that_has_its_pod_is_not_followed() {
+    let (first, world) = engine(tell);
+    open(&first).await.unwrap();
+    world.lock().unwrap().requests.clear();
+    let second = engine_in(&world);
+    assert!(second.attach(&id("alice")).await.unwrap().is_some());
+    let alice = names().session(&id("alice"));
+    let expected = [format!("GET {CLAIMS}/{alice}"), "GET pods/warm".to_owned()];
+    assert_eq!(world.lock().unwrap().requests, expected);
+}
+
+#[tokio::test]
+async fn a_claim_that_cannot_be_followed_is_asked_for() {
+    let (engine, world) = engine(refuse);
+    assert!(matches!(open(&engine).await, Ok(Claim::Created(_))));
+    let alice = names().session(&id("alice"));
+    let world = world.lock().unwrap();
+    assert!(world.requests.contains(&format!("GET {CLAIMS}/{alice}")));
+}
+
+#[tokio::test]
+async fn a_claim_that_ends_meanwhile_is_no_session() {
+    let (engine, world) = engine(end);
+    assert_eq!(kind(open(&engine).await), Some(ErrorKind::Unavailable));
+    let alice = names().session(&id("alice"));
+    assert!(!world.lock().unwrap().has(CLAIMS, &alice));
+}
