@@ -7,7 +7,8 @@ use permissions::tool::Tool;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Lines, SearchRoot, about_pattern, skipped};
+use super::skipped::{self, Reach};
+use super::{Lines, SearchRoot, about_pattern};
 use crate::args::search::{GlobArgs, Order};
 use crate::context::Context;
 use crate::counted::counted_at_least;
@@ -58,7 +59,10 @@ impl Builtin for GlobTool {
         let found = context.backend.glob(query).await;
         let found = found.map_err(|error| about_pattern("pattern", error))?;
         let pattern = on_one_line(&args.pattern);
-        let names = skipped::generated_names(context, &root.path, &found.skipped).await;
+        let reach = Reach::new(&root.path, args.hidden, Some(&args.pattern));
+        let names = reach
+            .generated_names(context, &found.skipped, found.truncated)
+            .await;
         if found.files.is_empty() {
             let skipped = skipped::note(&found.skipped, &names, "hidden=true");
             let root = on_one_line(root.typed);

@@ -12,7 +12,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::line_cutter::LineCutter;
-use super::{Lines, SearchRoot, about_pattern, skipped};
+use super::skipped::{self, Reach};
+use super::{Lines, SearchRoot, about_pattern};
 use crate::args::search::{CaseRule, GrepArgs, OutputMode};
 use crate::context::Context;
 use crate::counted::counted_at_least;
@@ -97,6 +98,7 @@ impl Builtin for GrepTool {
         let query = query(context, &args, &root)?;
         let search = Search {
             context,
+            reach: Reach::new(&root.path, query.hidden, query.files.as_deref()),
             root,
             pattern: on_one_line(&args.pattern),
             shown,
@@ -157,6 +159,7 @@ fn failed(query: &GrepQuery, error: Error) -> ToolError {
 struct Search<'a> {
     context: &'a Context,
     root: SearchRoot<'a>,
+    reach: Reach,
     pattern: String,
     /// Maximum number of results to show.
     shown: usize,
@@ -176,8 +179,11 @@ impl Search<'_> {
 
     /// Finishes a reply: if nothing was found it says so, else it says what was skipped.
     async fn reply(&self, found: &GrepResult, text: &str, output: GrepOutput) -> Reply {
-        let (path, skipped) = (&self.root.path, &found.skipped);
-        let names = skipped::generated_names(self.context, path, skipped).await;
+        let (skipped, truncated) = (&found.skipped, found.truncated);
+        let names = self
+            .reach
+            .generated_names(self.context, skipped, truncated)
+            .await;
         if found.files.is_empty() {
             let skipped = skipped::note(skipped, &names, "ignore_hidden=false");
             let text = format!("No matches for '{}'{skipped}", self.pattern);

@@ -1,7 +1,7 @@
 //! Reports entries that a search skipped, and how to include them.
 
-use backend_core::ops::{LsOptions, Skipped};
-use backend_core::search::is_generated;
+use backend_core::ops::{Entry, LsOptions, Skipped};
+use backend_core::search::{Glob, is_generated};
 use backend_core::{Backend as _, VPath};
 
 use crate::context::Context;
@@ -12,23 +12,76 @@ const NAMED: usize = 5;
 /// Maximum number of entries of the searched directory that are examined.
 const LOOKED_AT: usize = 1_000;
 
-/// Returns the names of generated directories directly inside the searched directory.
-pub(super) async fn generated_names(
-    context: &Context,
-    path: &VPath,
-    skipped: &Skipped,
-) -> Vec<String> {
-    if skipped.generated == 0 {
-        return Vec::new();
+/// Where a search starts and what it asks for, as far as that decides which directories
+/// it skips.
+pub(super) struct Reach {
+    start: VPath,
+    hidden: bool,
+    pattern: Option<Glob>,
+}
+
+impl Reach {
+    /// Creates the reach of a search. Its pattern is valid, or the search fails anyway.
+    pub(super) fn new(start: &VPath, hidden: bool, pattern: Option<&str>) -> Self {
+        Self {
+            start: start.clone(),
+            hidden,
+            pattern: pattern.and_then(|pattern| Glob::new(pattern).ok()),
+        }
     }
-    let options = LsOptions::default().limit(LOOKED_AT);
-    let Ok(listing) = context.non_interactive.ls(path, options).await else {
-        return Vec::new();
-    };
-    let entries = listing.entries.into_iter();
-    let entries = entries.filter(|entry| entry.is_dir() && is_generated(entry.name()));
-    let names = entries.map(|entry| entry.name().to_owned());
-    names.take(NAMED).collect()
+
+    /// Returns names of skipped generated directories: those directly inside the topmost
+    /// directory where the pattern matches anything. It is empty if there are none, or if
+    /// the search was `truncated`, because it may have ended before it met them.
+    pub(super) async fn generated_names(
+        &self,
+        context: &Context,
+        skipped: &Skipped,
+        truncated: bool,
+    ) -> Vec<String> {
+        if skipped.generated == 0 || truncated {
+            return Vec::new();
+        }
+        let options = LsOptions::default().limit(LOOKED_AT);
+        let Ok(listing) = context.non_interactive.ls(&self.top(), options).await else {
+            return Vec::new();
+        };
+        let entries = listing.entries.iter().filter(|entry| self.skips(entry));
+        let names = entries.map(|entry| entry.name().to_owned());
+        let counted = usize::try_from(skipped.generated).unwrap_or(NAMED);
+        names.take(counted.min(NAMED)).collect()
+    }
+
+    /// Returns the directory that contains everything the pattern can match.
+    fn top(&self) -> VPath {
+        let Some(pattern) = &self.pattern else {
+            return self.start.clone();
+        };
+        let base = if pattern.is_absolute() {
+            VPath::root()
+        } else {
+            self.start.clone()
+        };
+        let top = base.join(pattern.literal_prefix()).ok();
+        let top = top.filter(|top| top.starts_with(&self.start));
+        top.unwrap_or_else(|| self.start.clone())
+    }
+
+    /// Whether the search skips an entry as a generated directory, and for no other reason.
+    fn skips(&self, entry: &Entry) -> bool {
+        let name = entry.name();
+        let is_named = |pattern: &Glob| pattern.names_directory(name);
+        let is_requested = |pattern: &Glob| pattern.names_hidden(name);
+        let is_reached = |pattern: &Glob| pattern.may_match_beneath(&self.start, &entry.path);
+        let pattern = self.pattern.as_ref();
+        let is_visible = !name.starts_with('.') || self.hidden || pattern.is_some_and(is_requested);
+        is_generated(name)
+            && entry.is_dir()
+            && !entry.link
+            && is_visible
+            && pattern.is_none_or(is_reached)
+            && !pattern.is_some_and(is_named)
+    }
 }
 
 /// Formats one line about the entries that a search without results skipped, or an

@@ -217,6 +217,73 @@ async fn generated_directories_are_searched_where_they_are_named() {
 }
 
 #[tokio::test]
+async fn only_generated_directories_that_were_skipped_are_named() {
+    let files = [
+        ("/a.js", "needle\n"),
+        ("/.venv/v.py", "needle\n"),
+        ("/build/b.js", "needle\n"),
+        ("/dist/d.js", "needle\n"),
+        ("/src/build/c.js", "needle\n"),
+        ("/src/main.js", "needle\n"),
+    ];
+    let tree = Tree::new(&files).await;
+    let how = " (ignored=true or naming one includes them).";
+    for (glob, skipped) in [
+        (json!({"pattern": "src/**"}), "1 generated directory: build"),
+        (
+            json!({"pattern": "/src/**"}),
+            "1 generated directory: build",
+        ),
+        (
+            json!({"path": "src", "pattern": "*"}),
+            "1 generated directory: build",
+        ),
+        (
+            json!({"pattern": "s*/**"}),
+            "1 generated directory such as node_modules",
+        ),
+        (
+            json!({"pattern": "*.js"}),
+            "3 generated directories, among them build, dist",
+        ),
+        (
+            json!({"pattern": "*.js", "hidden": true}),
+            "4 generated directories, among them .venv, build, dist",
+        ),
+        (
+            json!({"pattern": "{dist/**,*.js}"}),
+            "2 generated directories, among them build",
+        ),
+    ] {
+        let text = tree.text::<GlobTool>(glob.clone()).await;
+        let last = text.lines().last().unwrap();
+        assert_eq!(last, format!("Not searched: {skipped}{how}"), "{glob}");
+    }
+    for (grep, skipped) in [
+        (json!({}), "3 generated directories, among them build, dist"),
+        (
+            json!({"ignore_hidden": false}),
+            "4 generated directories, among them .venv, build, dist",
+        ),
+        (
+            json!({"glob_pattern": "src/**"}),
+            "1 generated directory: build",
+        ),
+        // The search ended at its limit, perhaps before it met the directories.
+        (
+            json!({"output_mode": "content", "max_results": 1}),
+            "3 generated directories such as node_modules",
+        ),
+    ] {
+        let mut args = grep.clone();
+        args["pattern"] = json!("needle");
+        let text = tree.text::<GrepTool>(args).await;
+        let last = text.lines().last().unwrap();
+        assert_eq!(last, format!("Not searched: {skipped}{how}"), "{grep}");
+    }
+}
+
+#[tokio::test]
 async fn glob_stops_at_its_limits_and_counts_the_rest() {
     let names: Vec<String> = (0..7).map(|n| format!("/f{n}")).collect();
     let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "")).collect();
