@@ -21,10 +21,15 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     check(command, status)
 }
 
-/// Like [`run`], and also passes each line of the standard output to `on_line`.
+/// Like [`run`], and also passes each line of the standard output to `on_line`. It is shown
+/// behind a label, by which the output of several commands can be told apart.
 ///
 /// Returns whether the command succeeded, because its output matters in both cases.
-pub(crate) fn run_observed(command: &mut Command, mut on_line: impl FnMut(&str)) -> Result<bool> {
+pub(crate) fn run_observed(
+    command: &mut Command,
+    label: &str,
+    mut on_line: impl FnMut(&str),
+) -> Result<bool> {
     announce(command);
     let mut child = command
         .stdout(Stdio::piped())
@@ -38,7 +43,7 @@ pub(crate) fn run_observed(command: &mut Command, mut on_line: impl FnMut(&str))
         let line = line.context("cannot read the child's standard output")?;
         // Tests may print anything, so invalid UTF-8 must not end the run.
         let line = String::from_utf8_lossy(&line);
-        println!("{line}");
+        println!("{label}{line}");
         on_line(&line);
     }
     Ok(child.wait()?.success())
@@ -184,7 +189,7 @@ mod tests {
     fn observed_lines_arrive_even_if_the_command_fails() {
         let mut lines = Vec::new();
         let script = "echo one; printf 'bad \\377\\n'; exit 1";
-        let ok = run_observed(&mut shell(script), |line| lines.push(line.to_owned())).unwrap();
+        let ok = run_observed(&mut shell(script), "", |line| lines.push(line.to_owned())).unwrap();
         assert!(!ok);
         assert_eq!(lines, ["one", "bad \u{fffd}"]);
     }

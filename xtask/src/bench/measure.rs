@@ -138,7 +138,7 @@ fn in_turns(workspace: &Workspace, suite: &Suite, mut command: Command) -> Resul
         command = cluster.inside(command)?;
     }
     let mut lines = Vec::new();
-    let is_success = process::run_observed(&mut command, |line| lines.push(line.to_owned()))?;
+    let is_success = process::run_observed(&mut command, "", |line| lines.push(line.to_owned()))?;
     ensure!(is_success, "the benchmark failed");
     for line in lines {
         if line.starts_with('{') {

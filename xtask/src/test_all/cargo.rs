@@ -1,9 +1,10 @@
 //! Stages that consist of one or two cargo commands.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fmt;
 use std::ops::AddAssign;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
@@ -120,8 +121,13 @@ pub(super) fn doctest(ctx: &Ctx) -> Result<Outcome> {
 }
 
 pub(super) fn run_tests(command: &mut Command) -> Result<TestRun> {
+    run_labelled_tests(command, "")
+}
+
+/// Does the same, with a label before each line that is shown.
+pub(super) fn run_labelled_tests(command: &mut Command, label: &str) -> Result<TestRun> {
     let mut run = TestRun::default();
-    let is_success = process::run_observed(command, |line| run.read(line))?;
+    let is_success = process::run_observed(command, label, |line| run.read(line))?;
     Ok(TestRun { is_success, ..run })
 }
 
@@ -167,6 +173,12 @@ impl TestProgram {
         let programs = messages.lines().filter_map(read);
         // Programs that tests start are built as well.
         programs.filter(|program| program.profile.test).collect()
+    }
+
+    /// Returns the name of the package's directory.
+    pub(super) fn package(&self) -> &str {
+        let directory = self.manifest_path.parent().and_then(Path::file_name);
+        directory.and_then(OsStr::to_str).unwrap_or_default()
     }
 
     fn is_of(&self, package: &Package) -> bool {
@@ -335,9 +347,12 @@ mod tests {
         let started = message(r#""/t/program""#, false);
         let library = message("null", true);
         let built = format!("{test}\n{started}\n{library}\nno message\n");
-        let programs = TestProgram::all(&built).into_iter();
-        let programs: Vec<_> = programs.map(|program| program.executable).collect();
-        assert_eq!(programs, [PathBuf::from("/t/it-1")]);
+        let programs = TestProgram::all(&built);
+        let [program] = &programs[..] else {
+            panic!("{programs:?}");
+        };
+        assert_eq!(program.executable, Path::new("/t/it-1"));
+        assert_eq!(program.package(), "p");
     }
 
     #[test]

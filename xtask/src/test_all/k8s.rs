@@ -1,19 +1,21 @@
 //! Stage `k8s`: tests that need a real Kubernetes cluster.
 //!
 //! Such tests are in modules `k8s_*`, are marked as ignored, and read the variables that
-//! are set here and by [`crate::cluster`]. They are built first and run inside the
-//! cluster's namespaces. Those that kill its daemons are in modules `k8s_alone_*` and run
-//! last, one at a time. Tests must remove the objects that they create, and the stage checks
-//! that.
+//! are set here and by [`crate::cluster`]. They are built while the cluster starts, and run
+//! inside its namespaces, all programs at once. Those that kill its daemons are in modules
+//! `k8s_alone_*` and run last, one at a time. Tests must remove the objects that they create,
+//! and the stage checks that.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::env;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, anyhow, ensure};
 
 use crate::agent;
 use crate::cluster::Cluster;
@@ -21,7 +23,7 @@ use crate::dist;
 use crate::images::{BUSYBOX, PYTHON};
 use crate::process;
 use crate::scratch::Scratch;
-use crate::test_all::cargo::{TestProgram, TestRun, cargo, run_tests};
+use crate::test_all::cargo::{TestProgram, TestRun, cargo, run_labelled_tests, run_tests};
 use crate::test_all::clients::{self, Sandboxes};
 use crate::test_all::stage::{Ctx, Outcome};
 
@@ -54,9 +56,13 @@ const AGENT_VARIABLE: &str = "TEST_IMAGE_AGENT";
 const OBJECTS: &str = "pods,persistentvolumeclaims,persistentvolumes,namespaces";
 const LABEL: &str = "app.kubernetes.io/managed-by=agentbox";
 
-/// More tests at once than processors: most of the time they wait for the cluster.
-const TEST_THREADS: &str = "--test-threads=4";
-const ONE_THREAD: &str = "--test-threads=1";
+/// More tests at once than processors: most of the time they wait for the cluster. Programs
+/// with fewer tests than another one need not be as quick.
+const THREADS: &str = "4";
+const FEWER_THREADS: &str = "2";
+
+/// The directory of the program for users.
+const PROGRAM: &str = "agentbox";
 
 /// The time that deleted objects get to be gone. Namespaces are left alone by the cluster
 /// for the first five seconds.
@@ -71,46 +77,146 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     if let Some(obstacle) = obstacle {
         return Ok(Outcome::Skipped(obstacle));
     }
-    let programs = TestProgram::build(cargo(ctx, "test", &["--test", "it"])?)?;
-    let mut tests = Vec::new();
-    for program in &programs {
-        let modules = program.ignored_modules(ctx, MODULES)?;
-        if !modules.is_empty() {
-            tests.push((program, modules));
-        }
-    }
-    ensure!(!tests.is_empty(), "there is no test in a module {MODULES}*");
-    let agent = agent::build(&ctx.workspace, None)?;
-    let cluster = Cluster::start(&ctx.workspace)?;
+    // Both at once. The cluster ends with the thread that has started it, which is this one.
+    let (cluster, built) = thread::scope(|scope| {
+        let building = scope.spawn(|| Built::new(ctx));
+        let cluster = Cluster::start(&ctx.workspace);
+        (cluster, joined(building))
+    });
+    let built = built?;
+    let cluster = cluster?;
     let archives = Scratch::temporary("agent-image")?;
     let archive = archives.join("agent.tar");
-    fs::write(&archive, dist::pack_agent_image(&agent)?)?;
+    fs::write(&archive, dist::pack_agent_image(&built.agent)?)?;
     cluster.load_image(&archive)?;
     let before = objects(&cluster)?;
-    let mut run = TestRun::default();
-    for is_alone in [false, true] {
-        for (program, modules) in &tests {
-            let filters = filters(modules, is_alone);
-            if filters.is_empty() {
-                continue;
-            }
-            let threads = if is_alone { ONE_THREAD } else { TEST_THREADS };
-            let mut command = program.command(ctx)?;
-            command.args(["--ignored", threads]).args(filters);
-            prepare(&mut command, &agent.path);
-            run = run.and(run_tests(&mut cluster.inside(command)?)?);
-        }
-    }
-    let outcome = match converse(ctx, &cluster, &agent.path) {
-        Ok(()) => run.outcome(),
-        Err(error) => Outcome::Failed(format!("{error:#}")),
+    let lab = Lab {
+        ctx,
+        cluster,
+        built,
     };
+    let (run, conversed) = lab.run_beside()?;
+    let run = run.and(lab.run_alone()?);
+    let outcome = with_conversation(run.outcome(), conversed);
     let mut left = BTreeSet::new();
     process::wait_for(REMOVAL, || {
-        left = &objects(&cluster)? - &before;
+        left = &objects(&lab.cluster)? - &before;
         Ok(left.is_empty())
     })?;
     Ok(unless_left(outcome, &left))
+}
+
+/// The programs that the stage runs.
+struct Built {
+    /// Test programs with their modules of such tests. The one with the most comes first.
+    tests: Vec<(TestProgram, BTreeSet<String>)>,
+    agent: agent::Built,
+}
+
+impl Built {
+    fn new(ctx: &Ctx) -> Result<Self> {
+        let mut tests = Vec::new();
+        for program in TestProgram::build(cargo(ctx, "test", &["--test", "it"])?)? {
+            let modules = program.ignored_modules(ctx, MODULES)?;
+            if !modules.is_empty() {
+                tests.push((program, modules));
+            }
+        }
+        ensure!(!tests.is_empty(), "there is no test in a module {MODULES}*");
+        tests.sort_by_key(|(_, modules)| Reverse(modules.len()));
+        let agent = agent::build(&ctx.workspace, None)?;
+        Ok(Self { tests, agent })
+    }
+}
+
+/// The programs, and the cluster that they use.
+struct Lab<'c> {
+    ctx: &'c Ctx,
+    cluster: Cluster<'c>,
+    built: Built,
+}
+
+impl Lab<'_> {
+    /// Runs all test programs at once, without the tests that run alone, and the scripted
+    /// conversation beside them.
+    ///
+    /// That starts the program of users, as the tests of that program do. Each of its starts
+    /// removes what killed ones have left in the same namespace, and a test looks for that. So
+    /// it comes after them.
+    fn run_beside(&self) -> Result<(TestRun, Result<()>)> {
+        let mut commands = Vec::new();
+        for (number, (program, modules)) in self.built.tests.iter().enumerate() {
+            let threads = if number == 0 { THREADS } else { FEWER_THREADS };
+            if let Some(command) = self.command(program, &filters(modules, false), threads)? {
+                commands.push((program.package(), command));
+            }
+        }
+        let of_program = |(package, _): &(&str, Command)| *package == PROGRAM;
+        let (own, others): (Vec<_>, Vec<_>) = commands.into_iter().partition(of_program);
+        thread::scope(|scope| {
+            let others: Vec<_> = others
+                .into_iter()
+                .map(|one| scope.spawn(|| run_labelled(one)))
+                .collect();
+            let mut run = TestRun::default();
+            for one in own {
+                run = run.and(run_labelled(one)?);
+            }
+            let conversed = converse(self.ctx, &self.cluster, &self.built.agent.path);
+            for other in others {
+                run = run.and(joined(other)?);
+            }
+            Ok((run, conversed))
+        })
+    }
+
+    /// Runs the tests that no other one can run beside.
+    fn run_alone(&self) -> Result<TestRun> {
+        let mut run = TestRun::default();
+        for (program, modules) in &self.built.tests {
+            if let Some(mut command) = self.command(program, &filters(modules, true), "1")? {
+                run = run.and(run_tests(&mut command)?);
+            }
+        }
+        Ok(run)
+    }
+
+    /// Returns the command that runs the selected tests of a program, if there are any.
+    fn command(
+        &self,
+        program: &TestProgram,
+        filters: &[String],
+        threads: &str,
+    ) -> Result<Option<Command>> {
+        if filters.is_empty() {
+            return Ok(None);
+        }
+        let mut command = program.command(self.ctx)?;
+        command.args(["--ignored", "--test-threads", threads]);
+        command.args(filters);
+        prepare(&mut command, &self.built.agent.path);
+        self.cluster.inside(command).map(Some)
+    }
+}
+
+fn run_labelled((package, mut command): (&str, Command)) -> Result<TestRun> {
+    run_labelled_tests(&mut command, &format!("{package}: "))
+}
+
+/// Waits for a thread.
+fn joined<T>(thread: ScopedJoinHandle<'_, Result<T>>) -> Result<T> {
+    let ended = thread.join();
+    ended.unwrap_or_else(|_| Err(anyhow!("a thread of the stage panicked")))
+}
+
+/// Fails a run that passed if the conversation did not.
+fn with_conversation(outcome: Outcome, conversed: Result<()>) -> Outcome {
+    match (outcome, conversed) {
+        (outcome, Ok(())) => outcome,
+        (Outcome::Passed(note) | Outcome::Failed(note) | Outcome::Skipped(note), Err(error)) => {
+            Outcome::Failed(format!("{note}; {error:#}"))
+        }
+    }
 }
 
 /// Returns the arguments that select the tests of modules: those that run alone, or the
@@ -196,6 +302,14 @@ mod tests {
         let modules = ["k8s_alone_node", "k8s_pods"].map(str::to_owned).into();
         assert_eq!(filters(&modules, false), ["k8s_pods::"]);
         assert_eq!(filters(&modules, true), ["k8s_alone_node::"]);
+    }
+
+    #[test]
+    fn a_conversation_that_failed_fails_the_run() {
+        let passed = Outcome::Passed("2 passed".to_owned());
+        assert_eq!(with_conversation(passed.clone(), Ok(())), passed);
+        let failed = Outcome::Failed("2 passed; no".to_owned());
+        assert_eq!(with_conversation(passed, Err(anyhow!("no"))), failed);
     }
 
     #[test]
