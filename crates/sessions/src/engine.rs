@@ -78,6 +78,7 @@ impl fmt::Debug for Attached {
 /// async fn claim(&self, request: &OpenRequest) -> Result<Claim>;
 /// async fn attach(&self, id: &SessionId) -> Result<Option<Attached>>;
 /// async fn list(&self) -> Result<Vec<Record>>;
+/// async fn list_recent(&self) -> Result<Vec<Record>>;
 /// async fn record(&self, id: &SessionId) -> Result<Option<Record>>;
 /// async fn touch(&self, id: &SessionId, at: SystemTime) -> Result<bool>;
 /// async fn set_env(&self, id: &SessionId, env: &BTreeMap<String, String>) -> Result<()>;
@@ -127,6 +128,17 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
     ///
     /// `Unavailable`.
     async fn list(&self) -> Result<Vec<Record>>;
+
+    /// Does the same, perhaps as it was a moment ago, where that takes less work. The manager
+    /// looks for idle sessions in it, and [stops](Self::stop_if_unused_since) none that was
+    /// used since. By default it is [`list`](Self::list).
+    ///
+    /// # Errors
+    ///
+    /// As [`list`](Self::list).
+    async fn list_recent(&self) -> Result<Vec<Record>> {
+        self.list().await
+    }
 
     /// Returns what is known about one session.
     ///

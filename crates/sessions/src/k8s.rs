@@ -25,6 +25,7 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use backend_core::{Error, Result};
+use backend_k8s::pods::objects::Object;
 use backend_k8s::pods::{self, Pod, PodPhase};
 use backend_k8s::{Cluster, K8sSandbox, Stats};
 use sandbox_runtime::Runtime;
@@ -147,6 +148,22 @@ impl K8sEngine {
         }
     }
 
+    /// Reads the pods of the space.
+    async fn read_pods(&self) -> Result<Vec<Arc<Pod>>> {
+        let pods = &self.0.pods;
+        let all = pods::list(&pods.cluster, &pods.names.all()).await?;
+        Ok(all.into_iter().map(Arc::new).collect())
+    }
+
+    /// Returns the pods of the space as they were reported last, or reads them if nothing
+    /// reports them.
+    async fn recent_pods(&self) -> Result<Vec<Arc<Pod>>> {
+        match self.0.view.all() {
+            Some(all) => Ok(all),
+            None => self.read_pods().await,
+        }
+    }
+
     /// Returns the sandbox on a pod: the one that was handed out before, if it is the same pod.
     async fn sandbox(&self, id: &SessionId, pod: &Pod) -> Result<K8sSandbox> {
         let known = self.known().get(id).and_then(|known| {
@@ -176,6 +193,29 @@ fn usage(stats: Result<Stats>) -> Usage {
         usage.cpu = stats.cpu_percent.map(|percent| percent / 100.0);
     }
     usage
+}
+
+/// Returns the records of all sessions: those with a pod, and those with stored files only.
+fn records(pods: &[Arc<Pod>], volumes: &[Object]) -> Vec<Record> {
+    let mut found: BTreeMap<SessionId, Record> = BTreeMap::new();
+    for pod in pods.iter().filter(|pod| !pod.deleting) {
+        let Some(id) = annotations::session(&pod.annotations) else {
+            continue;
+        };
+        let record = find::record(pod, &id);
+        let other = found.get(&id).map(|other| other.last_activity);
+        // One that lost the session is there for a moment.
+        if other.is_none_or(|other| other < record.last_activity) {
+            found.insert(id, record);
+        }
+    }
+    for volume in volumes {
+        if let Some(id) = annotations::session(&volume.annotations) {
+            let record = volumes::stored(volume, &id);
+            found.entry(id).or_insert(record);
+        }
+    }
+    found.into_values().collect()
 }
 
 /// Whether a pod has come to its end: nothing starts it again.
@@ -247,29 +287,13 @@ impl Engine for K8sEngine {
     }
 
     async fn list(&self) -> Result<Vec<Record>> {
-        let pods = &self.0.pods;
-        let selector = pods.names.all();
-        let (all, volumes) =
-            tokio::try_join!(pods::list(&pods.cluster, &selector), self.stored(None))?;
-        let mut found: BTreeMap<SessionId, Record> = BTreeMap::new();
-        for pod in all.iter().filter(|pod| !pod.deleting) {
-            let Some(id) = annotations::session(&pod.annotations) else {
-                continue;
-            };
-            let record = find::record(pod, &id);
-            let other = found.get(&id).map(|other| other.last_activity);
-            // One that lost the session is there for a moment.
-            if other.is_none_or(|other| other < record.last_activity) {
-                found.insert(id, record);
-            }
-        }
-        for volume in &volumes {
-            if let Some(id) = annotations::session(&volume.annotations) {
-                let record = volumes::stored(volume, &id);
-                found.entry(id).or_insert(record);
-            }
-        }
-        Ok(found.into_values().collect())
+        let (pods, volumes) = tokio::try_join!(self.read_pods(), self.stored(None))?;
+        Ok(records(&pods, &volumes))
+    }
+
+    async fn list_recent(&self) -> Result<Vec<Record>> {
+        let (pods, volumes) = tokio::try_join!(self.recent_pods(), self.stored(None))?;
+        Ok(records(&pods, &volumes))
     }
 
     async fn record(&self, id: &SessionId) -> Result<Option<Record>> {

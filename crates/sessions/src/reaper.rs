@@ -157,7 +157,7 @@ impl Shared {
             idle > timeout || (is_old && idle > self.settings.write_back.saturating_mul(2))
         };
         let mut ended = 0;
-        for record in self.engine.list().await? {
+        for record in self.engine.list_recent().await? {
             let exists = record.state != RecordState::Stored;
             if exists && !own.contains(&record.id) && is_idle(&record) {
                 ended += usize::from(self.end_left(&record).await);

@@ -22,6 +22,8 @@ type Objects = BTreeMap<(String, String), Value>;
 struct World {
     objects: Objects,
     requests: Vec<String>,
+    /// The kinds that were listed.
+    lists: Vec<String>,
     /// Whether each look at a pod finds another one of its name.
     is_replaced: bool,
     /// What happens when the next lease was created.
@@ -93,7 +95,7 @@ impl World {
         let key = (kind.to_owned(), name.to_owned());
         let made = body["metadata"]["name"].as_str().unwrap_or_default();
         match (method, name) {
-            ("GET", "") => {}
+            ("GET", "") => self.lists.push(kind.to_owned()),
             ("POST", "") => self.requests.push(format!("POST {kind}/{made}")),
             _ => self.requests.push(format!("{method} {path}")),
         }
@@ -148,10 +150,17 @@ impl World {
                 }
                 None => (404, json!(null)),
             },
-            ("DELETE", _) => match self.objects.remove(&key) {
-                Some(object) => (200, object),
-                None => (404, json!(null)),
-            },
+            ("DELETE", _) => {
+                let preconditions = json!({"metadata": body["preconditions"]});
+                let found = self.objects.get(&key);
+                if found.is_some_and(|found| is_changed(found, &preconditions)) {
+                    return (409, "Conflict".into());
+                }
+                match self.objects.remove(&key) {
+                    Some(object) => (200, object),
+                    None => (404, json!(null)),
+                }
+            }
             _ => (400, json!(null)),
         }
     }
@@ -498,4 +507,59 @@ async fn a_ready_pod_that_is_being_deleted_is_not_handed_out() {
     };
     assert_ne!(sandbox.id(), spare);
     assert!(!world.lock().unwrap().has("pods", &spare));
+}
+
+/// Waits until the pods of an engine are watched.
+async fn watched(engine: &K8sEngine) {
+    while engine.0.view.all().is_none() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_pass_of_the_reaper_reads_no_pods_that_are_watched() {
+    let world = Shared::default();
+    let alice = names().session(&id("alice"));
+    let metadata = metadata("alice", "");
+    world.lock().unwrap().put("pods", &alice, metadata);
+    let engine = builder(&world).build().unwrap();
+    let pass = async || {
+        let listed = engine.list_recent().await.unwrap();
+        engine.maintain(SystemTime::now()).await.unwrap();
+        assert_eq!(listed.len(), 1);
+        let mut lists = std::mem::take(&mut world.lock().unwrap().lists);
+        lists.sort();
+        lists
+    };
+    assert_eq!(pass().await, ["leases", "pods", "pods"], "none is watched");
+    engine.attach(&id("alice")).await.unwrap().unwrap();
+    watched(&engine).await;
+    world.lock().unwrap().lists.clear();
+    assert_eq!(pass().await, ["leases"]);
+    engine.list().await.unwrap();
+    assert_eq!(
+        world.lock().unwrap().lists,
+        ["pods"],
+        "for callers they are"
+    );
+}
+
+#[tokio::test]
+async fn only_a_pod_as_it_was_reported_is_swept() {
+    // A day after the pod was created.
+    let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_767_409_445);
+    for is_used in [true, false] {
+        let world = Shared::default();
+        let left = json!({"labels": {SPACE: "default", SPARE: "x"}});
+        world.lock().unwrap().put("pods", "left", left);
+        let engine = builder(&world).build().unwrap();
+        assert!(engine.attach(&id("alice")).await.unwrap().is_none());
+        watched(&engine).await;
+        if is_used {
+            // Nothing reports it.
+            world.lock().unwrap().get("pods", "left")["metadata"]["resourceVersion"] = "2".into();
+        }
+        engine.maintain(now).await.unwrap();
+        assert_eq!(world.lock().unwrap().has("pods", "left"), is_used);
+    }
 }

@@ -2,11 +2,12 @@
 //! were stored for long enough.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use backend_core::{ErrorKind, Result};
 use backend_k8s::pods::objects::{self, Kind, Object};
-use backend_k8s::pods::{self, Pod, Version};
+use backend_k8s::pods::{Pod, Version};
 
 use super::annotations::{self, VOLUME};
 use super::presence::is_dead;
@@ -27,8 +28,9 @@ impl K8sEngine {
         let pods = &self.0.pods;
         let selector = pods.names.all();
         let kind = Kind::lease();
+        // Pods that are not as they were reported are not deleted.
         let (all, leases) = tokio::try_join!(
-            pods::list(&pods.cluster, &selector),
+            self.recent_pods(),
             objects::list(&pods.cluster, &kind, &selector)
         )?;
         let mut living = BTreeSet::from([self.0.presence.key()]);
@@ -66,7 +68,7 @@ impl K8sEngine {
     }
 
     /// Deletes the volume claims that never got a session.
-    async fn sweep_volumes(&self, all: &[Pod], now: SystemTime) -> Result<()> {
+    async fn sweep_volumes(&self, all: &[Arc<Pod>], now: SystemTime) -> Result<()> {
         let pods = &self.0.pods;
         if pods.volumes.is_none() {
             return Ok(());
@@ -115,9 +117,9 @@ impl K8sEngine {
 }
 
 /// Whether the lease of a session is on another pod, which is that of the session.
-fn has_won(lock: &Object, pod: &Pod, all: &[Pod]) -> bool {
+fn has_won(lock: &Object, pod: &Pod, all: &[Arc<Pod>]) -> bool {
     let session = annotations::session(&pod.annotations);
-    let is_winner = |other: &Pod| {
+    let is_winner = |other: &Arc<Pod>| {
         lock.owners.contains(&other.uid) && annotations::session(&other.annotations) == session
     };
     !lock.owners.contains(&pod.uid) && all.iter().any(is_winner)

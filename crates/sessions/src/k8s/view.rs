@@ -1,11 +1,13 @@
 //! [`View`]: the pods of the space, as one watch for the whole process reports them.
 //!
 //! It saves requests and is never a proof: every decision is made by a request that fails if
-//! the view was wrong.
+//! the view was wrong. Where none fails because a pod is missing in it, pods are only taken
+//! from it while the watch works.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use backend_core::Result;
 use backend_k8s::Cluster;
 use backend_k8s::pods::{self, Pod, PodChange};
 use futures_util::StreamExt as _;
@@ -36,9 +38,21 @@ struct Shared {
 struct Seen {
     pods: HashMap<String, Arc<Pod>>,
     gone: HashSet<String>,
+    /// Whether the watch has listed the pods, and reported changes since, without an error.
+    is_current: bool,
 }
 
 impl Seen {
+    /// Takes over a report of the watch, which goes on after an error: where it was, or with
+    /// a list.
+    fn report(&mut self, report: Result<PodChange>, space: &str) {
+        self.is_current = report.is_ok();
+        match report {
+            Ok(change) => self.change(change, space),
+            Err(error) => tracing::debug!("a watch of pods was interrupted: {}", error.chain()),
+        }
+    }
+
     fn change(&mut self, change: PodChange, space: &str) {
         let is_ours = |pod: &Arc<Pod>| pod.labels.get(SPACE).is_some_and(|found| found == space);
         match change {
@@ -107,6 +121,18 @@ impl View {
         pod.map(Arc::unwrap_or_clone)
     }
 
+    /// Returns all pods as they were reported last, if the watch works.
+    pub(super) fn all(&self) -> Option<Vec<Arc<Pod>>> {
+        let task = self.0.task.lock().unwrap_or_else(PoisonError::into_inner);
+        if task.as_ref().is_none_or(JoinHandle::is_finished) {
+            return None;
+        }
+        drop(task);
+        let seen = self.0.seen();
+        let all = seen.pods.values().map(Arc::clone);
+        seen.is_current.then(|| all.collect())
+    }
+
     /// Whether a session is known to have a pod.
     pub(super) fn has_session(&self, id: &SessionId) -> bool {
         let seen = self.0.seen();
@@ -148,13 +174,26 @@ async fn follow(shared: Weak<Shared>) {
         let Some(shared) = shared.upgrade() else {
             return;
         };
-        match change {
-            Ok(change) => {
-                shared.seen().change(change, &shared.space);
-                shared.changes.send_replace(());
-            }
-            // It goes on, and a list comes first.
-            Err(error) => tracing::debug!("a watch of pods was interrupted: {}", error.chain()),
-        }
+        shared.seen().report(change, &shared.space);
+        shared.changes.send_replace(());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use backend_core::Error;
+
+    use super::*;
+
+    #[test]
+    fn pods_are_current_while_the_watch_works() {
+        let mut seen = Seen::default();
+        assert!(!seen.is_current, "nothing was reported");
+        seen.report(Ok(PodChange::Listed(Vec::new())), "default");
+        assert!(seen.is_current);
+        seen.report(Err(Error::unavailable("it was closed")), "default");
+        assert!(!seen.is_current);
+        seen.report(Ok(PodChange::Listed(Vec::new())), "default");
+        assert!(seen.is_current, "it works again");
     }
 }
