@@ -35,7 +35,7 @@ pub const MESSAGE_BYTES: usize = 64 * 1024;
 pub const PORT_SUFFIX: &str = ".port";
 
 /// Bytes of a connection that are read at once.
-const READ_BYTES: usize = 32 * 1024;
+const READ_BYTES: usize = 64 * 1024;
 
 /// Bytes that wait to be sent: a message, and answers to pings. If they do not fit, the other
 /// side sends pings and reads nothing, and the connection ends.
