@@ -98,9 +98,7 @@ fn form(question: &Question) -> Result<ElicitRequestParams, ApproverError> {
         .required_enum_schema(DECISION, choice)
         .build()
         .map_err(|_| ApproverError::new("the question could not be written; report it"))?;
-    let asked = question.asked.iter();
-    let mut kinds: Vec<&str> = asked.map(|asked| Op::as_str(asked.op)).collect();
-    kinds.dedup();
+    let kinds: Vec<String> = question.ops().into_iter().map(kind).collect();
     let is_command = |target: &Target| matches!(target, Target::Command(_));
     let this = if question.asked.iter().all(|asked| is_command(&asked.target)) {
         "the same command"
@@ -118,6 +116,12 @@ fn form(question: &Question) -> Result<ElicitRequestParams, ApproverError> {
         message: format!("{question}{scopes}"),
         requested_schema: schema,
     })
+}
+
+/// Formats one kind of operation. An answer to a default leaves the questions of rules.
+fn kind((op, by_rule): (Op, bool)) -> String {
+    let unless = if by_rule { "" } else { " unless a rule asks" };
+    format!("{op}{unless}")
 }
 
 /// Reads the user's decision. Anything unexpected counts as a denial.

@@ -50,6 +50,12 @@ pub struct MatchedRule {
     pub description: String,
 }
 
+/// The word that a vote about a dangerous command begins with.
+pub(crate) const DANGEROUS: &str = "dangerous";
+
+/// Patterns of rules that are written in place of a default.
+const EVERYTHING: [&str; 3] = ["*", "**", "/**"];
+
 /// The reason for a vote. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -92,6 +98,15 @@ impl Vote {
     pub fn abstain(layer: Layer) -> Self {
         Self::new(layer, Action::Allow, Reason::Unspecified)
     }
+
+    /// Returns whether the vote is about this target, and not about everything.
+    fn is_specific(&self) -> bool {
+        match &self.reason {
+            Reason::Rule(rule) => !EVERYTHING.contains(&rule.pattern.as_str()),
+            Reason::Text(text) => text.starts_with(DANGEROUS) || self.layer == Layer::Protected,
+            Reason::Default(_) | Reason::Unspecified | Reason::Refused(_) => false,
+        }
+    }
 }
 
 impl fmt::Display for Vote {
@@ -133,6 +148,13 @@ impl Verdict {
     /// Returns the strongest vote. Among equals, the first one wins.
     pub fn decisive(&self) -> &Vote {
         &self.decisive
+    }
+
+    /// Returns whether a rule asks about this target, and not only a default, a mount or a
+    /// tool's setting.
+    pub fn is_asked_by_rule(&self) -> bool {
+        self.votes()
+            .any(|vote| vote.action == Action::Ask && vote.is_specific())
     }
 
     /// Returns every vote, the strongest first.

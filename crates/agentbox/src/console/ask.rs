@@ -71,25 +71,30 @@ impl TerminalApprover {
 }
 
 fn not_again(what: String) -> String {
-    format!("You will not be asked about {what} again until you leave.")
+    format!("Until you leave, you will not be asked about {what}.")
 }
 
-/// Returns the operations that a question is about.
+/// Returns the operations that a question is about. An answer to a default leaves the
+/// questions of rules.
 fn kinds(question: &Question) -> String {
-    let mut kinds: Vec<&str> = Vec::new();
-    for asked in &question.asked {
-        let kind = match asked.op {
-            Op::Execute => "command",
-            op => op.as_str(),
-        };
-        if !kinds.contains(&kind) {
-            kinds.push(kind);
-        }
+    let kind = |op: Op| match op {
+        Op::Execute => "command",
+        op => op.as_str(),
+    };
+    let (by_rule, by_default): (Vec<_>, Vec<_>) = question
+        .ops()
+        .into_iter()
+        .partition(|(_, by_rule)| *by_rule);
+    let joined = |ops: Vec<(Op, bool)>| {
+        let kinds: Vec<&str> = ops.into_iter().map(|(op, _)| kind(op)).collect();
+        kinds.join(" or ")
+    };
+    match (joined(by_rule), joined(by_default)) {
+        (rule, default) if rule.is_empty() && default.is_empty() => "operation".to_owned(),
+        (rule, default) if default.is_empty() => rule,
+        (rule, default) if rule.is_empty() => format!("{default} unless a rule asks"),
+        (rule, default) => format!("{rule}, or {default} unless a rule asks"),
     }
-    if kinds.is_empty() {
-        return "operation".to_owned();
-    }
-    kinds.join(" or ")
 }
 
 /// Returns the noun for what a remembered answer applies to.
@@ -223,8 +228,22 @@ mod tests {
         let asked = [Op::Write, Op::Edit].map(|op| Asked::new(op, path.clone()));
         let command = Asked::new(Op::Execute, Target::Command("ls".into()));
         for (asked, same, any) in [
-            (asked.to_vec(), "[s]ame path", "[a]ny write or edit"),
-            (vec![command], "[s]ame command", "[a]ny command"),
+            (
+                asked.to_vec(),
+                "[s]ame path",
+                "[a]ny write or edit unless a rule asks, this session",
+            ),
+            (
+                vec![asked[0].clone().by_rule(true), asked[1].clone()],
+                "[s]ame path",
+                "[a]ny write, or edit unless a rule asks, this session",
+            ),
+            (
+                vec![command.by_rule(true)],
+                "[s]ame command",
+                "[a]ny command, this session",
+            ),
+            (vec![], "[s]ame", "[a]ny operation, this session"),
         ] {
             let question = Question::new("s", asked);
             let offered = offer(&kinds(&question), what(&question));

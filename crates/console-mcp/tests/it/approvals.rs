@@ -80,7 +80,7 @@ async fn an_answer_for_the_session_is_remembered_for_what_it_says() {
     let mut client = asking(directory.path()).await;
     let (_, result) = client.begin_call("execute", run("echo same")).await;
     let (id, question) = client.question().await;
-    let scopes = "(this: the same command; everything of this kind: execute)";
+    let scopes = "(this: the same command; everything of this kind: execute unless a rule asks)";
     assert!(question.ends_with(scopes), "{question}");
     client
         .answer(&id, accept("allow this for the session"))
@@ -100,10 +100,39 @@ async fn an_answer_for_the_session_is_remembered_for_what_it_says() {
     // Another kind is still asked about.
     let (_, result) = client.begin_call("write_file", write("a")).await;
     let (id, question) = client.question().await;
-    let scopes = "(this: the same operation on the same path; everything of this kind: write)";
+    let scopes = "(this: the same operation on the same path; everything of this kind: write \
+                  unless a rule asks)";
     assert!(question.ends_with(scopes), "{question}");
     client.answer(&id, accept("deny")).await;
     assert!(failed(&soon(result).await.unwrap()["result"]));
+    client.leave().await;
+}
+
+#[tokio::test]
+async fn everything_of_a_kind_is_nothing_that_a_rule_asks_about() {
+    let directory = tempfile::tempdir().unwrap();
+    let backend = TestBackend {
+        ruleset: Some(permissions::Preset::Default.ruleset()),
+        ..TestBackend::local(directory.path())
+    };
+    let able = json!({"elicitation": {"form": {}}});
+    let mut client = Client::new(backend, Settings::default(), able).await;
+    let all = accept("allow everything of this kind for the session");
+    let (_, result) = client.begin_call("write_file", write("a.txt")).await;
+    let (id, _) = client.question().await;
+    client.answer(&id, all.clone()).await;
+    assert!(!failed(&soon(result).await.unwrap()["result"]));
+    assert!(!failed(&client.call("write_file", write("b.txt")).await));
+
+    let (_, result) = client.begin_call("write_file", write(".bashrc")).await;
+    let (id, question) = client.question().await;
+    let scopes = "(this: the same operation on the same path; everything of this kind: write)";
+    assert!(question.ends_with(scopes), "{question}");
+    client.answer(&id, all).await;
+    assert!(!failed(&soon(result).await.unwrap()["result"]));
+    assert!(!failed(
+        &client.call("write_file", write(".mcp.json")).await
+    ));
     client.leave().await;
 }
 

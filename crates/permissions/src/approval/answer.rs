@@ -11,6 +11,11 @@ use serde::{Deserialize, Serialize};
 /// The scope must cover everything that was asked. If it does not, the answer applies to
 /// this call alone, nothing is remembered, and the permit's note says so. The approver's
 /// intention is not guessed.
+///
+/// A yes to what only a default asks about says nothing about targets that a rule singles
+/// out. So [`Prefix`](Self::Prefix), [`Pattern`](Self::Pattern) and
+/// [`Session`](Self::Session) cover an operation where rules ask only if a rule asked
+/// about it in the answered question. A remembered no covers both.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -36,7 +41,8 @@ pub enum Remember {
     /// contain any of `; & | < > $ ( )`, a backtick or a line end, not even in quotes.
     /// `*` alone is not a pattern for commands; use [`Session`](Self::Session).
     Pattern(String),
-    /// The same operations on any target.
+    /// The same operations on any target. Given to a question of a default, it leaves the
+    /// questions of rules to be asked.
     Session,
 }
 

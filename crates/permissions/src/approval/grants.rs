@@ -139,7 +139,7 @@ impl Grants {
         if answer.remember == Remember::No {
             return Ok(None);
         }
-        let key = GrantKey::new(&answer.remember, fingerprint, items, &question.asked)?;
+        let key = GrantKey::new(answer, fingerprint, items, &question.asked)?;
         let matcher = Matcher::new(&key)?;
         if !question
             .asked

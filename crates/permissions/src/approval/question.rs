@@ -23,12 +23,24 @@ pub struct Asked {
     pub op: Op,
     /// The target of the operation.
     pub target: Target,
+    /// Whether a rule asks about this target, and not only a default about everything.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_rule: bool,
 }
 
 impl Asked {
-    /// Creates an access of `op` on `target`.
+    /// Creates an access of `op` on `target` that a default asks about.
     pub fn new(op: Op, target: Target) -> Self {
-        Self { op, target }
+        Self {
+            op,
+            target,
+            by_rule: false,
+        }
+    }
+
+    backend_core::setters! {
+        /// Sets whether a rule asks about this target.
+        fn by_rule(self, by_rule: bool) { self.by_rule = by_rule }
     }
 }
 
@@ -192,6 +204,18 @@ impl Question {
     /// Returns the hashes of the files that the question is bound to.
     pub fn bound(&self) -> &[(VPath, ContentHash)] {
         &self.bound
+    }
+
+    /// Returns each operation that is asked about, and whether a rule asks about it.
+    pub fn ops(&self) -> Vec<(Op, bool)> {
+        let mut ops: Vec<(Op, bool)> = Vec::new();
+        for asked in &self.asked {
+            match ops.iter_mut().find(|(op, _)| *op == asked.op) {
+                Some((_, by_rule)) => *by_rule |= asked.by_rule,
+                None => ops.push((asked.op, asked.by_rule)),
+            }
+        }
+        ops
     }
 
     /// Returns the fingerprint by which questions are compared.

@@ -10,7 +10,7 @@ use crate::action::{Action, Op};
 use crate::refusal::Refusal;
 use crate::rules::command_pattern::Form;
 use crate::rules::{CommandRule, CommandRules};
-use crate::verdict::{Layer, MatchedRule, Reason, Verdict, Vote};
+use crate::verdict::{DANGEROUS, Layer, MatchedRule, Reason, Verdict, Vote};
 
 /// The maximum number of opaque commands that are reported.
 const MAX_OPAQUE: usize = 64;
@@ -122,7 +122,7 @@ pub(crate) fn report(
 
 fn because(rules: &CommandRules, kind: NoteKind, text: &str) -> Vote {
     let (action, word) = match kind {
-        NoteKind::Dangerous => (rules.dangerous, "dangerous"),
+        NoteKind::Dangerous => (rules.dangerous, DANGEROUS),
         NoteKind::Opaque => (rules.opaque, "opaque"),
         NoteKind::Computed => (Action::Ask, "computed"),
         // Asking must not relax a default that denies.

@@ -125,7 +125,14 @@ impl<'g, B: Backend> Gate<'g, B> {
                     let permit = self.permit_for(&access);
                     let outcome = Outcome::Permitted;
                     self.guard.audit(&access, &verdict, outcome, permit);
-                } else if !self.asks.iter().any(|(other, _)| *other == access) {
+                } else if let Some((_, other)) =
+                    self.asks.iter_mut().find(|(other, _)| *other == access)
+                {
+                    // Another reason counts too.
+                    if *other != verdict {
+                        *other = other.clone().and_all(verdict);
+                    }
+                } else {
                     self.asks.push((access, verdict));
                 }
             }
@@ -343,7 +350,10 @@ impl<'g, B: Backend> Gate<'g, B> {
         let shared = &self.guard.shared;
         let asked = asks
             .iter()
-            .map(|(access, _)| Asked::new(access.op, access.target.clone()))
+            .map(|(access, verdict)| {
+                let asked = Asked::new(access.op, access.target.clone());
+                asked.by_rule(verdict.is_asked_by_rule())
+            })
             .collect();
         // A refusal repeats the description to the model, so it must not reveal where
         // links lead. The reasons do.

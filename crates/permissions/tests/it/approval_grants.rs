@@ -127,6 +127,47 @@ fn session_is_the_operation_on_anything() {
 }
 
 #[test]
+fn an_answer_to_a_default_leaves_the_questions_of_rules() {
+    let scopes = [
+        (Remember::Path, true),
+        (Remember::Prefix(path("/w")), false),
+        (Remember::Pattern("/w/**".into()), false),
+        (Remember::Session, false),
+    ];
+    for (remember, covers_rules) in scopes {
+        let (by_default, by_rule) = (at(Op::Write, "/w/a"), at(Op::Write, "/w/a").by_rule(true));
+        let grants = Grants::new();
+        grant(&grants, std::slice::from_ref(&by_default), remember.clone());
+        let loaded = Grants::from_json(&grants.to_json()).unwrap();
+        for grants in [grants, loaded] {
+            assert!(grants.covers("s", &by_default), "{remember:?}");
+            assert_eq!(grants.covers("s", &by_rule), covers_rules, "{remember:?}");
+        }
+
+        // An answer to a rule's question covers both, but no other operation's rules.
+        let grants = Grants::new();
+        let asked = [by_rule.clone(), at(Op::Edit, "/w/a")];
+        grant(&grants, &asked, remember.clone());
+        let loaded = Grants::from_json(&grants.to_json()).unwrap();
+        for grants in [grants, loaded] {
+            for covered in [&by_default, &by_rule, &asked[1]] {
+                assert!(grants.covers("s", covered), "{remember:?} {covered}");
+            }
+            let edit = at(Op::Edit, "/w/a").by_rule(true);
+            assert_eq!(grants.covers("s", &edit), covers_rules, "{remember:?}");
+        }
+
+        // A no is for both.
+        let grants = Grants::new();
+        let question = Question::new("s", vec![by_default]);
+        let answer = Answer::no().remember(remember.clone());
+        grants.record(&question, &answer).unwrap().unwrap();
+        let denial = grants.lookup("s", &by_rule);
+        assert!(denial.is_some_and(|no| !no.approved), "{remember:?}");
+    }
+}
+
+#[test]
 fn call_is_no_more_than_the_call() {
     let grants = Grants::new();
     grant(&grants, &[at(Op::Write, "/a")], Remember::Call);

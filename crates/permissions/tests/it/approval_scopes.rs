@@ -17,10 +17,11 @@ fn any_line() -> impl Strategy<Value = String> {
 
 fn any_asked() -> impl Strategy<Value = Asked> {
     let op = || prop::sample::select(vec![Op::Read, Op::Write, Op::Delete, Op::Execute]);
-    prop_oneof![
+    let asked = prop_oneof![
         (op(), any_path()).prop_map(|(op, text)| at(op, &text)),
         (op(), any_line()).prop_map(|(op, line)| Asked::new(op, Target::Command(line))),
-    ]
+    ];
+    (asked, any::<bool>()).prop_map(|(asked, by_rule)| asked.by_rule(by_rule))
 }
 
 fn any_probe() -> impl Strategy<Value = Asked> {
@@ -58,14 +59,18 @@ fn any_remember() -> impl Strategy<Value = Remember> {
 /// Whether a scope may cover `asked` at all, written independently of the
 /// implementation.
 fn in_scope(remember: &Remember, given: &[Asked], asked: &Asked) -> bool {
-    let same_op = given.iter().any(|given| given.op == asked.op);
+    let same_op = given
+        .iter()
+        .any(|given| given.op == asked.op && (given.by_rule || !asked.by_rule));
     let beneath = |directory: &str, text: &str| {
         let directory: Vec<_> = directory.split('/').collect();
         text.split('/').collect::<Vec<_>>().starts_with(&directory)
     };
     match (remember, &asked.target) {
         (Remember::No | Remember::Call, _) => false,
-        (Remember::Path, _) => given.contains(asked),
+        (Remember::Path, _) => given
+            .iter()
+            .any(|given| given.op == asked.op && given.target == asked.target),
         (Remember::Prefix(prefix), Target::Path(path)) => {
             same_op && beneath(prefix.as_str(), path.as_str())
         }

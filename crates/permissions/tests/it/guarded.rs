@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use backend_core::ErrorKind::{self, PermissionDenied, Unsupported};
+use backend_core::ops::Command;
 use backend_core::{Backend, BackendExt as _};
 use backend_state::StateBackend;
 use backend_testkit::fails;
@@ -10,7 +11,7 @@ use backend_testkit::fake::Intercepted;
 use permissions::approval::{ApprovalService, Grants, Question};
 use permissions::audit::{Audit, Outcome};
 use permissions::tool::{Tool, ToolSetting, ToolSettings};
-use permissions::{Action, Guarded, Op, Policy, Refusal, Target};
+use permissions::{Action, Answer, Guarded, Op, Policy, Preset, Refusal, Remember, Target};
 
 use crate::support::scene;
 use crate::support::scene::{METHODS, Person, call, furnish, guard, local, policy, snapshot};
@@ -174,6 +175,48 @@ async fn a_permit_is_accepted_for_what_was_asked_and_nothing_else() {
     fails(PermissionDenied, view.write_file("/d/never", "x").await);
     guarded.write_file("/d/c", "x").await.unwrap();
     assert_eq!(person.taken().len(), 1, "the view alone holds the permit");
+}
+
+#[tokio::test]
+async fn any_write_is_none_that_a_rule_asks_about() {
+    for preset in [Preset::Default, Preset::Strict] {
+        let person = Person::who(|_| Answer::yes().remember(Remember::Session));
+        let policy = Policy::builder().ruleset(&preset.ruleset(), &scene::path("/"));
+        let guarded = guard(StateBackend::new(), policy.build(), &person);
+        let asks = async |path: &str| {
+            guarded.write_file(path, "x").await.unwrap();
+            person.taken().len()
+        };
+        assert_eq!(asks("/z1.txt").await, 1, "the default of write");
+        assert_eq!(asks("/z2.txt").await, 0, "any write");
+        assert_eq!(asks("/.git/hooks/pre-commit").await, 1, "its own rule");
+        for other in ["/.git/hooks/post-commit", "/.mcp.json", "/.bashrc"] {
+            assert_eq!(
+                asks(other).await,
+                0,
+                "{other}: any write that rules ask about"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn any_command_is_none_that_a_rule_asks_about() {
+    let (_directory, backend) = local();
+    let person = Person::who(|_| Answer::yes().remember(Remember::Session));
+    let rules = r#"{"default":"allow","execute":{"default":"ask","rules":[
+        {"pattern":"true *","action":"ask"},{"pattern":"*","action":"ask"}]}}"#;
+    let guarded = guard(backend, policy(rules), &person);
+    let sandbox = guarded.as_sandbox().unwrap();
+    for (line, questions) in [
+        ("test a", 1),
+        ("test b", 0),
+        ("test a; true", 1),
+        ("true b", 0),
+    ] {
+        sandbox.execute(Command::new(line)).await.unwrap();
+        assert_eq!(person.taken().len(), questions, "{line}");
+    }
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use backend_core::search::Glob;
 use serde::{Deserialize, Serialize};
 
 use crate::approval::limits::{GRANT_TARGETS, GRANT_TEXT_BYTES};
-use crate::approval::{Asked, Fingerprint, Remember};
+use crate::approval::{Answer, Asked, Fingerprint, Remember};
 use crate::rules::{PathPattern, PatternError};
 use crate::{Op, Target};
 
@@ -35,6 +35,9 @@ pub enum GrantKey {
     Prefix {
         /// The operations.
         ops: Vec<Op>,
+        /// Those of them that are covered where rules ask, too.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        by_rule: Vec<Op>,
         /// The path.
         #[serde(with = "crate::access::path_text")]
         prefix: VPath,
@@ -44,6 +47,9 @@ pub enum GrantKey {
     Pattern {
         /// The operations.
         ops: Vec<Op>,
+        /// Those of them that are covered where rules ask, too.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        by_rule: Vec<Op>,
         /// The pattern, as [`Remember::Pattern`] describes it.
         pattern: String,
         /// The kind of target it is matched against.
@@ -54,6 +60,9 @@ pub enum GrantKey {
     Session {
         /// The operations.
         ops: Vec<Op>,
+        /// Those of them that are covered where rules ask, too.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        by_rule: Vec<Op>,
     },
 }
 
@@ -91,16 +100,22 @@ pub enum NotRemembered {
 impl GrantKey {
     /// Creates the key for an answer to a question about `asked`.
     pub(super) fn new(
-        remember: &Remember,
+        answer: &Answer,
         fingerprint: Fingerprint,
         items: Vec<usize>,
         asked: &[Asked],
     ) -> Result<Self, NotRemembered> {
+        let remember = &answer.remember;
         if asked.is_empty() && *remember != Remember::Call {
             return Err(NotRemembered::NoOperation);
         }
-        let ops: BTreeSet<Op> = asked.iter().map(|asked| asked.op).collect();
-        let ops = Vec::from_iter(ops);
+        let ops_where = |counts: &dyn Fn(&Asked) -> bool| {
+            let asked = asked.iter().filter(|asked| counts(asked));
+            let ops: BTreeSet<Op> = asked.map(|asked| asked.op).collect();
+            Vec::from_iter(ops)
+        };
+        let ops = ops_where(&|_| true);
+        let by_rule = ops_where(&|asked| asked.by_rule || !answer.approved);
         Ok(match remember {
             Remember::Call => Self::Call { fingerprint, items },
             Remember::Path => Self::Path {
@@ -108,17 +123,19 @@ impl GrantKey {
             },
             Remember::Prefix(prefix) => Self::Prefix {
                 ops,
+                by_rule,
                 prefix: prefix.clone(),
             },
             Remember::Pattern(pattern) => Self::Pattern {
                 ops,
+                by_rule,
                 pattern: pattern.clone(),
                 of: match asked.first().map(|asked| &asked.target) {
                     Some(Target::Command(_)) => PatternKind::Command,
                     _ => PatternKind::Path,
                 },
             },
-            Remember::Session => Self::Session { ops },
+            Remember::Session => Self::Session { ops, by_rule },
             Remember::No => return Err(NotRemembered::TooNarrow),
         })
     }
@@ -178,12 +195,27 @@ impl Matcher {
     pub(super) fn covers_alone(&self, key: &GrantKey, asked: &Asked) -> bool {
         match (key, &asked.target) {
             (GrantKey::Call { .. }, _) => false,
-            (GrantKey::Path { asked: pairs }, _) => pairs.contains(asked),
-            (GrantKey::Prefix { ops, prefix }, Target::Path(path)) => {
-                ops.contains(&asked.op) && path.starts_with(prefix)
-            }
-            (GrantKey::Pattern { ops, pattern, of }, target) => {
-                ops.contains(&asked.op)
+            (GrantKey::Path { asked: pairs }, _) => pairs
+                .iter()
+                .any(|pair| pair.op == asked.op && pair.target == asked.target),
+            (
+                GrantKey::Prefix {
+                    ops,
+                    by_rule,
+                    prefix,
+                },
+                Target::Path(path),
+            ) => includes(ops, by_rule, asked) && path.starts_with(prefix),
+            (
+                GrantKey::Pattern {
+                    ops,
+                    by_rule,
+                    pattern,
+                    of,
+                },
+                target,
+            ) => {
+                includes(ops, by_rule, asked)
                     && match (of, target) {
                         (PatternKind::Path, Target::Path(path)) => {
                             let glob = self.0.as_ref();
@@ -195,10 +227,16 @@ impl Matcher {
                         _ => false,
                     }
             }
-            (GrantKey::Session { ops }, _) => ops.contains(&asked.op),
+            (GrantKey::Session { ops, by_rule }, _) => includes(ops, by_rule, asked),
             (GrantKey::Prefix { .. }, Target::Command(_)) => false,
         }
     }
+}
+
+/// Returns whether a grant is for the operation and, if a rule asks, for those of rules.
+fn includes(ops: &[Op], by_rule: &[Op], asked: &Asked) -> bool {
+    let ops = if asked.by_rule { by_rule } else { ops };
+    ops.contains(&asked.op)
 }
 
 /// Returns whether a [`Remember::Pattern`] for commands covers a whole line.
