@@ -95,7 +95,11 @@ impl Server {
                 timeout: self.settings.answer_timeout,
             });
         }
-        let instructions = chat.prompt().await.map_err(failed)?;
+        let mut instructions = chat.prompt().await.map_err(failed)?;
+        if let Some(more) = &self.settings.instructions {
+            let gap = if instructions.is_empty() { "" } else { "\n\n" };
+            instructions = format!("{instructions}{gap}{more}");
+        }
         let roots = request.capabilities.roots.as_ref();
         let host_root = roots.and_then(|_| self.settings.host_root.clone());
         let session = Session::new(chat, context.peer.clone(), connection, host_root);

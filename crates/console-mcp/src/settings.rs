@@ -33,6 +33,8 @@ pub struct Settings {
     /// The host directory that holds the backend's files, if there is one. The client's
     /// roots are host directories, so they apply only if this is set.
     pub host_root: Option<PathBuf>,
+    /// Text for the model, added to the instructions about the tools.
+    pub instructions: Option<String>,
     /// Whether the client is asked for approvals, instead of the toolset's approver.
     pub ask_client: bool,
     /// Time allowed for the user to answer a question.
@@ -62,6 +64,7 @@ impl Default for Settings {
             name: "agentbox".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             host_root: None,
+            instructions: None,
             ask_client: true,
             answer_timeout: Duration::from_secs(600),
             concurrent_calls: 64,

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use sessions::LocalEngine;
 
 use super::open_backend::{HostDir, OpenBackend};
-use super::spec::BackendSpec;
+use super::spec::{BackendSpec, check_directory};
 use crate::exit::{Failure, environment, usage};
 use crate::output;
 
@@ -104,6 +104,12 @@ impl Settings {
         }
     }
 
+    /// Refuses directories that are not there.
+    fn check_allowed(&self) -> Result<(), Failure> {
+        let mut allowed = self.allowed_directories.iter();
+        allowed.try_for_each(|directory| check_directory(directory))
+    }
+
     /// Returns its own directory and the others that it reaches.
     fn directories<'a>(&'a self, own: &'a Path) -> impl Iterator<Item = &'a Path> {
         let allowed = self.allowed_directories.iter();
@@ -163,12 +169,13 @@ pub(super) fn check(spec: &BackendSpec) -> Result<(), Failure> {
     drop(settings.commands()?);
     settings.names(spec.is_part())?;
     spec.given_directory()?;
-    Ok(())
+    settings.check_allowed()
 }
 
 pub(super) fn open(spec: &BackendSpec) -> Result<OpenBackend, Failure> {
     let settings: Settings = spec.settings()?;
     let directory = spec.directory()?.unwrap_or(Path::new("."));
+    settings.check_allowed()?;
     if !settings.allowed_directories.is_empty() {
         settings
             .directories(directory)

@@ -119,6 +119,16 @@ impl BackendSpec {
         paths.map(str::to_owned).collect()
     }
 
+    /// Returns the directories that the tools know by their paths on this machine, its own
+    /// first. There are none if it shows its own directory as `/`.
+    pub(crate) fn shown_directories(&self) -> Vec<PathBuf> {
+        let allowed = self.allowed_directories();
+        let own = self.host_root().filter(|_| !allowed.is_empty());
+        let allowed = allowed.iter().map(Path::new);
+        let allowed = allowed.filter_map(|directory| directory.canonicalize().ok());
+        own.into_iter().chain(allowed).collect()
+    }
+
     /// Returns `true` if it is of this kind, or may include a backend that is.
     pub(crate) fn may_include(&self, kind: Kind) -> bool {
         self.kind == kind || self.kind == Kind::Composite
@@ -142,15 +152,10 @@ impl BackendSpec {
             let (name, usage) = (self.kind.name(), self.kind.usage());
             usage!("{name} needs a directory; write {usage}, such as {name}:.")
         })?;
-        let shown = directory.display();
-        if directory.is_dir() || (self.implied && !directory.exists()) {
-            return Ok(directory);
+        if !self.implied || directory.exists() {
+            check_directory(directory)?;
         }
-        Err(if directory.exists() {
-            environment!("{shown} is not a directory; name one")
-        } else {
-            environment!("there is no directory {shown}; create it with mkdir, or name another")
-        })
+        Ok(directory)
     }
 
     /// Returns the directory of this machine that holds the files, if there is one.
@@ -268,6 +273,20 @@ fn unknown(spec: &str) -> Failure {
     };
     let name = Quoted::new(name);
     usage!("this version has no backend {name}, there are {there_are}{advice}")
+}
+
+/// Refuses a path that is not a directory.
+pub(super) fn check_directory(directory: &Path) -> Result<(), Failure> {
+    let shown = directory.display();
+    if directory.is_dir() {
+        Ok(())
+    } else if directory.exists() {
+        Err(environment!("{shown} is not a directory; name one"))
+    } else {
+        Err(environment!(
+            "there is no directory {shown}; create it with mkdir, or name another"
+        ))
+    }
 }
 
 #[cfg(test)]

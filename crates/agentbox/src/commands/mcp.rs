@@ -90,6 +90,7 @@ pub(crate) async fn run(mut app: App, args: Args) -> Result<ExitCode, Failure> {
             }
             None => {
                 settings.host_root = app.spec.host_root();
+                settings.instructions = about_directories(&app.spec.shown_directories());
                 Arc::new(Backends::open(app).await?)
             }
         };
@@ -119,6 +120,20 @@ pub(crate) async fn run(mut app: App, args: Args) -> Result<ExitCode, Failure> {
     clients.stop().await;
     served.map_err(|error| environment!("the server ended: {error}"))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Tells the model which directories there are, if it knows them by the machine's paths:
+/// it could not find them otherwise.
+fn about_directories(directories: &[PathBuf]) -> Option<String> {
+    let quoted = directories
+        .iter()
+        .map(|path| format!("`{}`", path.display()));
+    let quoted: Vec<String> = quoted.collect();
+    let (first, _) = quoted.split_first()?;
+    let all = quoted.join(", ");
+    Some(format!(
+        "The file tools reach these directories: {all}. Relative paths start in {first}."
+    ))
 }
 
 /// A server that listens.

@@ -4,9 +4,13 @@
 //! reveals nothing about the host.
 
 use std::io;
+use std::path::Path;
 
 use backend_core::{Error, ErrorKind};
 use rustix::io::Errno;
+
+/// Maximum number of directories listed in one message.
+const SHOWN_DIRECTORIES: usize = 10;
 
 /// Converts `errno` to the error that a caller gets.
 pub(crate) fn error(errno: Errno) -> Error {
@@ -44,8 +48,24 @@ pub(crate) fn link_leads_outside() -> Error {
     denied("a symbolic link on the way leads outside; name the file itself")
 }
 
-pub(crate) fn outside_roots() -> Error {
-    denied("the path lies outside the directories of this backend; list the working directory")
+/// The error for a path outside the backend's directories, with those that can be
+/// shown.
+pub(crate) fn outside_roots(readable: &[&Path]) -> Error {
+    let shown = readable.iter().take(SHOWN_DIRECTORIES);
+    let mut next: Vec<String> = shown
+        .map(|path| path.to_string_lossy().escape_debug().to_string())
+        .collect();
+    let more = readable.len() - next.len();
+    if more > 0 {
+        next.push(format!("and {more} more"));
+    }
+    let next = if next.is_empty() {
+        "list the working directory".to_owned()
+    } else {
+        format!("readable: {}", next.join(", "))
+    };
+    let message = format!("the path lies outside the directories of this backend; {next}");
+    Error::new(ErrorKind::PermissionDenied, message)
 }
 
 /// The error for a tree that changes faster than it can be followed.
@@ -79,5 +99,15 @@ mod tests {
             assert_eq!(error.kind(), kind, "{errno:?}");
             assert!(std::error::Error::source(&error).is_some());
         }
+    }
+
+    #[test]
+    fn not_every_directory_is_listed() {
+        let one = outside_roots(&[Path::new("/a\n")]);
+        assert!(one.message().ends_with("; readable: /a\\n"), "{one}");
+        let many = outside_roots(&[Path::new("/a"); 12]);
+        assert!(many.message().ends_with("/a, and 2 more"), "{many}");
+        let hidden = outside_roots(&[]);
+        assert!(hidden.message().ends_with("; list the working directory"));
     }
 }

@@ -225,7 +225,7 @@ impl RootedFs {
     pub(crate) fn locate<'p>(&'p self, path: &'p VPath, links: Links) -> Result<Location<'p>> {
         if !self.host_names {
             let relative = Cow::Borrowed(path.as_str().get(1..).unwrap_or_default());
-            let root = self.roots.first().ok_or_else(errno::outside_roots)?;
+            let root = self.roots.first().ok_or_else(|| self.outside())?;
             return Ok(Location { root, relative });
         }
         let fits = |anchor: &'_ Anchor| path.strip_prefix(anchor.path.as_ref()?).map(str::len);
@@ -236,7 +236,7 @@ impl RootedFs {
         // The shortest rest means the longest matching prefix.
         let (rest, anchor) = found
             .min_by_key(|(rest, _)| *rest)
-            .ok_or_else(errno::outside_roots)?;
+            .ok_or_else(|| self.outside())?;
         if anchor.alias && links == Links::Refuse {
             return Err(Error::is_a_link());
         }
@@ -248,12 +248,19 @@ impl RootedFs {
             Some(beneath) => Cow::Owned(format!("{beneath}/{rest}")),
             // A directory that is not UTF-8 has no path in the host's name
             // space.
-            None => return Err(errno::outside_roots()),
+            None => return Err(self.outside()),
         };
         Ok(Location {
             root: &anchor.root,
             relative,
         })
+    }
+
+    /// Returns the error for a path outside the directories. It lists them if callers
+    /// know them by the host's names.
+    fn outside(&self) -> Error {
+        let directories = self.host_names.then(|| self.host_directories());
+        errno::outside_roots(&directories.unwrap_or_default())
     }
 
     /// Maps the target of an absolute link to a root and the path in it.

@@ -388,6 +388,22 @@ async fn the_root_of_the_file_system_is_a_root() {
 }
 
 #[tokio::test]
+async fn a_path_outside_is_answered_with_the_directories() {
+    let (_keep, top) = directory();
+    let [one, two] = ["one", "two"].map(|name| top.join(name));
+    for directory in [&one, &two] {
+        fs::create_dir(directory).unwrap();
+    }
+    for resolution in BOTH {
+        let backend = in_host(&one, std::slice::from_ref(&two), resolution);
+        let error = backend.list_dir("/").await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+        let readable = format!("; readable: {}, {}", text(&one), text(&two));
+        assert!(error.message().ends_with(&readable), "{error}");
+    }
+}
+
+#[tokio::test]
 async fn a_root_that_is_not_utf8_has_no_path_to_show() {
     let (_keep, top) = directory();
     let root = top.join(std::ffi::OsStr::from_bytes(b"\xff"));

@@ -69,6 +69,8 @@ pub(crate) struct Client {
     pub(crate) input: Option<ChildStdin>,
     output: Lines<BufReader<ChildStdout>>,
     last: u64,
+    /// The server's text for the model.
+    instructions: String,
 }
 
 impl Client {
@@ -85,6 +87,7 @@ impl Client {
             output: BufReader::new(child.stdout.take().unwrap()).lines(),
             child,
             last: 0,
+            instructions: String::new(),
         };
         let hello = json!({
             "protocolVersion": "2025-06-18", "capabilities": {},
@@ -92,6 +95,7 @@ impl Client {
         });
         let server = client.asks("initialize", hello);
         assert_eq!(server["serverInfo"]["name"], "agentbox");
+        client.instructions = server["instructions"].as_str().unwrap().to_owned();
         client.says(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         client
     }
@@ -149,6 +153,41 @@ fn a_client_gets_the_tools_that_were_asked_for() {
     // The server ends when the client disconnects.
     drop(client.input.take());
     assert!(client.child.wait().unwrap().success());
+}
+
+#[test]
+fn a_client_is_told_about_other_directories() {
+    let dir = TestDir::new();
+    for name in ["work", "more"] {
+        dir.file(&format!("{name}/a.txt"), name);
+    }
+    let here = dir.path("").canonicalize().unwrap();
+    let [work, more] = ["work", "more"].map(|name| here.join(name).display().to_string());
+    let mut alone = Client::start(&dir, &["--backend", "local:work"]);
+    assert!(
+        !alone.instructions.contains(&work),
+        "{}",
+        alone.instructions
+    );
+    let flags = ["--backend", "local:work", "--allow-dir", "more"];
+    let mut client = Client::start(&dir, &flags);
+    let told = format!(
+        "The file tools reach these directories: `{work}`, `{more}`. Relative paths start in \
+         `{work}`."
+    );
+    assert!(
+        client.instructions.ends_with(&told),
+        "{}",
+        client.instructions
+    );
+    let listed = client.calls("ls", json!({"path": "/"}));
+    let text = listed["content"][0]["text"].as_str().unwrap();
+    let readable = format!("readable: {work}, {more}");
+    assert!(text.contains(&readable), "{text}");
+    for client in [&mut alone, &mut client] {
+        drop(client.input.take());
+        assert!(client.child.wait().unwrap().success());
+    }
 }
 
 #[test]
