@@ -22,6 +22,17 @@ pub(crate) fn named_or_all(file: Option<&Path>) -> Result<Vec<AgentBinary>, Fail
     }
 }
 
+/// Returns the same for a sandbox. In portable mode it has none, and none is looked for.
+pub(crate) fn for_sandbox(
+    file: Option<&Path>,
+    is_portable: bool,
+) -> Result<Vec<AgentBinary>, Failure> {
+    match is_portable {
+        true => Ok(Vec::new()),
+        false => named_or_all(file),
+    }
+}
+
 /// Returns the available agents, at most one for each processor. If `SANDBOX_AGENT`
 /// names one, it is the only one. Otherwise agents installed for this version come
 /// first, then those embedded in this program. Agents beside this program or in `PATH`

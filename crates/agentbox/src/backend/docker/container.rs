@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use backend_docker::{Attach, DockerBuilder, DockerSandbox, Network};
+use backend_docker::{Attach, DockerBuilder, DockerSandbox, Mode, Network};
+use sandbox_wire::agent::AgentBinary;
 
 use super::settings::{DockerSettings, volume};
+use crate::agent;
 use crate::exit::Failure;
 use crate::files::read_text;
 
@@ -16,8 +18,7 @@ pub(super) fn builder(settings: &DockerSettings) -> Result<DockerBuilder, Failur
         .read_only_root(settings.read_only)
         .auto_remove(!settings.keep)
         .idle_timeout(settings.idle_timeout.map(Duration::from_secs));
-    builder = settings
-        .agents()?
+    builder = agents(settings)?
         .into_iter()
         .fold(builder, DockerBuilder::agent);
     if let Some(network) = &settings.network {
@@ -71,7 +72,11 @@ pub(super) fn attach(settings: &DockerSettings, id: &str) -> Result<Attach, Fail
         .allow_foreign(true)
         .mode(settings.mode)
         .delivery(settings.delivery);
-    attach = settings.agents()?.into_iter().fold(attach, Attach::agent);
+    attach = agents(settings)?.into_iter().fold(attach, Attach::agent);
     apply! { attach, working_dir: &settings.work_dir }
     Ok(attach)
+}
+
+fn agents(settings: &DockerSettings) -> Result<Vec<AgentBinary>, Failure> {
+    agent::for_sandbox(settings.agent.as_deref(), settings.mode == Mode::Portable)
 }

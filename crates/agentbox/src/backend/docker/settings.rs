@@ -1,14 +1,12 @@
-//! The table `[docker]`, and the daemon, runtimes and agents that it names.
+//! The table `[docker]`, and the daemon and runtimes that it names.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use backend_docker::image::{BuildOptions, CaBundle, Logins};
 use backend_docker::{Daemon, Delivery, Mode, Relaxation, Runtimes, Volume};
-use sandbox_wire::agent::AgentBinary;
 use serde::Deserialize;
 
-use crate::agent;
 use crate::backend::kind::{Kind, Tables};
 use crate::backend::runtimes;
 use crate::backend::size::Size;
@@ -82,15 +80,6 @@ impl DockerSettings {
     /// Returns the built-in runtimes and those of the configured file.
     pub(crate) fn runtimes(&self) -> Result<Runtimes, Failure> {
         runtimes::read(self.runtimes.as_deref(), &self.base_images)
-    }
-
-    /// Returns the configured agent, or all that are found; does not look for them in
-    /// portable mode.
-    pub(super) fn agents(&self) -> Result<Vec<AgentBinary>, Failure> {
-        match self.mode {
-            Mode::Portable => Ok(Vec::new()),
-            _ => agent::named_or_all(self.agent.as_deref()),
-        }
     }
 
     /// Returns the options for fetching and building images.

@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
-use backend_k8s::{Attach, K8sBuilder, K8sSandbox, Volume};
+use backend_k8s::{Attach, K8sBuilder, K8sSandbox, Mode, Volume};
+use sandbox_wire::agent::AgentBinary;
 
 use super::settings::{K8sSettings, claim, empty_dir, tmpfs, user};
+use crate::agent;
 use crate::exit::{Failure, usage};
 
 /// Creates a builder with all settings except the cluster, and the image or runtime.
 pub(super) fn builder(settings: &K8sSettings) -> Result<K8sBuilder, Failure> {
-    let (builder, agents) = (without_agents(settings)?, settings.agents()?);
+    let (builder, agents) = (without_agents(settings)?, agents(settings)?);
     Ok(agents.into_iter().fold(builder, K8sBuilder::agent))
 }
 
@@ -94,7 +96,11 @@ pub(super) fn attach(settings: &K8sSettings, pod: &str) -> Result<Attach, Failur
         // The user named this pod, so it may be one that others created.
         .allow_foreign(true)
         .mode(settings.mode);
-    attach = settings.agents()?.into_iter().fold(attach, Attach::agent);
+    attach = agents(settings)?.into_iter().fold(attach, Attach::agent);
     apply! { attach, working_dir: &settings.work_dir }
     Ok(attach)
+}
+
+fn agents(settings: &K8sSettings) -> Result<Vec<AgentBinary>, Failure> {
+    agent::for_sandbox(settings.agent.as_deref(), settings.mode == Mode::Portable)
 }

@@ -1,14 +1,12 @@
-//! The table `[k8s]`, and the cluster and agents that it names.
+//! The table `[k8s]`, and the cluster that it names.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use backend_k8s::{Cluster, Delivery, Mode, Network, PullPolicy, Relaxation, Volume};
-use sandbox_wire::agent::AgentBinary;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::agent;
 use crate::backend::kind::{Kind, Tables};
 use crate::backend::size::Size;
 use crate::exit::{Failure, usage};
@@ -105,15 +103,6 @@ impl K8sSettings {
             Some(namespace) => cluster.with_namespace(namespace),
             None => cluster,
         })
-    }
-
-    /// Returns the configured agent, or all that are found; does not look for them in
-    /// portable mode.
-    pub(super) fn agents(&self) -> Result<Vec<AgentBinary>, Failure> {
-        match self.mode {
-            Mode::Portable => Ok(Vec::new()),
-            _ => agent::named_or_all(self.agent.as_deref()),
-        }
     }
 }
 
