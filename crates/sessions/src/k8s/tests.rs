@@ -1,6 +1,8 @@
 //! Sessions in a cluster that is played by a function, in which others have written.
 
 mod agent_sandbox;
+mod pooled;
+mod upkeep;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -89,7 +91,7 @@ impl World {
     fn answer(&mut self, method: &str, target: &str, body: &Value) -> (u16, Value) {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let Some((_, path)) = path.split_once("/namespaces/work/") else {
-            return (200, discovery(path));
+            return (200, answer_of_all(path, body));
         };
         let (kind, name) = path.split_once('/').unwrap_or((path, ""));
         let key = (kind.to_owned(), name.to_owned());
@@ -166,8 +168,16 @@ impl World {
     }
 }
 
-/// Tells of the kinds that the cluster has beside its own.
-fn discovery(path: &str) -> Value {
+/// Answers requests that are about no namespace: for the kinds that the cluster has beside its
+/// own, and for rights, of which there are none but those on pods.
+fn answer_of_all(path: &str, body: &Value) -> Value {
+    if path.ends_with("/selfsubjectaccessreviews") {
+        let mut review = body.clone();
+        let asked = &body["spec"]["resourceAttributes"];
+        assert_eq!(asked["namespace"], "work");
+        review["status"] = json!({"allowed": asked["resource"] == "pods"});
+        return review;
+    }
     let group = "extensions.agents.x-k8s.io";
     let version = format!("{group}/v1alpha1");
     if path == "/apis" {
@@ -259,19 +269,6 @@ fn engine() -> (K8sEngine, Shared) {
     let world = Shared::default();
     let engine = builder(&world).volumes(1024);
     (engine.build().unwrap(), world)
-}
-
-/// Returns an engine with a pool, its cluster, and the name of the pod that is ready.
-async fn pooled() -> (K8sEngine, Shared, String) {
-    let world = Shared::default();
-    let engine = builder(&world).pool(runtime(), 1).build().unwrap();
-    engine.warm().await.unwrap();
-    let mut known = world.lock().unwrap();
-    known.requests.clear();
-    let mut pods = known.objects.keys().filter(|(kind, _)| kind == "pods");
-    let spare = pods.next().unwrap().1.clone();
-    drop(known);
-    (engine, world, spare)
 }
 
 fn id(text: &str) -> SessionId {
@@ -413,153 +410,26 @@ async fn a_pod_that_was_replaced_meanwhile_is_not_handed_out() {
     assert!(engine.attach(&id("alice")).await.unwrap().is_none());
 }
 
-/// The requests about the session and the pod that was ready. The pool is being refilled.
-fn about(world: &World, names: [&str; 2]) -> Vec<String> {
-    let is_about = |request: &&String| names.iter().any(|name| request.ends_with(name));
-    world.requests.iter().filter(is_about).cloned().collect()
-}
-
 #[tokio::test]
-async fn a_ready_pod_becomes_that_of_a_new_session_by_three_requests() {
-    let (engine, world, spare) = pooled().await;
-    let alice = names().session(&id("alice"));
-    let claim = engine.claim(&OpenRequest::new(id("alice"))).await.unwrap();
-    assert!(matches!(claim, Claim::Started(_)), "{claim:?}");
-    let mut world = world.lock().unwrap();
-    // The other pod is looked for when there is the lease: one that comes later gives way.
-    let expected = [
-        format!("POST leases/{alice}"),
-        format!("GET pods/{alice}"),
-        format!("PATCH pods/{spare}"),
-    ];
-    assert_eq!(about(&world, [&alice, &spare]), expected);
-    let lease = world.get("leases", &alice).clone();
-    assert_eq!(lease["spec"]["holderIdentity"], spare.as_str());
-    let owner = &lease["metadata"]["ownerReferences"][0]["uid"];
-    assert_eq!(*owner, format!("uid-{spare}"));
-    let annotations = world.get("pods", &spare)["metadata"]["annotations"].clone();
-    let annotations: annotations::Annotations = serde_json::from_value(annotations).unwrap();
-    assert!(annotations::is_of(&annotations, &id("alice")));
-}
-
-#[tokio::test]
-async fn a_pod_that_is_no_longer_ready_is_started_again() {
-    for (path, value) in [
-        ("/containerStatuses/0/ready", json!(false)),
-        ("/containerStatuses/0/restartCount", json!(1)),
-        ("/phase", json!("Pending")),
-        ("/conditions", json!([{"type": "Ready", "status": "False"}])),
-    ] {
-        let (engine, world, spare) = pooled().await;
-        let change: Event = Box::new(move |world: &mut World| {
-            let status = &mut world.get("pods", &spare)["status"];
-            status["conditions"] = json!([]);
-            *status.pointer_mut(path).unwrap() = value;
-        });
-        world.lock().unwrap().after_lease = Some(change);
-        let claim = engine.claim(&OpenRequest::new(id("alice"))).await.unwrap();
-        assert!(matches!(claim, Claim::Created(_)), "{path} {claim:?}");
-    }
-}
-
-#[tokio::test]
-async fn a_session_that_has_a_lease_gets_no_other_pod() {
-    let (engine, world, spare) = pooled().await;
-    let alice = names().session(&id("alice"));
-    world.lock().unwrap().put("leases", &alice, json!({}));
-    let claim = engine.claim(&OpenRequest::new(id("alice"))).await.unwrap();
-    assert!(matches!(claim, Claim::Taken), "{claim:?}");
-    let world = world.lock().unwrap();
-    let requests = about(&world, [&alice, &spare]);
-    assert_eq!(requests[0], format!("POST leases/{alice}"));
-    assert!(!requests.contains(&format!("PATCH pods/{spare}")));
-    assert!(world.has("leases", &alice), "it is that of others");
-}
-
-#[tokio::test]
-async fn a_lease_gives_way_to_a_pod_that_came_first() {
-    let (engine, world, spare) = pooled().await;
-    let alice = names().session(&id("alice"));
-    let name = alice.clone();
-    let other: Event = Box::new(move |world: &mut World| {
-        world.put("pods", &name, json!({}));
-    });
-    world.lock().unwrap().after_lease = Some(other);
-    let claim = engine.claim(&OpenRequest::new(id("alice"))).await.unwrap();
-    assert!(matches!(claim, Claim::Taken), "{claim:?}");
-    let world = world.lock().unwrap();
-    let requests = about(&world, [&alice, &spare]);
-    assert!(!requests.contains(&format!("PATCH pods/{spare}")));
-    assert!(!world.has("leases", &alice));
-}
-
-#[tokio::test]
-async fn a_ready_pod_that_is_being_deleted_is_not_handed_out() {
-    let (engine, world, spare) = pooled().await;
-    let name = spare.clone();
-    let deleted: Event = Box::new(move |world: &mut World| {
-        world.get("pods", &name)["metadata"]["deletionTimestamp"] = "2026-01-02T03:04:05Z".into();
-    });
-    world.lock().unwrap().after_lease = Some(deleted);
-    let claim = engine.claim(&OpenRequest::new(id("alice"))).await.unwrap();
-    let (Claim::Created(sandbox) | Claim::Started(sandbox)) = claim else {
-        panic!("no other process has it");
-    };
-    assert_ne!(sandbox.id(), spare);
-    assert!(!world.lock().unwrap().has("pods", &spare));
-}
-
-/// Waits until the pods of an engine are watched.
-async fn watched(engine: &K8sEngine) {
-    while engine.0.view.all().is_none() {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
-}
-
-#[tokio::test]
-async fn a_pass_of_the_reaper_reads_no_pods_that_are_watched() {
+async fn only_the_rights_of_its_options_are_needed() {
     let world = Shared::default();
-    let alice = names().session(&id("alice"));
-    let metadata = metadata("alice", "");
-    world.lock().unwrap().put("pods", &alice, metadata);
     let engine = builder(&world).build().unwrap();
-    let pass = async || {
-        let listed = engine.list_recent().await.unwrap();
-        engine.maintain(SystemTime::now()).await.unwrap();
-        assert_eq!(listed.len(), 1);
-        let mut lists = std::mem::take(&mut world.lock().unwrap().lists);
-        lists.sort();
-        lists
-    };
-    assert_eq!(pass().await, ["leases", "pods", "pods"], "none is watched");
-    engine.attach(&id("alice")).await.unwrap().unwrap();
-    watched(&engine).await;
-    world.lock().unwrap().lists.clear();
-    assert_eq!(pass().await, ["leases"]);
-    engine.list().await.unwrap();
-    assert_eq!(
-        world.lock().unwrap().lists,
-        ["pods"],
-        "for callers they are"
-    );
-}
-
-#[tokio::test]
-async fn only_a_pod_as_it_was_reported_is_swept() {
-    // A day after the pod was created.
-    let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_767_409_445);
-    for is_used in [true, false] {
-        let world = Shared::default();
-        let left = json!({"labels": {SPACE: "default", SPARE: "x"}});
-        world.lock().unwrap().put("pods", "left", left);
-        let engine = builder(&world).build().unwrap();
-        assert!(engine.attach(&id("alice")).await.unwrap().is_none());
-        watched(&engine).await;
-        if is_used {
-            // Nothing reports it.
-            world.lock().unwrap().get("pods", "left")["metadata"]["resourceVersion"] = "2".into();
-        }
-        engine.maintain(now).await.unwrap();
-        assert_eq!(world.lock().unwrap().has("pods", "left"), is_used);
+    let missing = engine.missing_rights().await.unwrap();
+    let wanted = [
+        "delete leases",
+        "get leases",
+        "list leases",
+        "create secrets",
+        "delete secrets",
+        "get secrets",
+        "patch secrets",
+    ];
+    assert_eq!(missing, wanted);
+    let engine = builder(&world).volumes(1024).pool(runtime(), 1);
+    let missing = engine.build().unwrap().missing_rights().await.unwrap();
+    for right in wanted.iter().chain(&["create leases", "patch leases"]) {
+        assert!(missing.iter().any(|one| one == right), "{missing:?}");
     }
+    let claims = missing.iter().filter(|right| right.ends_with("claims"));
+    assert_eq!(claims.count(), 5, "{missing:?}");
 }
