@@ -170,22 +170,32 @@ impl Core {
 
     /// Notes the pod that is used from now on. A restart that lost files is told once.
     pub(super) fn use_pod(&self, pod: &Pod, reason: StartReason) -> Result<()> {
-        let known = PodFacts::of(pod);
+        let mut known = PodFacts::of(pod);
         let mut state = self.state();
-        let before = state.pod.replace(known.clone());
-        state.set_seen();
-        let Some(before) = before.filter(|before| before.run.uid == known.run.uid) else {
+        let before = state.pod.take();
+        let before = before.filter(|before| before.run.uid == known.run.uid);
+        let Some(before) = before else {
             // A pod that is new has nothing of the one before it.
+            state.pod = Some(known);
+            state.set_seen();
             state.placed = false;
             state.architecture.clear();
             return Ok(());
         };
-        if before.run == known.run {
+        let is_restarted = before.run != known.run;
+        let loses_files = known.has_writable_root && reason == StartReason::OnDemand;
+        known.restarted = match is_restarted {
+            true => Some(reason::restart_reason(pod)),
+            false => before.restarted,
+        };
+        state.pod = Some(known);
+        state.set_seen();
+        if !is_restarted {
             return Ok(());
         }
         // The volume for the agent has outlived the restart. Other directories have not.
         state.placed &= !self.config.foreign;
-        if known.has_writable_root && reason == StartReason::OnDemand {
+        if loses_files {
             let text = format!("was restarted: it {}", reason::restart_reason(pod));
             let next = "files outside its volumes are gone, and the next call uses what is left";
             return Err(self.unavailable(&text, next));

@@ -67,7 +67,7 @@ impl Look {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PodFacts {
     pub(super) run: Run,
-    /// Why its container was last restarted, if it was.
+    /// Why its container was last restarted, if it was since the pod is used.
     pub(super) restarted: Option<String>,
     /// Whether an init container has brought the agent.
     pub(super) has_agent: bool,
@@ -81,13 +81,12 @@ impl PodFacts {
         let command = container.and_then(|one| one.command.as_ref()?.first());
         let security = container.and_then(|one| one.security_context.as_ref());
         let read_only = security.and_then(|one| one.read_only_root_filesystem);
-        let restarts = reason::restarts(pod);
         Self {
             run: Run {
                 uid: pod.metadata.uid.clone().unwrap_or_default(),
-                restarts,
+                restarts: reason::restarts(pod),
             },
-            restarted: (restarts > 0).then(|| reason::restart_reason(pod)),
+            restarted: None,
             has_agent: command.is_some_and(|program| *program == spec::agent_path()),
             has_writable_root: read_only != Some(true),
         }

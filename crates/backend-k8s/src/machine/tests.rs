@@ -200,8 +200,16 @@ async fn restarts_are_told_with_their_reason() {
     assert_ne!(machine.current_run(), run);
     assert!(machine.diagnose().await.is_none());
     // Also to a command that ran before, after another call has noticed the restart.
-    let told = unavailable(machine.judge_exit(Ok(137), run).await.map(drop));
+    let judged = machine.judge_exit(Ok(137), run.clone()).await;
+    let told = unavailable(judged.map(drop));
     assert!(told.contains("ran out of memory"), "{told}");
+    // But not that of another pod in its place.
+    let mut world = lock(&world);
+    world.status = world.pod.take().unwrap()["status"].clone();
+    drop(world);
+    machine.start_explicit().await.unwrap();
+    let told = unavailable(machine.judge_exit(Ok(137), run).await.map(drop));
+    assert!(told.contains("ended while the command ran"), "{told}");
 }
 
 #[tokio::test]
