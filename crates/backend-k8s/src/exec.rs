@@ -15,8 +15,8 @@ use crate::cluster::Cluster;
 use crate::labels::CONTAINER;
 use crate::stream;
 
-/// The time in which the cluster must open a stream.
-const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
+/// The time in which the cluster must open a stream. On a busy node it takes seconds.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The longest command line that is part of a request, as it is encoded there. Addresses
 /// have at most 64 KiB, and proxies may allow less.

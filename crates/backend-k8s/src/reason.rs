@@ -208,8 +208,10 @@ fn waited(waiting: &ContainerStateWaiting, container: &ContainerStatus) -> PodSt
     match reason {
         "" | "ContainerCreating" | "PodInitializing" => PodState::Starting(None),
         // The node tries again.
-        "ErrImagePull" | "RegistryUnavailable" => PodState::Starting(Some(told(&image(), message))),
-        "ImagePullBackOff" | "InvalidImageName" | "ErrImageNeverPull" | "ImageInspectError" => {
+        "ErrImagePull" | "RegistryUnavailable" | "ImageInspectError" => {
+            PodState::Starting(Some(told(&image(), message)))
+        }
+        "ImagePullBackOff" | "InvalidImageName" | "ErrImageNeverPull" => {
             PodState::Failing(told(&image(), message))
         }
         "CreateContainerConfigError" => {

@@ -25,6 +25,8 @@ struct World {
     status: Value,
     /// Network policies that were created.
     policies: u64,
+    /// Looks at a pod that are not answered. Then it runs.
+    unanswered: u64,
     /// Whether the answer to a creation is lost.
     loses: bool,
     /// Whether a creation is answered as if it was repeated.
@@ -53,6 +55,13 @@ fn answer(world: &Shared, asked: &Asked) -> Answer {
     let path = asked.target.split('?').next().unwrap();
     let name = path.split("/pods/").nth(1);
     match (&*asked.method, name) {
+        ("GET", Some(_)) if world.unanswered > 0 && world.pod.is_some() => {
+            world.unanswered -= 1;
+            if let Some(pod) = &mut world.pod {
+                pod["status"] = up();
+            }
+            Answer::Lost
+        }
         ("GET", Some(_)) => {
             world.looks += 1;
             world.pod.clone().map_or(Answer::Refused(404), Answer::Json)
@@ -396,6 +405,21 @@ async fn a_pod_that_does_not_start_is_deleted_and_the_reason_told() {
     // Nothing of its own exists, so the next call tries again.
     lock(&world).status = up();
     machine.start().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_cluster_or_a_node_that_is_busy_does_not_end_a_start() {
+    let mut lost = up();
+    lost["conditions"] = json!([{"type": "Ready", "status": "False"}]);
+    for status in [json!({"phase": "Pending"}), lost] {
+        let (machine, world) = machine(|builder| builder);
+        lock(&world).status = status.clone();
+        lock(&world).unanswered = 1;
+        machine.start().await.unwrap();
+        let world = lock(&world);
+        assert_eq!((world.created, world.unanswered), (1, 0), "{status}");
+        assert!(world.pod.is_some(), "{status}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

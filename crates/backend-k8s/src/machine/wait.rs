@@ -42,10 +42,11 @@ impl Core {
                     return Err(self.not_started(&text));
                 }
                 PodState::Failing(text) if is_new => return Err(self.not_started(&text)),
-                PodState::Ended(text) | PodState::Deleting(text) | PodState::Lost(text) => {
+                PodState::Ended(text) | PodState::Deleting(text) => {
                     return Err(self.not_started(&text));
                 }
-                PodState::Starting(_) | PodState::Failing(_) => {}
+                // A node that does not answer may only be busy.
+                PodState::Starting(_) | PodState::Failing(_) | PodState::Lost(_) => {}
             }
             let next = timeout_at(until, self.next_look(&pod, &mut changes)).await;
             pod = match next {
@@ -103,8 +104,22 @@ impl Core {
                 }
             }
         }
-        let found = self.find().await?;
+        let found = self.find_patiently().await?;
         Ok(found.filter(|found| found.metadata.uid.as_deref() == Some(uid)))
+    }
+
+    /// Looks at the pod, until the cluster answers. A start that failed because it was busy
+    /// would delete a pod that other processes may use.
+    async fn find_patiently(&self) -> Result<Option<Object>> {
+        loop {
+            match self.find().await {
+                Err(error) if error.is_retryable() => {
+                    tracing::debug!("a pod was not looked at: {}", error.chain());
+                    tokio::time::sleep(POLL_INTERVAL).await;
+                }
+                found => return found,
+            }
+        }
     }
 
     fn not_started(&self, text: &str) -> Error {
@@ -116,15 +131,19 @@ impl Core {
         let seconds = self.config.start_timeout.as_secs();
         let reason = async {
             let uid = pod.metadata.uid.clone().unwrap_or_default();
-            let pod = self.find().await.ok().flatten().unwrap_or(pod);
+            let pod = self.find().await?.unwrap_or(pod);
             let told = PodState::of(&pod).reason().map(str::to_owned);
-            match told {
+            Ok(match told {
                 Some(told) => Some(told),
                 None => events::problem(&self.config.cluster, &uid).await,
-            }
+            })
         };
-        let reason = timeout_at(Instant::now() + REASON_TIMEOUT, reason).await;
-        let reason = reason.ok().flatten();
+        let reason = match timeout_at(Instant::now() + REASON_TIMEOUT, reason).await {
+            Ok(Ok(reason)) => reason,
+            // The cluster does not answer.
+            Ok(Err(error)) => return error,
+            Err(_) => None,
+        };
         let reason = reason.unwrap_or_else(|| "is still being started".to_owned());
         let next = format!(
             "it had {seconds} s to become ready: change its options or its image, or raise `start_timeout`"

@@ -80,8 +80,11 @@ fn images() {
             "{told}"
         );
     }
-    let again = starting(&waiting("ErrImagePull", "not found"));
-    assert_eq!(again, "cannot get the image 'image:1': 'not found'");
+    // The node tries again.
+    for reason in ["ErrImagePull", "ImageInspectError"] {
+        let told = starting(&waiting(reason, "not found"));
+        assert_eq!(told, "cannot get the image 'image:1': 'not found'");
+    }
 }
 
 #[test]
