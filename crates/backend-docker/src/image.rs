@@ -87,6 +87,16 @@ pub fn build(daemon: &Daemon, runtime: &Runtime, options: &BuildOptions) -> Resu
     build::begin(daemon, runtime, options, name(runtime)?)
 }
 
+/// Returns whether the daemon has an image, without fetching it.
+///
+/// # Errors
+///
+/// `Unavailable` if the daemon cannot be reached.
+pub async fn is_present(daemon: &Daemon, image: &str) -> Result<bool> {
+    let (daemon, image) = (daemon.clone(), image.to_owned());
+    daemon::run(async move { store::is_present(&daemon, &image).await }).await
+}
+
 /// Removes the images that were built for this runtime's name and are superseded, and
 /// returns their names. Images in use are kept.
 ///

@@ -67,6 +67,37 @@ pub(super) fn check(spec: &BackendSpec) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The image that containers are created from.
+#[derive(Debug)]
+pub(crate) struct NeededImage {
+    pub(crate) name: String,
+    /// Whether it is built here, and not fetched.
+    pub(crate) is_built: bool,
+    /// The command that provides it.
+    pub(crate) command: String,
+}
+
+/// Returns the image of a backend, if that creates containers.
+pub(crate) fn needed_image(spec: &BackendSpec) -> Result<Option<NeededImage>, Failure> {
+    if spec.kind != Kind::Docker {
+        return Ok(None);
+    }
+    let docker: DockerSettings = spec.settings()?;
+    Ok(match docker.target(spec.argument.as_deref())? {
+        Target::Attach(_) => None,
+        Target::Image(image) => Some(NeededImage {
+            name: image.to_owned(),
+            is_built: false,
+            command: format!("docker pull {image}"),
+        }),
+        Target::Runtime(name) => Some(NeededImage {
+            name: docker.runtimes()?.get(name)?.image_name()?,
+            is_built: true,
+            command: format!("agentbox runtimes build {name}"),
+        }),
+    })
+}
+
 pub(super) async fn open(spec: &BackendSpec) -> Result<OpenBackend, Failure> {
     let docker: DockerSettings = spec.settings()?;
     let builder = match docker.target(spec.argument.as_deref())? {

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use self::finding::{Finding, Status};
+use self::finding::{Finding, IMAGE, Status};
 #[cfg(not(local))]
 use self::no_machine as machine;
 use crate::app::App;
@@ -180,7 +180,10 @@ fn as_text(
         Some(spec) => format!("The backend {}", sanitized(spec)),
         None => "The default backend".to_owned(),
     };
-    let verdict = if works {
+    let is_unsure = |finding: &Finding| finding.name == IMAGE && finding.status != Status::Ok;
+    let verdict = if works && findings.iter().any(is_unsure) {
+        format!("\n{which} works here, if its image can be obtained.\n")
+    } else if works {
         format!("\n{which} works here.\n")
     } else {
         format!("\n{which} does not work here; fix what is MISSING.\n")

@@ -1,15 +1,17 @@
-//! Checks for containers: the daemon, leftovers of earlier runs.
+//! Checks for containers: the daemon, the image, leftovers of earlier runs.
 
 use std::time::Duration;
 
-use backend_docker::{Daemon, DaemonInfo};
+use backend_docker::{Daemon, DaemonInfo, image};
 
 use super::UsedBackend;
-use super::finding::Finding;
+use super::finding::{Finding, IMAGE};
 use crate::backend::docker::settings::DockerSettings;
+use crate::backend::docker::{self, NeededImage};
 use crate::backend::kind::Kind;
+use crate::backend::spec::BackendSpec;
 
-/// Time allowed for a daemon to describe itself.
+/// Time allowed for a daemon to describe itself, or to look for an image.
 const DAEMON_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The first versions in which runc prevents a container from writing to the host
@@ -24,12 +26,12 @@ pub(super) async fn findings(backend: &UsedBackend) -> Vec<Finding> {
         Err(failure) => return vec![finding.wrong(&failure)],
     };
     match docker.daemon() {
-        Ok(daemon) => of_daemon(&daemon, finding).await,
+        Ok(daemon) => of_daemon(&daemon, backend, finding).await,
         Err(failure) => vec![finding.wrong(&failure)],
     }
 }
 
-async fn of_daemon(daemon: &Daemon, finding: Finding) -> Vec<Finding> {
+async fn of_daemon(daemon: &Daemon, backend: &UsedBackend, finding: Finding) -> Vec<Finding> {
     let asked = tokio::time::timeout(DAEMON_TIMEOUT, daemon.info()).await;
     let info = match asked {
         Ok(Ok(info)) => info,
@@ -50,7 +52,29 @@ async fn of_daemon(daemon: &Daemon, finding: Finding) -> Vec<Finding> {
         "version {version} (API {api}, cgroup v{cgroup}, {storage}) at {}",
         daemon.address()
     );
-    vec![finding.ok(found), runc(&info), leftovers(daemon).await]
+    let mut findings = vec![finding.ok(found)];
+    findings.extend(image_finding(daemon, backend).await);
+    findings.extend([runc(&info), leftovers(daemon).await]);
+    findings
+}
+
+/// Looks for the image of the backend, if that creates containers.
+async fn image_finding(daemon: &Daemon, backend: &UsedBackend) -> Option<Finding> {
+    let spec = BackendSpec::new(backend.spec.as_deref(), &backend.tables).ok()?;
+    let needed = docker::needed_image(&spec).ok()??;
+    let NeededImage { name, command, .. } = &needed;
+    let finding = Finding::new(IMAGE, "containers are made of it");
+    let asked = tokio::time::timeout(DAEMON_TIMEOUT, image::is_present(daemon, name)).await;
+    Some(match asked {
+        Ok(Ok(true)) => finding.ok(name),
+        Ok(Ok(false)) => {
+            let gets = if needed.is_built { "builds" } else { "fetches" };
+            let found = format!("{name} is not on this machine; the first call {gets} it");
+            finding.doubtful(found, command)
+        }
+        Ok(Err(error)) => finding.doubtful(error.chain().to_string(), command),
+        Err(_) => finding.doubtful("the daemon does not answer", "restart Docker"),
+    })
 }
 
 fn runc(info: &DaemonInfo) -> Finding {

@@ -2,6 +2,9 @@
 
 use serde_json::{Value, json};
 
+/// The name of the finding about the image that containers are created from.
+pub(super) const IMAGE: &str = "image";
+
 #[derive(Debug)]
 pub(super) struct Finding {
     pub(super) name: &'static str,

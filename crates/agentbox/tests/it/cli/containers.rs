@@ -1,5 +1,8 @@
 //! Messages about containers if there is no daemon.
 
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+
 use crate::support::TestDir;
 
 const NOWHERE: (&str, &str) = ("DOCKER_HOST", "unix:///nowhere/docker.sock");
@@ -92,4 +95,86 @@ fn the_doctor_finds_no_daemon() {
     let docker = docker.unwrap();
     assert_eq!(docker["ok"], false);
     assert!(docker["fix"].as_str().unwrap().contains("DOCKER_HOST"));
+}
+
+/// Starts a daemon that has one image, and returns its address.
+fn daemon_with(image: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("tcp://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            // The client may close the connection at any time.
+            let _ = answer(stream, image);
+        }
+    });
+    address
+}
+
+fn answer(mut stream: TcpStream, image: &str) -> std::io::Result<()> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte)?;
+        head.extend(byte);
+    }
+    let head = String::from_utf8_lossy(&head).into_owned();
+    let path = head.split([' ', '?']).nth(1).unwrap_or_default();
+    let (status, body) = if path.ends_with("/version") {
+        (
+            200,
+            r#"{"Version":"28.0.0","ApiVersion":"1.41","Components":[{"Name":"runc","Version":"1.3.3"}]}"#,
+        )
+    } else if path.ends_with("/info") {
+        (200, r#"{"Driver":"overlay2","CgroupVersion":"2"}"#)
+    } else if path.ends_with("/containers/json") {
+        (200, "[]")
+    } else if path.ends_with(&format!("/images/{image}/json")) {
+        (200, r#"{"Id":"sha256:1"}"#)
+    } else {
+        (404, r#"{"message":"No such image"}"#)
+    };
+    write!(
+        stream,
+        "HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
+         Connection: close\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+#[test]
+fn the_doctor_looks_for_the_image() {
+    let dir = TestDir::new();
+    let address = daemon_with("there");
+    let variables = [("DOCKER_HOST", &*address)];
+    let image = |spec: &str| {
+        let doctor = ["doctor", "--backend", spec, "--json"];
+        let findings = dir.run_with(&doctor, &variables).code(0).json()["findings"].take();
+        let findings = findings.as_array().unwrap().clone();
+        findings
+            .into_iter()
+            .find(|finding| finding["name"] == "image")
+    };
+    assert_eq!(image("docker:there").unwrap()["ok"], true);
+    let absent = image("docker:nosuch").unwrap();
+    assert_eq!(absent["doubtful"], true, "{absent}");
+    assert_eq!(
+        absent["found"],
+        "nosuch is not on this machine; the first call fetches it"
+    );
+    assert_eq!(absent["fix"], "docker pull nosuch");
+    let unbuilt = image("docker:runtime=python-minimal").unwrap();
+    assert_eq!(unbuilt["fix"], "agentbox runtimes build python-minimal");
+    for spec in ["docker:attach=box", "state"] {
+        assert_eq!(image(spec), None, "{spec}");
+    }
+    let told = |spec: &str| {
+        let ended = dir.run_with(&["doctor", "--backend", spec], &variables);
+        ended.code(0).out.trim_end().to_owned()
+    };
+    assert!(told("docker:there").ends_with("docker:there works here."));
+    let unsure = told("docker:nosuch");
+    assert!(
+        unsure.ends_with("docker:nosuch works here, if its image can be obtained."),
+        "{unsure}"
+    );
 }
