@@ -106,15 +106,16 @@ impl Client {
             "the token"
         };
         let shown = file.map(|file| file.display().to_string());
-        let from = shown
-            .as_ref()
-            .map_or(String::new(), |file| format!(", from {file},"));
+        let from = shown.as_ref().map(|file| format!(", from {file}"));
+        // With the comma that ends an insertion.
+        let inserted = from.as_ref().map(|from| format!("{from},"));
+        let (from, inserted) = (from.unwrap_or_default(), inserted.unwrap_or_default());
         match self {
             Self::Cline | Self::Jetbrains | Self::Zed => format!(
                 "# replace {TOKEN_VARIABLE} with {token}{from}: this client reads no variables there"
             ),
             Self::Continue => {
-                format!("# put {token}{from} into ~/.continue/.env as {TOKEN_VARIABLE}=…")
+                format!("# put {token}{inserted} into ~/.continue/.env as {TOKEN_VARIABLE}=…")
             }
             Self::Vscode => match shown {
                 Some(file) => format!("# VS Code asks for {token}, and keeps it: see {file}"),
@@ -122,7 +123,7 @@ impl Client {
             },
             // The file would give the client the tokens of all others, too.
             _ if has_names => format!(
-                "# the client finds its own token{from} in a variable: export \
+                "# the client finds its own token{inserted} in a variable: export \
                  {TOKEN_VARIABLE}=THE-TOKEN-OF-ONE-NAME"
             ),
             _ => match shown.as_deref().map(shlex::try_quote) {
@@ -454,4 +455,40 @@ async def main():
 asyncio.run(main())
 "#
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_note_about_the_token_is_one_sentence() {
+        let file = Some(Path::new("/srv/token"));
+        for client in [Client::Cline, Client::Jetbrains, Client::Zed] {
+            let note = client.token_note(file, false);
+            assert!(
+                note.contains("the token, from /srv/token: this client"),
+                "{note}"
+            );
+        }
+        for (client, file, has_names, part) in [
+            (
+                Client::Continue,
+                file,
+                false,
+                "put the token, from /srv/token, into ",
+            ),
+            (Client::Continue, None, false, "put the token into "),
+            (
+                Client::Cursor,
+                file,
+                true,
+                "its own token, from /srv/token, in a variable",
+            ),
+            (Client::Cursor, None, true, "its own token in a variable"),
+        ] {
+            let note = client.token_note(file, has_names);
+            assert!(note.contains(part), "{note}");
+        }
+    }
 }
