@@ -213,9 +213,10 @@ async fn restarts_are_told_with_their_reason() {
     let told = unavailable(judged.map(drop));
     assert!(told.contains("ran out of memory"), "{told}");
     // But not that of another pod in its place.
-    let mut world = lock(&world);
-    world.status = world.pod.take().unwrap()["status"].clone();
-    drop(world);
+    {
+        let mut world = lock(&world);
+        world.status = world.pod.take().unwrap()["status"].clone();
+    }
     machine.start_explicit().await.unwrap();
     let told = unavailable(machine.judge_exit(Ok(137), run).await.map(drop));
     assert!(told.contains("ended while the command ran"), "{told}");
