@@ -102,35 +102,9 @@ impl World {
             _ => self.requests.push(format!("{method} {path}")),
         }
         match (method, name) {
-            ("GET", "") => {
-                let of_kind = |((other, _), _): &(&(String, String), &Value)| other == kind;
-                let all = self.objects.iter().filter(of_kind);
-                let all = all.map(|(_, object)| object).filter(|object| {
-                    // The label of a session is that part of a selector which matters here.
-                    let asked = query.split("session%3D").nth(1);
-                    let asked = asked.and_then(|asked| asked.split('&').next());
-                    asked.is_none_or(|asked| object["metadata"]["labels"][SESSION] == asked)
-                });
-                let items: Vec<_> = all.cloned().collect();
-                (
-                    200,
-                    json!({"metadata": {"resourceVersion": "1"}, "items": items}),
-                )
-            }
+            ("GET", "") => (200, self.listed(kind, query)),
             ("POST", "") if self.has(kind, made) => (409, "AlreadyExists".into()),
-            ("POST", "") => {
-                let object = self.put(kind, made, body["metadata"].clone());
-                if kind != "pods" {
-                    object["spec"] = body["spec"].clone();
-                }
-                let answer = object.clone();
-                if kind == "leases"
-                    && let Some(event) = self.after_lease.take()
-                {
-                    event(self);
-                }
-                (201, answer)
-            }
+            ("POST", "") => (201, self.create(kind, made, body)),
             ("GET", _) => match self.objects.get_mut(&key) {
                 Some(object) => {
                     let found = object.clone();
@@ -142,7 +116,7 @@ impl World {
                 None => (404, json!(null)),
             },
             ("PATCH", _) => match self.objects.get_mut(&key) {
-                Some(object) if is_changed(object, body) => (409, "Conflict".into()),
+                Some(object) if is_changed(object, &body["metadata"]) => (409, "Conflict".into()),
                 Some(object) => {
                     merge(object, body);
                     let version = object["metadata"]["resourceVersion"].as_str().unwrap();
@@ -152,19 +126,42 @@ impl World {
                 }
                 None => (404, json!(null)),
             },
-            ("DELETE", _) => {
-                let preconditions = json!({"metadata": body["preconditions"]});
-                let found = self.objects.get(&key);
-                if found.is_some_and(|found| is_changed(found, &preconditions)) {
-                    return (409, "Conflict".into());
+            ("DELETE", _) => match self.objects.get(&key) {
+                Some(object) if is_changed(object, &body["preconditions"]) => {
+                    (409, "Conflict".into())
                 }
-                match self.objects.remove(&key) {
-                    Some(object) => (200, object),
-                    None => (404, json!(null)),
-                }
-            }
+                Some(_) => (200, self.objects.remove(&key).unwrap()),
+                None => (404, json!(null)),
+            },
             _ => (400, json!(null)),
         }
+    }
+
+    fn listed(&self, kind: &str, query: &str) -> Value {
+        let of_kind = |((other, _), _): &(&(String, String), &Value)| other == kind;
+        let all = self.objects.iter().filter(of_kind);
+        let all = all.map(|(_, object)| object).filter(|object| {
+            // The label of a session is that part of a selector which matters here.
+            let asked = query.split("session%3D").nth(1);
+            let asked = asked.and_then(|asked| asked.split('&').next());
+            asked.is_none_or(|asked| object["metadata"]["labels"][SESSION] == asked)
+        });
+        let items: Vec<_> = all.cloned().collect();
+        json!({"metadata": {"resourceVersion": "1"}, "items": items})
+    }
+
+    fn create(&mut self, kind: &str, name: &str, body: &Value) -> Value {
+        let object = self.put(kind, name, body["metadata"].clone());
+        if kind != "pods" {
+            object["spec"] = body["spec"].clone();
+        }
+        let created = object.clone();
+        if kind == "leases"
+            && let Some(event) = self.after_lease.take()
+        {
+            event(self);
+        }
+        created
     }
 }
 
@@ -192,10 +189,10 @@ fn answer_of_all(path: &str, body: &Value) -> Value {
     json!({"groupVersion": version, "resources": [claims]})
 }
 
-/// Whether a change is for another version of an object.
-fn is_changed(object: &Value, change: &Value) -> bool {
+/// Whether an object is not the one, or not as it was, that a change is for.
+fn is_changed(object: &Value, wanted: &Value) -> bool {
     let differs = |field: &&str| {
-        let wanted = change["metadata"].get(field);
+        let wanted = wanted.get(field);
         wanted.is_some_and(|wanted| *wanted != object["metadata"][field])
     };
     ["uid", "resourceVersion"].iter().any(differs)
