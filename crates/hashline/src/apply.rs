@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use crate::counted;
 use crate::edit::{Edit, RangeEnd};
 use crate::error::{EditError, EditRange, MAX_LISTED};
 use crate::excerpt::excerpt;
@@ -283,15 +284,14 @@ fn summary(edits: &[Edit], changed: &[Changed]) -> String {
 
 fn describe(edit: &Edit, changed: &Changed) -> String {
     let line = changed.old.start;
-    match (edit, changed.old.len(), changed.new.len()) {
-        (Edit::InsertAfter { .. }, _, new) => {
-            format!("Inserted {new} line(s) after line {}", line - 1)
+    let [old, new] = [&changed.old, &changed.new].map(|range| counted::lines(range.len()));
+    match edit {
+        Edit::InsertAfter { .. } => format!("Inserted {new} after line {}", line - 1),
+        Edit::InsertBefore { .. } | Edit::InsertFirst { .. } => {
+            format!("Inserted {new} before line {line}")
         }
-        (Edit::InsertBefore { .. } | Edit::InsertFirst { .. }, _, new) => {
-            format!("Inserted {new} line(s) before line {line}")
-        }
-        (_, old, 0) => format!("Deleted {old} line(s) at line {line}"),
-        (_, old, new) if old == new => format!("Replaced {old} line(s) at line {line}"),
-        (_, old, new) => format!("Replaced {old} line(s) with {new} line(s) at line {line}"),
+        _ if changed.new.is_empty() => format!("Deleted {old} at line {line}"),
+        _ if old == new => format!("Replaced {old} at line {line}"),
+        _ => format!("Replaced {old} with {new} at line {line}"),
     }
 }

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use thiserror::Error;
 
+use crate::counted;
 use crate::tag::Tag;
 
 /// Most entries of a list in a message.
@@ -129,7 +130,10 @@ impl Mismatch {
     fn write(&self, f: &mut fmt::Formatter<'_>, lines: usize) -> fmt::Result {
         write!(f, "- edit {}, line {}: ", self.edit + 1, self.line)?;
         match (self.expected, self.found) {
-            (_, None) => write!(f, "there is no such line, the text has {lines} line(s)")?,
+            (_, None) => {
+                let lines = counted::lines(lines);
+                write!(f, "there is no such line, the text has {lines}")?;
+            }
             (Some(expected), Some(found)) if expected != found => {
                 write!(f, "the tag given is {expected}, the line's is {found}")?;
             }

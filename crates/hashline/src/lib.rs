@@ -2,6 +2,7 @@
 
 mod anchor;
 mod apply;
+mod counted;
 mod edit;
 mod error;
 mod excerpt;

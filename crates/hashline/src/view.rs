@@ -7,6 +7,7 @@ use std::fmt;
 use memchr::memchr_iter;
 use thiserror::Error;
 
+use crate::counted;
 use crate::lines::{count, split_mark, take_line};
 use crate::md5;
 use crate::tag::{Tag, TagWidth};
@@ -24,7 +25,8 @@ pub enum ViewError {
     ZeroLimit,
     /// The text has no line at the requested offset.
     #[error(
-        "offset {offset} is past the end: the text has {lines} line(s); use an offset below {lines}"
+        "offset {offset} is past the end: the text has {}; use an offset below {lines}",
+        counted::lines(*.lines)
     )]
     #[non_exhaustive]
     PastEnd {

@@ -89,10 +89,11 @@ fn show(reply: &Reply, json: bool) -> Result<(), Failure> {
     }
     output::print_foreign(&reply.text)?;
     if !reply.blocks.is_empty() {
-        let many = reply.blocks.len();
-        output::note(&format!(
-            "agentbox: {many} images or documents are not shown; use --json"
-        ));
+        let what = match reply.blocks.len() {
+            1 => "an image or document is".to_owned(),
+            many => format!("{many} images or documents are"),
+        };
+        output::note(&format!("agentbox: {what} not shown; use --json"));
     }
     Ok(())
 }

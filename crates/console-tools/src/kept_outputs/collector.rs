@@ -4,6 +4,7 @@
 use backend_core::ops::OutputBuffer;
 
 use super::store::OutputStore;
+use crate::counted::counted;
 use crate::options::Limits;
 use crate::terminal::Renderer;
 
@@ -93,10 +94,9 @@ impl Collector {
         };
         let is_whole = first.is_empty() || first.ends_with('\n');
         let line_end = if is_whole { "" } else { "\n" };
+        let (lines, bytes) = (counted(lines, "line"), counted(bytes, "byte"));
         ShownOutput {
-            text: format!(
-                "{first}{line_end}[... {lines} lines ({bytes} bytes) left out{rest} ...]\n{last}"
-            ),
+            text: format!("{first}{line_end}[... {lines} ({bytes}) left out{rest} ...]\n{last}"),
             truncated: true,
             output_file,
         }

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::{Lines, SearchRoot};
 use crate::args::search::LsArgs;
 use crate::context::Context;
+use crate::counted::counted;
 use crate::reply::{Reply, ToolResult};
 use crate::terminal::on_one_line;
 use crate::tool::Builtin;
@@ -110,7 +111,7 @@ fn line(entry: &Entry) -> String {
     match (entry.kind, entry.size) {
         (FileKind::Directory, _) if entry.link => format!("{name}/ (link)"),
         (FileKind::Directory, _) => format!("{name}/"),
-        (FileKind::File, Some(size)) => format!("{name} ({size} bytes{link})"),
+        (FileKind::File, Some(size)) => format!("{name} ({}{link})", counted(size, "byte")),
         (FileKind::File, None) if entry.link => format!("{name} (link)"),
         (FileKind::File, None) => name.to_owned(),
         (FileKind::Link, _) => format!("{name} (broken link)"),

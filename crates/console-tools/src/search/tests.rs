@@ -97,13 +97,13 @@ async fn ls_tells_empty_from_missing() {
 
 #[tokio::test]
 async fn ls_stops_at_its_limits_and_says_so() {
-    let mut tree = Tree::new(&[("/a", ""), ("/b", ""), ("/c", "")]).await;
+    let mut tree = Tree::new(&[("/a", "x"), ("/b", ""), ("/c", "")]).await;
     tree.options.limits.ls_entries = 2;
     let reply = run!(tree.call::<LsTool>, {});
     assert!(
-        reply
-            .text
-            .ends_with("  b (0 bytes)\n  ... and 1 more; use glob with a pattern to find them"),
+        reply.text.ends_with(
+            "  a (1 byte)\n  b (0 bytes)\n  ... and 1 more; use glob with a pattern to find them"
+        ),
         "{}",
         reply.text
     );

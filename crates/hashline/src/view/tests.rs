@@ -60,6 +60,8 @@ fn windows_that_show_nothing() {
             ViewError::PastEnd { offset, lines }
         );
     }
+    let said = refused("a", options.offset(1)).to_string();
+    assert!(said.contains("has 1 line; use an offset below 1"), "{said}");
 }
 
 #[test]

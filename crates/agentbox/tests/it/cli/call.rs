@@ -103,7 +103,11 @@ fn json_has_all_of_a_reply() {
     assert_eq!(reply["blocks"][0]["type"], "image");
     assert_eq!(reply["blocks"][0]["media_type"], "image/png");
     assert_eq!(reply["blocks"][0]["data"], picture);
-    assert!(dir.run(see).code(0).err.contains("use --json"));
+    let said = dir.run(see).code(0).err;
+    assert!(
+        said.contains("an image or document is not shown; use --json"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -10,6 +10,7 @@ use bytes::Bytes;
 
 use crate::args::console::ReadFileArgs;
 use crate::context::Context;
+use crate::counted::counted;
 use crate::files::hashline_adapter;
 use crate::files::model_path::ModelPath;
 use crate::files::numbered_lines::{Budget, ShownLines, numbered};
@@ -183,7 +184,8 @@ impl Call<'_> {
         };
         let Media::Image(kind) = media else {
             let name = self.file.path.file_name().unwrap_or("document.pdf");
-            let text = format!("{noun} {shown} ({media_type}, {bytes} bytes)");
+            let size = counted(bytes, "byte");
+            let text = format!("{noun} {shown} ({media_type}, {size})");
             let block = Block::Document {
                 media_type: Cow::Borrowed(media_type),
                 data,
@@ -249,21 +251,22 @@ impl Call<'_> {
 
     fn not_text(&self, media: Option<Media>, size: u64) -> ToolError {
         let shown = &self.file.shown;
+        let size = counted(size, "byte");
         let named = self.file.path.file_name().and_then(Media::of_name);
         ToolError::fixable(match (media, named) {
             (Some(media), _) => format!(
-                "File '{shown}' is binary: {} of {size} bytes, and {}s are not shown here; use \
+                "File '{shown}' is binary: {} of {size}, and {}s are not shown here; use \
                  a command that understands it",
                 media.media_type(),
                 media.noun().to_ascii_lowercase()
             ),
             (None, Some(named)) => format!(
-                "File '{shown}' is binary ({size} bytes) and, despite its name, not {}; use \
+                "File '{shown}' is binary ({size}) and, despite its name, not {}; use \
                  a command to find out what it is",
                 named.media_type()
             ),
             (None, None) => format!(
-                "File '{shown}' is binary ({size} bytes) and cannot be shown as text; use a \
+                "File '{shown}' is binary ({size}) and cannot be shown as text; use a \
                  command that understands it"
             ),
         })
@@ -295,7 +298,8 @@ impl Call<'_> {
             1 => "use offset 0".to_owned(),
             _ => format!("use an offset below {lines}"),
         };
-        fixable!("Offset {offset} exceeds file length ({lines} lines); {next}")
+        let lines = counted(lines, "line");
+        fixable!("Offset {offset} exceeds file length ({lines}); {next}")
     }
 
     fn explain(&self, error: Error) -> ToolError {

@@ -88,13 +88,16 @@ fn shown(bytes: &[u8]) -> Option<&str> {
 }
 
 fn in_words(old: Option<&[u8]>, new: &[u8]) -> String {
-    let after = format!("{} bytes (sha256 {})", new.len(), ContentHash::of(new));
+    let described = |content: &[u8]| {
+        let size = Amount::Bytes(content.len() as u64);
+        format!("{size} (sha256 {})", ContentHash::of(content))
+    };
+    let after = described(new);
     match old {
         None => format!("a new file of {after}, which cannot be shown as text"),
         Some(old) => format!(
-            "{} bytes (sha256 {}) become {after}; the change cannot be shown as text",
-            old.len(),
-            ContentHash::of(old),
+            "{} become {after}; the change cannot be shown as text",
+            described(old)
         ),
     }
 }

@@ -86,7 +86,7 @@ fn a_change_that_is_no_text_is_told_by_sizes_and_hashes() {
     assert!(text_of(&effect).contains(&hash.to_string()), "{effect}");
     let effect = Effect::write("/f", None, b"\xff");
     assert!(
-        text_of(&effect).starts_with("a new file of 1 bytes"),
+        text_of(&effect).starts_with("a new file of 1 byte "),
         "{effect}"
     );
     let large = vec![b'x'; DIFF_BYTES + 1];

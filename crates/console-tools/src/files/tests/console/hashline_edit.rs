@@ -16,7 +16,7 @@ async fn lines_are_replaced_inserted_and_deleted() {
     // a is 0c, b is 92, c is 4a.
     let args = json!({"path": "f", "start_line": 2, "start_hash": "92", "new_content": "B\n"});
     let reply = bench.call::<HashlineEditTool>(args).await;
-    assert_eq!(reply.text, "Edited f: Replaced 1 line(s) at line 2");
+    assert_eq!(reply.text, "Edited f: Replaced 1 line at line 2");
     let data = reply.structured.unwrap();
     assert_eq!(data["diff"], "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c");
     assert_eq!(
@@ -28,14 +28,14 @@ async fn lines_are_replaced_inserted_and_deleted() {
         "insert_after": true});
     assert_eq!(
         bench.ok::<HashlineEditTool>(args).await,
-        "Edited f: Inserted 1 line(s) after line 3"
+        "Edited f: Inserted 1 line after line 3"
     );
     assert_eq!(bench.get("/f").await, "a\nB\nc\n\n");
     let args = json!({"path": "f", "start_line": 1, "start_hash": "0c", "new_content": "",
         "end_line": 4, "end_hash": "d4"});
     assert_eq!(
         bench.ok::<HashlineEditTool>(args).await,
-        "Edited f: Deleted 4 line(s) at line 1"
+        "Edited f: Deleted 4 lines at line 1"
     );
     assert_eq!(bench.get("/f").await, "");
     let args = json!({"path": "f", "start_line": 0, "start_hash": "", "new_content": "new",

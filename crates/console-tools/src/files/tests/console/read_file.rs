@@ -115,6 +115,7 @@ async fn failures_say_the_next_step() {
     let bench = Bench::new();
     bench.put("/d/f", "a\nb\nc\n").await;
     bench.put("/empty", "").await;
+    bench.put("/one", "a\n").await;
     let cases = [
         (
             json!({"path": "nope"}),
@@ -127,6 +128,10 @@ async fn failures_say_the_next_step() {
         (
             json!({"path": "d/f", "offset": 9}),
             "Offset 9 exceeds file length (3 lines); use an offset below 3",
+        ),
+        (
+            json!({"path": "one", "offset": 1}),
+            "Offset 1 exceeds file length (1 line); use offset 0",
         ),
         (
             json!({"path": "empty", "offset": 1}),
