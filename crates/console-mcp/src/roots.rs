@@ -16,9 +16,9 @@ const MAX_ROOTS: usize = 256;
 const REMOVED_TOOLS: [Tool; 3] = [Tool::Execute, Tool::RunInBackground, Tool::WriteInput];
 
 /// The reply to a model that calls one of them.
-pub(crate) const NO_COMMANDS: &str = "Error: the client's roots are a part of the directory that \
-    this server was started on, and commands cannot be confined to a part; use the file tools, or \
-    start the server on the client's directory";
+pub(crate) const NO_COMMANDS: &str = "Error: Permission denied: the client's roots are a part of \
+    the directory that this server was started on, and commands cannot be confined to a part; use \
+    the file tools, or start the server on the client's directory";
 
 /// Returns `true` if narrowing removes the tool of this name.
 pub(crate) fn removes_tool(name: &str) -> bool {
@@ -80,7 +80,7 @@ pub(crate) fn root_access(roots: &[String], host_root: &Path, top: &VPath) -> Ro
     inside.dedup_by(|later, earlier| later.starts_with(earlier));
     if inside.is_empty() {
         return RootAccess::Nothing(
-            "Error: none of the client's roots lies in the directory that this server was \
+            "Error: Permission denied: none of the client's roots lies in the directory that this server was \
              started on, so nothing may be used; open that directory in the client, or start \
              the server on the client's directory"
                 .to_owned(),

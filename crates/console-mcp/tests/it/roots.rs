@@ -136,7 +136,7 @@ async fn roots_elsewhere_leave_nothing_and_say_why() {
     let roots = [json!({"uri": "file:///somewhere/else"})];
     let result = rooted.call(&roots, "ls", json!({"path": "/"})).await;
     assert!(
-        failed(&result) && text(&result).contains("none of the client's roots"),
+        failed(&result) && text(&result).contains("Permission denied: none of the client's roots"),
         "{result}"
     );
     let result = rooted

@@ -112,7 +112,10 @@ fn beginning(name: &str) -> &str {
 
 fn not_offered(name: &str, tools: &OfferedTools) -> ToolError {
     let name = Quoted::new(name);
-    ToolError::refused(format!("{name} is not offered here; {}", the_tools(tools)))
+    let tools = the_tools(tools);
+    ToolError::refused(format!(
+        "Permission denied: {name} is not offered here; {tools}"
+    ))
 }
 
 fn unknown(name: &str, tools: &OfferedTools) -> ToolError {

@@ -259,7 +259,7 @@ async fn what_can_only_be_denied_is_not_offered() {
     assert_eq!(reply.failure, Some(FailureClass::Refused));
     assert_eq!(
         reply.text,
-        "Error: 'hashline_edit' is not offered here; call one of read_file"
+        "Error: Permission denied: 'hashline_edit' is not offered here; call one of read_file"
     );
 }
 
