@@ -22,6 +22,27 @@ use crate::routes;
 use crate::service::Service;
 
 /// A running stand-in. Dropping it ends everything that it started.
+///
+/// ```
+/// use daytona_testkit::{Fault, Standin};
+///
+/// # #[tokio::main]
+/// # async fn main() -> std::io::Result<()> {
+/// let standin = Standin::start().await?;
+/// // For a client: DAYTONA_API_URL and DAYTONA_API_KEY.
+/// let (_url, _key) = (standin.api_url(), standin.api_key());
+///
+/// // The next three deletions find the sandbox busy.
+/// standin.inject(Fault::Busy.at("DELETE /api/sandbox/{id}").times(3));
+///
+/// let before = standin.requests();
+/// // … here a client does something that must not need a request …
+/// assert_eq!(standin.requests().since(&before).total(), 0);
+///
+/// standin.close().await;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Standin {
     address: SocketAddr,
