@@ -46,13 +46,14 @@ type Running = Arc<OnceCell<Enclosure>>;
 /// The files of a sandbox, and commands that see them.
 #[derive(Debug)]
 pub(crate) struct Root {
+    /// Dropped first: processes end before their files are removed.
+    running: Mutex<Running>,
     directory: TempDir,
     /// Whether the directory is the root of commands, or only holds their files.
     is_private: bool,
     variable: String,
     environment: BTreeMap<String, String>,
     shell: String,
-    running: Mutex<Running>,
 }
 
 impl Root {
