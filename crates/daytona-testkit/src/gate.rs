@@ -36,7 +36,10 @@ pub(crate) async fn pass(
 ) -> Response {
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let matched = request.extensions().get::<MatchedPath>();
-    let route = Route::new(method.as_str(), matched.map_or(&path, |it| it.as_str()));
+    let route = Route::new(
+        method.as_str(),
+        matched.map_or(path.as_str(), MatchedPath::as_str),
+    );
     let target = request.uri().to_string();
     let headers = request.headers().clone();
     let body = match read_json(&mut request).await {

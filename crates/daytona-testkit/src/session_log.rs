@@ -87,7 +87,8 @@ pub(crate) fn split(log: &[u8]) -> (Vec<u8>, Vec<u8>) {
             rest = &rest[STDOUT.len()..];
             continue;
         }
-        if is_error { &mut stderr } else { &mut stdout }.push(*first);
+        let stream = if is_error { &mut stderr } else { &mut stdout };
+        stream.push(*first);
         rest = others;
     }
     (stdout, stderr)

@@ -29,7 +29,6 @@ pub(super) fn routes() -> Routes {
     let timer = |field: &'static str| {
         post(
             move |known: Known, Path((_, minutes)): Path<(String, i64)>| {
-                let Known(sandbox) = known;
                 sandbox.set(field, json!(minutes));
                 async move { Json(sandbox.document()) }
             },

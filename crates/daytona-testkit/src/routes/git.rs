@@ -31,7 +31,7 @@ pub(super) fn routes() -> Routes {
 /// Runs `git` in a directory, and returns what it prints.
 async fn git(toolbox: &Toolbox, path: &str, words: &[&str]) -> Answer<String> {
     let root = &toolbox.0.root;
-    let words = [&["git", "-C", path], words].concat();
+    let words = [&["git", "-C", path][..], words].concat();
     let mut command = root
         .command(&root.home(), &words)
         .await
@@ -55,7 +55,7 @@ struct Repository {
 }
 
 #[derive(Deserialize)]
-struct Clone {
+struct CloneRequest {
     url: String,
     path: String,
     branch: Option<String>,
@@ -63,7 +63,7 @@ struct Clone {
 }
 
 async fn clone(toolbox: Toolbox, body: Bytes) -> Answer<StatusCode> {
-    let request: Clone = read(&body)?;
+    let request: CloneRequest = read(&body)?;
     let mut words = vec!["clone"];
     if let Some(branch) = request.branch.as_deref().filter(|it| !it.is_empty()) {
         words.extend(["--branch", branch]);
