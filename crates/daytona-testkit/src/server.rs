@@ -19,6 +19,7 @@ use crate::gate::Hangup;
 use crate::options::Options;
 use crate::requests::{Recorded, Requests};
 use crate::routes;
+use crate::sandbox::Sandbox;
 use crate::service::Service;
 
 /// A running stand-in. Dropping it ends everything that it started.
@@ -134,18 +135,21 @@ impl Standin {
         };
         sandbox.set("recoverable", json!(state == "error"));
         sandbox.set_state(state);
-        state == "started" || self.end_processes(id_or_name)
+        if state != "started" {
+            self.end(sandbox);
+        }
+        true
     }
 
     /// Ends all processes of a sandbox, which stays `started`. Returns whether it exists.
     pub fn end_processes(&self, id_or_name: &str) -> bool {
-        let sandbox = self.service.find(id_or_name);
-        let exists = sandbox.is_some();
-        if let Some(sandbox) = sandbox {
-            self.service
-                .spawn(async move { sandbox.end_processes().await });
-        }
-        exists
+        let found = self.service.find(id_or_name);
+        found.map(|sandbox| self.end(sandbox)).is_some()
+    }
+
+    fn end(&self, sandbox: Arc<Sandbox>) {
+        self.service
+            .spawn(async move { sandbox.end_processes().await });
     }
 
     /// Ends all connections and processes, and removes the files of all sandboxes.

@@ -28,7 +28,7 @@ const RESOURCES: &[&str] = &["cpu", "gpu", "memory", "disk"];
 pub(super) fn routes() -> Routes {
     let timer = |field: &'static str| {
         post(
-            move |known: Known, Path((_, minutes)): Path<(String, i64)>| {
+            move |Known(sandbox): Known, Path((_, minutes)): Path<(String, i64)>| {
                 sandbox.set(field, json!(minutes));
                 async move { Json(sandbox.document()) }
             },
