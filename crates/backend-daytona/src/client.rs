@@ -73,6 +73,9 @@ pub(crate) struct Call {
     limit: usize,
     with_credential: bool,
     is_activity: bool,
+    /// Whether it goes through the proxy to sandboxes, which sometimes refuses valid
+    /// credentials.
+    through_proxy: bool,
 }
 
 impl Call {
@@ -86,6 +89,7 @@ impl Call {
             limit: 1024 * 1024,
             with_credential: true,
             is_activity: true,
+            through_proxy: false,
         }
     }
 
@@ -120,6 +124,12 @@ impl Call {
     /// Leaves the credential out.
     pub(crate) fn anonymous(mut self) -> Self {
         self.with_credential = false;
+        self
+    }
+
+    /// Goes through the proxy to sandboxes.
+    pub(crate) fn through_proxy(mut self) -> Self {
+        self.through_proxy = true;
         self
     }
 
@@ -213,7 +223,7 @@ impl Client {
                 Ok(Err(failure)) => failure,
                 Err(_) => Failure::late(call.timeout),
             };
-            let Some(pause) = pause(&failure, call.repeat, attempt, began.elapsed()) else {
+            let Some(pause) = pause(&failure, call, attempt, began.elapsed()) else {
                 return Err(self.error(failure));
             };
             attempt += 1;
@@ -310,8 +320,8 @@ impl Failure {
 }
 
 /// Returns the pause after which a failed request is repeated; `None` if it is not.
-fn pause(failure: &Failure, repeat: Repeat, attempt: usize, passed: Duration) -> Option<Duration> {
-    if repeat == Repeat::Never {
+fn pause(failure: &Failure, call: &Call, attempt: usize, passed: Duration) -> Option<Duration> {
+    if call.repeat == Repeat::Never {
         return None;
     }
     match failure {
@@ -322,14 +332,15 @@ fn pause(failure: &Failure, repeat: Repeat, attempt: usize, passed: Duration) ->
             (passed + pause <= LONGEST_WAIT).then_some(pause)
         }
         Failure::Refused(refusal) if refusal.kind == RefusalKind::Auth => {
-            FLAKE_PAUSES.get(attempt).copied()
+            let pause = FLAKE_PAUSES.get(attempt).copied();
+            pause.filter(|_| call.through_proxy)
         }
         Failure::Refused(Refusal {
             status: 502..=504, ..
         })
         | Failure::Lost { unsent: false, .. } => {
             let pause = LOST_PAUSES.get(attempt).copied();
-            pause.filter(|_| repeat == Repeat::Safe)
+            pause.filter(|_| call.repeat == Repeat::Safe)
         }
         Failure::Lost { unsent: true, .. } => LOST_PAUSES.get(attempt).copied(),
         Failure::Refused(_) | Failure::TooLarge(_) => None,

@@ -59,6 +59,7 @@ impl Toolbox {
     }
 
     async fn call(&self, call: Call) -> Result<Bytes> {
+        let call = call.through_proxy();
         self.account.client().call(&call).await
     }
 

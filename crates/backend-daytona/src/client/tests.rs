@@ -9,8 +9,12 @@ fn lost(unsent: bool) -> Failure {
     Failure::Lost { error, unsent }
 }
 
+fn call(repeat: Repeat) -> Call {
+    Call::new(Method::GET, String::new(), repeat).through_proxy()
+}
+
 fn is_repeated(failure: &Failure, repeat: Repeat) -> bool {
-    pause(failure, repeat, 0, Duration::ZERO).is_some()
+    pause(failure, &call(repeat), 0, Duration::ZERO).is_some()
 }
 
 #[test]
@@ -36,15 +40,22 @@ fn only_safe_requests_are_repeated() {
 #[test]
 fn a_request_is_not_repeated_forever() {
     for failure in [refused(502, None), refused(401, None), lost(true)] {
-        assert_eq!(pause(&failure, Repeat::Safe, 3, Duration::ZERO), None);
+        assert_eq!(
+            pause(&failure, &call(Repeat::Safe), 3, Duration::ZERO),
+            None
+        );
     }
+    let safe = call(Repeat::Safe);
     let limited = refused(429, Some(2));
-    let first = pause(&limited, Repeat::Safe, 0, Duration::ZERO).unwrap();
+    let first = pause(&limited, &safe, 0, Duration::ZERO).unwrap();
     assert!((2.0..=2.2).contains(&first.as_secs_f64()), "{first:?}");
-    let late = pause(&limited, Repeat::Safe, 9, LONGEST_WAIT);
-    assert_eq!(late, None);
+    assert_eq!(pause(&limited, &safe, 9, LONGEST_WAIT), None);
     let far = refused(429, Some(3_600));
-    assert_eq!(pause(&far, Repeat::Safe, 0, Duration::ZERO), None);
+    assert_eq!(pause(&far, &safe, 0, Duration::ZERO), None);
+    // Only the proxy refuses valid credentials.
+    let control = Call::get(String::new());
+    let flake = pause(&refused(401, None), &control, 0, Duration::ZERO);
+    assert_eq!(flake, None);
 }
 
 #[test]
