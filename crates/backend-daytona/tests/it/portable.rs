@@ -1,0 +1,168 @@
+//! Sandboxes without an agent: the traps of sessions, and the number of requests.
+
+use std::time::Duration;
+
+use backend_core::ops::{Command, CommandStatus, Output};
+use backend_core::{BackendExt as _, Result, Sandbox as _};
+use backend_daytona::{Connection, DaytonaSandbox, Mode};
+use daytona_testkit::Fault;
+
+use crate::support::{Place, outcome, purge, run, within};
+
+const LOGS: &str = "GET /toolbox/{id}/process/session/{session}/command/{command}/logs";
+
+/// Runs a test by the websocket of the log, and where it is refused by asking for the log.
+async fn in_both_ways(test: impl AsyncFn(&Place, DaytonaSandbox)) {
+    for is_refused in [false, true] {
+        let place = Place::new().await;
+        if is_refused {
+            let refusal = Fault::Answer {
+                status: 404,
+                body: String::new(),
+            };
+            place.standin.inject(refusal.at(LOGS));
+        }
+        let sandbox = place.builder().build().unwrap();
+        test(&place, sandbox.clone()).await;
+        assert_eq!(sandbox.connection(), Some(Connection::Sessions));
+        purge(&sandbox).await;
+        place.standin.close().await;
+    }
+}
+
+fn length(output: &Output) -> usize {
+    output.head.len() + output.tail.len() + usize::try_from(output.dropped).unwrap()
+}
+
+#[tokio::test]
+async fn output_arrives_as_it_was_printed() {
+    in_both_ways(async |_, sandbox| {
+        let outcome = outcome(
+            &sandbox,
+            "printf 'a\\0b\\377'; printf 'no newline' >&2; exit 7",
+        )
+        .await;
+        let outcome = outcome.unwrap();
+        assert_eq!(outcome.status, CommandStatus::Exited(7));
+        assert_eq!(&outcome.stdout.head[..], b"a\0b\xff");
+        assert_eq!(outcome.stderr.text(), "no newline");
+        // Longer than any buffer, with and without line ends, and with the marks of a log.
+        let long = "head -c 200000 /dev/zero | tr '\\0' x; printf '\\001\\001\\001\\002\\002\\002'";
+        let printed = sandbox.execute(Command::new(long)).await.unwrap();
+        assert_eq!(length(&printed.stdout), 200_006);
+        // The last output of a command is not lost.
+        for number in 0..10 {
+            assert_eq!(
+                run(&sandbox, &format!("echo {number}")).await,
+                number.to_string()
+            );
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_command_cannot_wedge_the_session() {
+    in_both_ways(async |_, sandbox| {
+        for line in [
+            "set -e; false",
+            "exit 3",
+            "exec true",
+            "kill -9 $$",
+            "cat",
+            "read x; echo $x",
+        ] {
+            outcome(&sandbox, line).await.unwrap();
+            assert_eq!(run(&sandbox, "echo on").await, "on", "after {line}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_timeout_keeps_the_output_and_ends_the_processes() {
+    in_both_ways(async |_, sandbox| {
+        let line = "echo begun; (trap '' TERM; sleep 4711) & sleep 4711";
+        let command = Command::new(line).timeout(Duration::from_secs(2));
+        let ended = within("a timeout", sandbox.execute(command)).await.unwrap();
+        assert_eq!(ended.status, CommandStatus::TimedOut);
+        assert_eq!(ended.stdout.text(), "begun\n");
+        let left = run(
+            &sandbox,
+            "ps ax 2>/dev/null | grep -c '[s]leep 4711' || true",
+        )
+        .await;
+        assert_eq!(left, "0");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn files_of_any_size_and_content() {
+    in_both_ways(async |_, sandbox| {
+        let content: Vec<u8> = (0..600_000_u32).map(|n| (n * 7 % 251) as u8).collect();
+        sandbox
+            .write_file("data.bin", content.clone())
+            .await
+            .unwrap();
+        let read = sandbox.read_bytes("data.bin").await.unwrap();
+        assert!(read == content, "{} bytes", read.len());
+    })
+    .await;
+}
+
+/// Makes a call that may use so many requests.
+async fn costs<T>(place: &Place, what: &str, limit: u64, work: impl Future<Output = Result<T>>) {
+    let before = place.standin.requests();
+    within(what, work).await.unwrap();
+    let used = place.standin.requests().since(&before);
+    println!("{what}: {used}");
+    let total = u64::try_from(used.total()).unwrap();
+    assert!(total <= limit, "{what}: {used}");
+}
+
+/// As many as other clients of the service need, of which each is a round trip.
+#[tokio::test]
+async fn requests_of_each_operation() {
+    let place = Place::new().await;
+    let sandbox = place.builder().build().unwrap();
+    sandbox.write_file("dir/a.txt", "one\ntwo\n").await.unwrap();
+    run(&sandbox, "true").await;
+    costs(&place, "read", 1, sandbox.read_bytes("dir/a.txt")).await;
+    costs(
+        &place,
+        "write",
+        2,
+        sandbox.write_file("dir/b.txt", "text\n"),
+    )
+    .await;
+    costs(
+        &place,
+        "edit",
+        4,
+        sandbox.replace_text("dir/a.txt", "two", "three"),
+    )
+    .await;
+    costs(&place, "ls", 1, sandbox.list_dir("dir")).await;
+    costs(&place, "glob", 1, sandbox.find_files("*.txt")).await;
+    costs(&place, "grep", 1, sandbox.search_text("three")).await;
+    costs(
+        &place,
+        "execute",
+        1,
+        sandbox.execute(Command::new("cat dir/a.txt")),
+    )
+    .await;
+    purge(&sandbox).await;
+    place.standin.close().await;
+}
+
+#[tokio::test]
+async fn without_an_agent_there_is_one_choice() {
+    let place = Place::new().await;
+    let sandbox = place.builder().mode(Mode::Auto).build().unwrap();
+    assert_eq!(run(&sandbox, "echo hello").await, "hello");
+    assert_eq!(sandbox.connection(), Some(Connection::Sessions));
+    purge(&sandbox).await;
+    place.standin.close().await;
+}
