@@ -1,0 +1,85 @@
+//! Claiming a session: of several processes, the one whose sandbox gets its name.
+
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use backend_core::{ErrorKind, Result, Sandbox as _};
+use backend_daytona::DaytonaSandbox;
+use backend_daytona::instances;
+use sandbox_runtime::Runtime;
+
+use super::DaytonaEngine;
+use crate::engine::Claim;
+use crate::names::SPACE;
+use crate::notes;
+use crate::record::Record;
+use crate::request::{OpenRequest, fingerprint};
+
+impl DaytonaEngine {
+    pub(super) async fn claim_session(&self, request: &OpenRequest) -> Result<Claim> {
+        let id = &request.id;
+        // Only to save work: the service limits how many are created in a minute.
+        if self.find(id).await?.is_some() {
+            return Ok(Claim::Taken);
+        }
+        let runtime = request.runtime.as_ref().or(self.0.runtime.as_ref());
+        let record = Record {
+            runtime: runtime.map(fingerprint),
+            ..Record::new(request, SystemTime::now())
+        };
+        let sandbox = match self.create(runtime, &record).await {
+            Err(error) if error.kind() == ErrorKind::Conflict => return Ok(Claim::Taken),
+            created => created?,
+        };
+        let name = || sandbox.name().to_owned();
+        let instance = sandbox.instance_id().unwrap_or_else(name);
+        if let Err(error) = self.complete(&instance, &sandbox, request).await {
+            if let Err(error) = instances::delete(&self.0.account, &instance).await {
+                tracing::warn!(session = %id, "a sandbox was left behind: {}", error.chain());
+            }
+            return Err(error);
+        }
+        self.remember(id, instance, sandbox.clone());
+        if let Some(known) = self.known().get_mut(id) {
+            known.written = Some((record.last_activity, Instant::now()));
+        }
+        Ok(Claim::Created(Arc::new(sandbox)))
+    }
+
+    /// Creates the sandbox of a session. It is a `Conflict` if another one has its name.
+    async fn create(&self, runtime: Option<&Runtime>, record: &Record) -> Result<DaytonaSandbox> {
+        let names = &self.0.names;
+        // A session may be idle for longer than usual.
+        let idle = record.idle_timeout.unwrap_or_default();
+        let mut builder = self
+            .0
+            .template
+            .clone()
+            .account(self.0.account.clone())
+            .name(names.session(&record.id))
+            .auto_stop(Some(self.0.auto_stop.max(idle.saturating_mul(2))))
+            .auto_delete(self.0.keep_for)
+            .label(SPACE, names.space());
+        for (key, value) in notes::of(record)? {
+            builder = builder.label(key, value);
+        }
+        if let Some(runtime) = runtime {
+            builder = builder.runtime(runtime.clone());
+        }
+        builder.create().await
+    }
+
+    /// Gives a session that has its sandbox the variables of its commands.
+    async fn complete(
+        &self,
+        instance: &str,
+        sandbox: &DaytonaSandbox,
+        request: &OpenRequest,
+    ) -> Result<()> {
+        if request.env.is_empty() {
+            return Ok(());
+        }
+        sandbox.start().await?;
+        self.keep_env(instance, &request.env).await
+    }
+}
