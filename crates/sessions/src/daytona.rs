@@ -17,8 +17,8 @@ use std::time::{Duration, Instant, SystemTime};
 use async_trait::async_trait;
 use backend_core::ops::StopMode;
 use backend_core::{Result, Sandbox as _};
-use backend_daytona::instances::{self, Instance, InstanceState};
-use backend_daytona::{Account, DaytonaBuilder, DaytonaSandbox};
+use backend_daytona::instances::{self, Instance};
+use backend_daytona::{Account, DaytonaBuilder, DaytonaSandbox, InstanceState};
 use sandbox_runtime::Runtime;
 
 use crate::engine::{Attached, Claim, Engine};

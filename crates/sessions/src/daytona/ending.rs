@@ -22,7 +22,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use backend_core::Result;
 use backend_core::ops::StopMode;
-use backend_daytona::instances::{self, Instance, InstanceState};
+use backend_daytona::InstanceState;
+use backend_daytona::instances::{self, Instance};
 use tokio::time::sleep;
 
 use super::DaytonaEngine;
@@ -38,9 +39,9 @@ const MARK: &str = "sessions.agentbox.dev/ending";
 
 /// How often a use is written that others got ahead of.
 const TRIES: u32 = 10;
-/// The time in which a process that has marked a session stops it or gives up, besides the
-/// settle time. One that takes longer was killed.
-const MARK_TIMEOUT: Duration = Duration::from_secs(10);
+/// Settle times in which a process that has marked a session stops it or gives up. One that
+/// takes longer was killed.
+const MARK_TIMES: u32 = 7;
 /// Settle times in which a use by another process keeps a session from being ended.
 const RECENT_TIMES: u32 = 30;
 /// Settle times after which a process that wrote the latest use waits again with the next one:
@@ -126,7 +127,7 @@ impl DaytonaEngine {
     /// Waits until the process that marked a session has ended it or has given up.
     async fn await_mark(&self, id: &SessionId, mark: &str) -> Result<Marked> {
         let begun = Instant::now();
-        while begun.elapsed() < self.0.settle * 2 + MARK_TIMEOUT {
+        while begun.elapsed() < self.0.settle * MARK_TIMES {
             sleep(POLL_INTERVAL).await;
             match self.find(id).await? {
                 Some(found) if found.state == InstanceState::Started => {

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use backend_core::{Error, ErrorKind, Quoted, Result};
-use backend_daytona::instances::{self, Instance, InstanceState};
+use backend_daytona::InstanceState;
+use backend_daytona::instances::{self, Instance};
 use tokio::time::sleep;
 
 use super::DaytonaEngine;
