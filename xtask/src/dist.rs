@@ -31,7 +31,7 @@ const PACKAGE: &str = "agentbox-cli";
 pub(crate) const PROGRAM: &str = "agentbox";
 
 /// The features of the program in a release, besides the default ones.
-const FEATURES: &str = "k8s";
+const FEATURES: &str = "daytona,k8s";
 
 /// The variable that passes the directory of agents to the build script of [`PACKAGE`].
 pub(crate) const EMBED: &str = "AGENTBOX_EMBED_AGENTS";

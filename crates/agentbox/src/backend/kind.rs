@@ -28,8 +28,8 @@ const K8S_KEYS: &str = "\
 
 const DAYTONA_KEYS: &str = "\
     agent api_key_file api_url auto_archive auto_delete auto_stop cpus disk env gpus idle_timeout \
-    image insecure_http keep labels memory mode name network public recover runtime secrets \
-    snapshot start_timeout target ttl user volumes work_dir";
+    image keep labels memory mode name network public recover runtime secrets snapshot \
+    start_timeout target ttl user volumes work_dir";
 
 /// A kind of backend. Every build knows all of them, so that it reads any config file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -22,8 +22,12 @@ fn id(text: &str) -> SessionId {
     SessionId::new(text).unwrap()
 }
 
+/// Claims a session, and starts it if it is new.
 async fn claim(engine: &DaytonaEngine, request: &OpenRequest) -> bool {
-    matches!(engine.claim(request).await.unwrap(), Claim::Created(_))
+    match engine.claim(request).await.unwrap() {
+        Claim::Created(sandbox) => sandbox.start().await.map(|()| true).unwrap(),
+        _ => false,
+    }
 }
 
 /// Returns the record of a session that exists.

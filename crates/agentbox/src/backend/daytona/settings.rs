@@ -36,8 +36,6 @@ pub(crate) struct DaytonaSettings {
     /// Seconds without a call after which commands end.
     pub(super) idle_timeout: Option<u64>,
     pub(super) image: Option<String>,
-    /// Whether the key may go to another machine without encryption.
-    insecure_http: bool,
     /// Whether the sandbox is kept when the program ends.
     pub(super) keep: bool,
     pub(super) labels: BTreeMap<String, String>,
@@ -73,7 +71,7 @@ impl DaytonaSettings {
     /// Returns the configured account, or the one of the variables that Daytona's own programs
     /// read.
     pub(crate) fn account(&self) -> Result<Account, Failure> {
-        let mut builder = AccountBuilder::from_env().insecure_http(self.insecure_http);
+        let mut builder = AccountBuilder::from_env();
         apply! { builder,
             api_key: self.api_key()?,
             url: &self.api_url,
@@ -144,7 +142,6 @@ mod tests {
             gpus = 1
             idle_timeout = 600
             image = "python:3.12"
-            insecure_http = true
             keep = true
             labels = { team = "x" }
             memory = "4g"

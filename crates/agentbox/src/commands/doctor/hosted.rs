@@ -59,16 +59,14 @@ async fn service(account: &Account) -> Finding {
             return finding.missing(format!("{url} does not answer"), fix);
         }
     };
-    if !info.sandboxes_visible {
-        let found = format!("{url} answers, and the key may not list sandboxes");
-        let fix = "use a key with the rights write:sandboxes and delete:sandboxes";
-        return finding.missing(found, fix);
-    }
     let snapshot = match &info.default_snapshot {
         Some(snapshot) => format!(", default snapshot {snapshot}"),
         None => String::new(),
     };
-    finding.ok(format!("version {} at {url}{snapshot}", info.version))
+    let version = &info.version;
+    finding.ok(format!(
+        "{url} accepts the key, version {version}{snapshot}"
+    ))
 }
 
 async fn leftovers(account: &Account) -> Option<Finding> {
