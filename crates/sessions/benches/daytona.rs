@@ -19,6 +19,7 @@
     reason = "a benchmark that cannot run should stop"
 )]
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -71,8 +72,8 @@ fn main() {
 /// The service, our sandboxes there, and the managers of sessions.
 struct Service<'r> {
     standin: Standin,
-    ours: DaytonaSandbox,
-    portable: DaytonaSandbox,
+    ours: Side,
+    portable: Side,
     here: SessionManager,
     there: SessionManager,
     runtime: &'r Runtime,
@@ -86,10 +87,9 @@ impl<'r> Service<'r> {
         let account = account.api_key(standin.api_key()).build().unwrap();
         let template = DaytonaSandbox::builder().reap_leftovers(false);
         let with_agent = template.clone().agent(agent).mode(Mode::Agent);
-        let sandbox = |template: &DaytonaBuilder| {
+        let side = |template: &DaytonaBuilder| {
             let sandbox = template.clone().account(account.clone()).build().unwrap();
-            runtime.block_on(fill(&sandbox));
-            sandbox
+            runtime.block_on(Side::fill(sandbox))
         };
         let manager = || {
             let engine = DaytonaEngine::builder(account.clone()).template(with_agent.clone());
@@ -97,8 +97,8 @@ impl<'r> Service<'r> {
             SessionManager::builder().engine(engine).build().unwrap()
         };
         let service = Self {
-            ours: sandbox(&with_agent),
-            portable: sandbox(&template.mode(Mode::Portable)),
+            ours: side(&with_agent),
+            portable: side(&template.mode(Mode::Portable)),
             here: manager(),
             there: manager(),
             standin,
@@ -130,7 +130,7 @@ impl<'r> Service<'r> {
 
     /// Runs one turn of a row.
     fn turn(&self, operation: &str) -> Sample {
-        let call = || self.runtime.block_on(call(&self.ours, operation));
+        let call = || self.runtime.block_on(self.ours.call(operation));
         let mut samples: Vec<Sample> = (0..CALLS).map(|_| call()).collect();
         let later = &mut samples[CALLS / 2..];
         later.sort_by_key(|sample| sample.nanos);
@@ -138,11 +138,11 @@ impl<'r> Service<'r> {
     }
 
     /// Returns the number of HTTP requests of one call.
-    fn requests(&self, sandbox: &DaytonaSandbox, operation: &str) -> f64 {
+    fn requests(&self, side: &Side, operation: &str) -> f64 {
         // The first one may have to connect.
-        self.runtime.block_on(call(sandbox, operation));
+        self.runtime.block_on(side.call(operation));
         let before = self.standin.requests();
-        self.runtime.block_on(call(sandbox, operation));
+        self.runtime.block_on(side.call(operation));
         let used = self.standin.requests().since(&before);
         f64::from(u32::try_from(used.total()).unwrap())
     }
@@ -167,22 +167,67 @@ impl<'r> Service<'r> {
     }
 
     async fn end(self) {
-        for sandbox in [&self.ours, &self.portable] {
-            sandbox.stop(StopMode::Purge).await.unwrap();
+        for side in [&self.ours, &self.portable] {
+            side.sandbox.stop(StopMode::Purge).await.unwrap();
         }
         self.standin.close().await;
     }
 }
 
-/// Writes the files that are read, edited, listed and searched.
-async fn fill(sandbox: &DaytonaSandbox) {
-    for name in ["read.txt", "write.txt"] {
-        sandbox.write_file(name, KIB.to_vec()).await.unwrap();
+/// A sandbox with files.
+struct Side {
+    sandbox: DaytonaSandbox,
+    /// The number of edits so far: each one undoes the one before.
+    edits: Cell<usize>,
+}
+
+impl Side {
+    /// Writes the files that are read, edited, listed and searched.
+    async fn fill(sandbox: DaytonaSandbox) -> Self {
+        for name in ["read.txt", "write.txt"] {
+            sandbox.write_file(name, KIB.to_vec()).await.unwrap();
+        }
+        sandbox.write_file("edit.txt", text("one")).await.unwrap();
+        for number in 0..FILES {
+            let name = format!("tree/{number}.txt");
+            sandbox.write_file(name, text("needle")).await.unwrap();
+        }
+        let edits = Cell::new(0);
+        Self { sandbox, edits }
     }
-    sandbox.write_file("edit.txt", text("one")).await.unwrap();
-    for number in 0..FILES {
-        let name = format!("tree/{number}.txt");
-        sandbox.write_file(name, text("needle")).await.unwrap();
+
+    /// Makes one call.
+    async fn call(&self, operation: &str) -> Sample {
+        let sandbox = &self.sandbox;
+        let start = Instant::now();
+        let size = match operation {
+            "read" => sandbox.read_bytes("read.txt").await.unwrap().len(),
+            "write" => {
+                let written = sandbox.write_file("write.txt", KIB.to_vec()).await;
+                usize::try_from(written.unwrap().size).unwrap()
+            }
+            "edit" => {
+                let words = ["one", "two"];
+                let number = self.edits.replace(self.edits.get() + 1);
+                let (old, new) = (words[number % 2], words[(number + 1) % 2]);
+                let edited = sandbox.replace_text("edit.txt", old, new).await;
+                edited.unwrap().replacements[0]
+            }
+            "ls" => sandbox.list_dir("tree").await.unwrap().entries.len(),
+            "search" => {
+                let tree = sandbox.path("tree").unwrap();
+                let found = sandbox.grep(GrepQuery::new("needle", tree)).await;
+                found.unwrap().matches
+            }
+            "execute" => usize::from(run_true(sandbox).await),
+            "reads" => {
+                let reads = (0..READS).map(|_| sandbox.read_bytes("read.txt"));
+                let read = join_all(reads).await.into_iter();
+                read.map(|read| read.unwrap().len()).sum()
+            }
+            _ => panic!("there is no call {operation}"),
+        };
+        Sample::since(start).with_size(size)
     }
 }
 
@@ -190,37 +235,6 @@ async fn fill(sandbox: &DaytonaSandbox) {
 fn text(word: &str) -> String {
     let lines = "a line of text\n".repeat(30);
     format!("{lines}{word}\n{lines}")
-}
-
-/// Makes one call.
-async fn call(sandbox: &DaytonaSandbox, operation: &str) -> Sample {
-    let start = Instant::now();
-    let size = match operation {
-        "read" => sandbox.read_bytes("read.txt").await.unwrap().len(),
-        "write" => {
-            let written = sandbox.write_file("write.txt", KIB.to_vec()).await;
-            usize::try_from(written.unwrap().size).unwrap()
-        }
-        // A word for itself: each edit is as the one before.
-        "edit" => {
-            let edited = sandbox.replace_text("edit.txt", "one", "one").await;
-            edited.unwrap().replacements[0]
-        }
-        "ls" => sandbox.list_dir("tree").await.unwrap().entries.len(),
-        "search" => {
-            let tree = sandbox.path("tree").unwrap();
-            let found = sandbox.grep(GrepQuery::new("needle", tree)).await;
-            found.unwrap().matches
-        }
-        "execute" => usize::from(run_true(sandbox).await),
-        "reads" => {
-            let reads = (0..READS).map(|_| sandbox.read_bytes("read.txt"));
-            let read = join_all(reads).await.into_iter();
-            read.map(|read| read.unwrap().len()).sum()
-        }
-        _ => panic!("there is no call {operation}"),
-    };
-    Sample::since(start).with_size(size)
 }
 
 async fn run_true(sandbox: &dyn Sandbox) -> bool {
