@@ -4,20 +4,15 @@
 //! if not, checks it, and becomes the agent. So delivering takes one program and no
 //! further request to the cluster.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::Mutex;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use backend_core::ops::ContentHash;
-use backend_core::sync::lock;
-use backend_core::{Error, ErrorKind, Quoted, Result, VPath};
+use backend_core::{Error, Quoted, Result, VPath};
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use futures::stream::{self, BoxStream};
-use sandbox_wire::agent::AgentBinary;
+use sandbox_wire::agent::{AgentBinary, LoadedAgent};
 use sandbox_wire::{OutputChunk, Process};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::time::timeout;
@@ -65,19 +60,10 @@ const DELIVERY_TIMEOUT: Duration = Duration::from_secs(120);
 /// Bytes that are taken as one line, and that are kept of error output.
 const TEXT_BYTES: usize = 1024;
 
-/// An agent's content, read once.
-#[derive(Debug, Clone)]
-struct Prepared {
-    content: Bytes,
-    digest: String,
-}
-
-impl Prepared {
-    fn path(&self, directory: &VPath) -> Result<String> {
-        let digits = self.digest.get(..DIGITS).unwrap_or(&self.digest);
-        let path = directory.child(&format!("{FILE}{digits}"))?;
-        Ok(path.to_string())
-    }
+fn path(agent: &LoadedAgent, directory: &VPath) -> Result<String> {
+    let digits = agent.digest.get(..DIGITS).unwrap_or(&agent.digest);
+    let path = directory.child(&format!("{FILE}{digits}"))?;
+    Ok(path.to_string())
 }
 
 /// Returns the path of an agent in a directory of a pod.
@@ -86,7 +72,7 @@ impl Prepared {
 ///
 /// `Config` if the agent cannot be read.
 pub(crate) async fn agent_path(agent: &AgentBinary, directory: &VPath) -> Result<String> {
-    prepare(agent).await?.path(directory)
+    path(&agent.load().await?, directory)
 }
 
 /// Places an agent in a directory of a pod, unless it is there, and runs it.
@@ -102,14 +88,14 @@ pub(crate) async fn send_agent(
     directory: &VPath,
     arguments: &[String],
 ) -> Result<Process> {
-    let prepared = prepare(agent).await?;
-    let (size, path) = (prepared.content.len(), prepared.path(directory)?);
+    let loaded = agent.load().await?;
+    let (size, path) = (loaded.content.len(), path(&loaded, directory)?);
     let start = ["sh", "-c", RECEIVE, "sh", &path, &size.to_string()];
     let mut program: Vec<String> = start.map(str::to_owned).into();
-    program.push(prepared.digest);
+    program.push(loaded.digest);
     program.extend_from_slice(arguments);
     let process = exec(cluster, pod, &program, true).await?;
-    deliver(process, &prepared.content, &path).await
+    deliver(process, &loaded.content, &path).await
 }
 
 /// Talks to the shell until it has become the agent.
@@ -218,36 +204,6 @@ impl Receiver {
             )),
         }
     }
-}
-
-/// Reads an agent and its digest, once for each version of the file.
-async fn prepare(agent: &AgentBinary) -> Result<Prepared> {
-    let agent = agent.clone();
-    let read = tokio::task::spawn_blocking(move || prepare_now(&agent)).await;
-    read.unwrap_or_else(|_| Err(Error::internal("reading the agent panicked")))
-}
-
-fn prepare_now(agent: &AgentBinary) -> Result<Prepared> {
-    type Version = (u64, Option<SystemTime>);
-    static KNOWN: Mutex<BTreeMap<PathBuf, (Version, Prepared)>> = Mutex::new(BTreeMap::new());
-    let metadata = std::fs::metadata(agent.path()).map_err(|source| {
-        let path = agent.path().to_string_lossy();
-        let shown = Quoted::new(&path);
-        let text = format!("the agent at {shown} cannot be read; build it again");
-        Error::new(ErrorKind::Config, text).with_source(source)
-    })?;
-    let version = (metadata.len(), metadata.modified().ok());
-    if let Some((known, prepared)) = lock(&KNOWN).get(agent.path())
-        && *known == version
-    {
-        return Ok(prepared.clone());
-    }
-    let content = agent.content()?;
-    let digest = ContentHash::of(&content).to_string();
-    let prepared = Prepared { content, digest };
-    let kept = (version, prepared.clone());
-    lock(&KNOWN).insert(agent.path().to_owned(), kept);
-    Ok(prepared)
 }
 
 #[cfg(test)]

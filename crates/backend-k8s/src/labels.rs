@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{Container, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use sandbox_wire::owner::{self, Owner};
+use sandbox_wire::owner;
 
 /// The container of a pod that is the sandbox.
 pub(crate) const CONTAINER: &str = "sandbox";
@@ -48,32 +48,17 @@ pub(crate) fn container(pod: &Pod) -> Option<&Container> {
     containers.find(|container| container.name == CONTAINER)
 }
 
-/// The pid namespace of processes that are in no container.
-const NO_CONTAINER: &str = "4026531836";
-
 /// Returns a function that tells from a pod's annotations whether its owner is certainly
-/// gone. Nothing is certain about processes of other hosts and pid namespaces.
-///
-/// A cluster has processes of many hosts, and those in containers get the names of their
-/// hosts from an image and options: several hosts have the same. So the processes of an
-/// earlier boot are only judged if they were in no container.
+/// gone.
 pub(crate) fn judge() -> impl Fn(&BTreeMap<String, String>) -> bool {
-    let (here, host) = (Owner::current(), owner::host());
-    move |annotations| {
-        let owner = annotations.get(OWNER).and_then(|text| Owner::parse(text));
-        let same_host = !host.is_empty() && annotations.get(HOST) == Some(&host);
-        let both = owner.zip(here.as_ref());
-        both.is_some_and(|(owner, here)| {
-            let is_known = [&owner, here]
-                .iter()
-                .all(|one| one.pid_namespace == NO_CONTAINER);
-            owner.is_gone(here, same_host && is_known)
-        })
-    }
+    let is_gone = owner::judge();
+    move |annotations| is_gone(annotations.get(OWNER), annotations.get(HOST))
 }
 
 #[cfg(test)]
 mod tests {
+    use sandbox_wire::owner::Owner;
+
     use super::*;
 
     fn labelled(name: &str, labels: &[(&str, &str)]) -> ObjectMeta {
@@ -102,24 +87,16 @@ mod tests {
         let here = Owner::current().unwrap();
         let mut gone = here.clone();
         gone.pid = u32::MAX - 9;
-        let mut earlier = here.clone();
-        earlier.boot = "earlier".into();
-        let judged = |owner: &str, host: &str| {
-            let annotations = [(OWNER, owner), (HOST, host)];
-            let owned = annotations.map(|(key, value)| (key.to_owned(), value.to_owned()));
-            judge()(&owned.into())
+        let judged = |owner: &Owner| {
+            let annotations = [(OWNER, owner.label()), (HOST, owner::host())];
+            judge()(
+                &annotations
+                    .map(|(key, value)| (key.to_owned(), value))
+                    .into(),
+            )
         };
-        let host = owner::host();
-        assert!(!judged(&here.label(), &host), "it lives");
-        assert!(judged(&gone.label(), "elsewhere"), "the boot id is ours");
-        let is_known = !host.is_empty() && here.pid_namespace == NO_CONTAINER;
-        assert_eq!(judged(&earlier.label(), &host), is_known);
-        assert!(!judged(&earlier.label(), "elsewhere"), "another host");
-        // The name and the machine id of a container are those of its image and its
-        // options, so they are the same on many hosts.
-        earlier.pid_namespace = "1".into();
-        assert!(!judged(&earlier.label(), &host), "a container");
-        assert!(!judged("nonsense", &host));
+        assert!(!judged(&here), "it lives");
+        assert!(judged(&gone));
         assert!(!judge()(&BTreeMap::new()));
     }
 }

@@ -20,7 +20,6 @@ mod sandbox;
 mod settings;
 mod spec;
 mod start_slots;
-mod stats;
 mod stream;
 
 pub use attach::Attach;

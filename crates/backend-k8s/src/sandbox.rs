@@ -2,18 +2,16 @@
 
 mod backend;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use backend_core::ops::StopMode;
-use backend_core::sync::lock;
 use backend_core::{Operation, Result, Sandbox};
-use sandbox_shell::{HostedSandbox, Stats};
+use sandbox_shell::{HostedSandbox, Sampler, Stats};
 
 use crate::cluster;
 use crate::machine::{K8sMachine, MachineConfig, Recipe};
 use crate::options::Relaxation;
 use crate::settings::{Settings, ValidSettings};
-use crate::stats::{self, Counters};
 
 /// A pod as a backend. Clones share it.
 ///
@@ -41,7 +39,7 @@ pub struct K8sSandbox(Arc<Inner>);
 struct Inner {
     hosted: HostedSandbox<K8sMachine>,
     relaxed: Vec<Relaxation>,
-    counters: Mutex<Option<Counters>>,
+    sampler: Sampler,
 }
 
 impl K8sSandbox {
@@ -73,7 +71,7 @@ impl K8sSandbox {
         Self(Arc::new(Inner {
             hosted,
             relaxed: settings.relaxed.into_iter().collect(),
-            counters: Mutex::default(),
+            sampler: Sampler::default(),
         }))
     }
 
@@ -105,10 +103,7 @@ impl K8sSandbox {
     ///
     /// `Unavailable` if the pod is gone; `Unsupported` if it does not show its usage.
     pub async fn stats(&self) -> Result<Stats> {
-        let before = *lock(&self.0.counters);
-        let (stats, counters) = stats::sample(&self.0.hosted, before).await?;
-        *lock(&self.0.counters) = Some(counters);
-        Ok(stats)
+        self.0.sampler.sample(&self.0.hosted).await
     }
 }
 

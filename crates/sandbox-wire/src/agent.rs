@@ -10,6 +10,9 @@ use backend_core::{Error, ErrorKind, Result};
 use bytes::Bytes;
 
 mod elf;
+mod loaded;
+
+pub use loaded::LoadedAgent;
 
 /// The agent's file name.
 pub const PROGRAM: &str = "sandbox-agent";

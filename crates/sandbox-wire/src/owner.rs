@@ -126,9 +126,57 @@ pub fn host() -> String {
     }
 }
 
+/// The pid namespace of processes that are in no container.
+const NO_CONTAINER: &str = "4026531836";
+
+/// Returns a function that tells from the labels of a sandbox, its owner and its owner's
+/// [`host`], whether that process is certainly gone. It is for services that processes of
+/// many hosts use. Nothing is certain about processes of other hosts and pid namespaces.
+///
+/// Processes in containers get the names of their hosts from an image and options: several
+/// hosts have the same. So the processes of an earlier boot are only judged if they were in
+/// no container.
+pub fn judge() -> impl Fn(Option<&String>, Option<&String>) -> bool {
+    let (here, this_host) = (Owner::current(), host());
+    move |owner, host| {
+        let owner = owner.and_then(|text| Owner::parse(text));
+        let same_host = !this_host.is_empty() && host == Some(&this_host);
+        let both = owner.zip(here.as_ref());
+        both.is_some_and(|(owner, here)| {
+            let is_known = [&owner, here]
+                .iter()
+                .all(|one| one.pid_namespace == NO_CONTAINER);
+            owner.is_gone(here, same_host && is_known)
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_the_sandboxes_of_processes_that_are_gone_are_judged_so() {
+        let here = owner();
+        let mut gone = here.clone();
+        gone.pid = u32::MAX - 9;
+        let mut earlier = here.clone();
+        earlier.boot = "earlier".into();
+        let judged =
+            |owner: &str, host: &str| judge()(Some(&owner.to_owned()), Some(&host.to_owned()));
+        let host = host();
+        assert!(!judged(&here.label(), &host), "it lives");
+        assert!(judged(&gone.label(), "elsewhere"), "the boot id is ours");
+        let is_known = !host.is_empty() && here.pid_namespace == NO_CONTAINER;
+        assert_eq!(judged(&earlier.label(), &host), is_known);
+        assert!(!judged(&earlier.label(), "elsewhere"), "another host");
+        // The name and the machine id of a container are those of its image and its
+        // options, so they are the same on many hosts.
+        earlier.pid_namespace = "1".into();
+        assert!(!judged(&earlier.label(), &host), "a container");
+        assert!(!judged("nonsense", &host));
+        assert!(!judge()(None, None));
+    }
 
     fn owner() -> Owner {
         Owner::current().unwrap()

@@ -1,19 +1,44 @@
-//! Resource usage of a pod, from the control group files that are visible in it.
+//! [`Sampler`]: the resource usage of a machine, from the control group files that are
+//! visible in it.
 
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use backend_core::ops::ReadOptions;
+use backend_core::sync::lock;
 use backend_core::{Backend, Error, Result, VPath};
-use sandbox_shell::Stats;
+
+use crate::stats::Stats;
 
 /// The size of the largest file that is read.
 const FILE_BYTES: u64 = 64 * 1024;
 /// The numbers from which on a limit is none: version 1 writes a huge one.
 const NO_LIMIT: u64 = 1 << 62;
 
+/// Takes samples of a machine's resource usage, by reading its files.
+#[derive(Debug, Default)]
+pub struct Sampler {
+    /// The counters of the last sample.
+    before: Mutex<Option<Counters>>,
+}
+
+impl Sampler {
+    /// Takes a sample. The CPU usage is that since the previous one.
+    ///
+    /// # Errors
+    ///
+    /// `Unsupported` if the files are not visible in the machine; any error of the backend.
+    pub async fn sample(&self, backend: &dyn Backend) -> Result<Stats> {
+        let before = *lock(&self.before);
+        let (stats, counters) = sample(backend, before).await?;
+        *lock(&self.before) = Some(counters);
+        Ok(stats)
+    }
+}
+
 /// The counters of a sample, for computing the usage in the next one.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Counters {
+struct Counters {
     used: Duration,
     at: Instant,
 }
@@ -51,12 +76,7 @@ const VERSION_1: Files = Files {
     used: |text| number(text).map(Duration::from_nanos),
 };
 
-/// Takes one sample by reading files in the pod.
-///
-/// # Errors
-///
-/// `Unsupported` if the files are not visible there; any error of the backend.
-pub(crate) async fn sample(
+async fn sample(
     backend: &dyn Backend,
     before: Option<Counters>,
 ) -> Result<(Stats, Counters)> {
@@ -66,7 +86,7 @@ pub(crate) async fn sample(
         }
     }
     Err(Error::unsupported(
-        "the pod does not show its resource usage; ask the cluster, as `kubectl top` does",
+        "the sandbox does not show its resource usage; ask the service that runs it",
     ))
 }
 
