@@ -27,7 +27,6 @@ use backend_daytona::instances::{self, Instance};
 use tokio::time::sleep;
 
 use super::DaytonaEngine;
-use super::find::POLL_INTERVAL;
 use crate::error::contended;
 use crate::id::SessionId;
 use crate::names::new_key;
@@ -37,6 +36,8 @@ use crate::time::elapsed;
 /// Label: the process that is about to end the session.
 const MARK: &str = "sessions.agentbox.dev/ending";
 
+/// The pause before a sandbox that is about to be stopped is looked at again.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// How often a use is written that others got ahead of.
 const TRIES: u32 = 10;
 /// Settle times in which a process that has marked a session stops it or gives up. One that

@@ -1,23 +1,16 @@
 //! Which sandbox is that of a session, and what its labels say.
 
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use backend_core::{Error, ErrorKind, Quoted, Result};
 use backend_daytona::InstanceState;
 use backend_daytona::instances::{self, Instance};
-use tokio::time::sleep;
 
 use super::DaytonaEngine;
-use crate::error::contended;
 use crate::id::SessionId;
 use crate::names::SPACE;
 use crate::notes;
 use crate::record::{Record, RecordState};
-
-/// The pause before a sandbox that is changing is looked at again.
-pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(200);
-/// The time in which the name of a sandbox that is being deleted becomes free.
-const DELETED_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Returns the record of a session.
 pub(super) fn record(found: &Instance, id: &SessionId) -> Record {
@@ -40,21 +33,11 @@ pub(super) fn is_gone(found: &Instance) -> bool {
 }
 
 impl DaytonaEngine {
-    /// Finds the sandbox of a session. One that is being deleted is waited for, if it still has
-    /// its name.
+    /// Finds the sandbox of a session, unless it is being deleted.
     pub(super) async fn find(&self, id: &SessionId) -> Result<Option<Instance>> {
         let name = self.0.names.session(id);
-        let begun = Instant::now();
-        while begun.elapsed() < DELETED_TIMEOUT {
-            let Some(found) = instances::find(&self.0.account, &name).await? else {
-                return Ok(None);
-            };
-            if !is_gone(&found) {
-                return self.own(id, found).map(Some);
-            }
-            sleep(POLL_INTERVAL).await;
-        }
-        Err(contended(id))
+        let found = instances::find(&self.0.account, &name).await?;
+        found.map(|found| self.own(id, found)).transpose()
     }
 
     /// Returns the result of work on a sandbox, or `None` if it failed because the session has

@@ -106,7 +106,7 @@ async fn labels_of_others_are_kept() {
         assert!(other.touch(&request.id, at).await.unwrap());
     }
     let used = place.standin.requests().since(&before);
-    assert_eq!(used.of("PUT /api/sandbox/{id}/labels"), 2, "{used}");
+    assert_eq!(used.of("PUT /api/sandbox/{id}/labels"), 1, "{used}");
     let labels = instances::find(&account, name)
         .await
         .unwrap()
