@@ -124,7 +124,7 @@ impl<'r> Service<'r> {
         }
         let operation = name.strip_suffix("_py").unwrap();
         let request = json!({ "op": operation, "calls": 1 });
-        let their_call = python.map(|python| move |_| python.call(&request));
+        let their_call = python.map(|python| move |_: usize| python.call(&request));
         bench.row(id, |_| self.turn(operation), their_call);
     }
 

@@ -31,9 +31,6 @@ use crate::request::OpenRequest;
 pub use builder::DaytonaEngineBuilder;
 use env::Env;
 
-/// The time between two requests that keep the service from stopping a session that is in use.
-const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(60);
-
 /// Sessions in sandboxes of a Daytona organization. Clones share everything.
 ///
 /// Any number of processes, on any hosts, can use the sessions of one
@@ -72,8 +69,6 @@ struct Known {
     sandbox: DaytonaSandbox,
     /// The latest use that this process wrote, and when.
     written: Option<(SystemTime, Instant)>,
-    /// When the service was last told that it is in use.
-    kept_alive: Option<Instant>,
 }
 
 impl DaytonaEngine {
@@ -105,7 +100,6 @@ impl DaytonaEngine {
             instance,
             sandbox,
             written: None,
-            kept_alive: None,
         };
         let former = self.known().insert(id.clone(), known);
         // After the lock is released: it may have a connection to close.
@@ -151,25 +145,6 @@ impl DaytonaEngine {
         };
         self.forget(id);
         ended
-    }
-
-    /// Tells the service that a session is in use, if that was a while ago. A failure is logged:
-    /// the next use tries again.
-    async fn keep_alive(&self, id: &SessionId) {
-        let is_due = |known: &&mut Known| {
-            let told = known.kept_alive;
-            told.is_none_or(|told| told.elapsed() >= KEEP_ALIVE_INTERVAL)
-        };
-        let due = self.known().get_mut(id).filter(is_due).map(|known| {
-            known.kept_alive = Some(Instant::now());
-            known.instance.clone()
-        });
-        let Some(instance) = due else {
-            return;
-        };
-        if let Err(error) = instances::touch(&self.0.account, &instance).await {
-            tracing::debug!(session = %id, "a use was not reported: {}", error.chain());
-        }
     }
 }
 
@@ -238,11 +213,7 @@ impl Engine for DaytonaEngine {
         if written.is_some_and(|(written, _)| written >= at) {
             return Ok(true);
         }
-        let is_there = self.write_use(id, at).await?;
-        if is_there {
-            self.keep_alive(id).await;
-        }
-        Ok(is_there)
+        self.write_use(id, at).await
     }
 
     async fn set_env(&self, id: &SessionId, env: &Env) -> Result<()> {
