@@ -19,11 +19,9 @@ pub(super) async fn findings(backend: &UsedBackend) -> Vec<Finding> {
         return Vec::new();
     }
     let finding = Finding::new("daytona key", "hosted sandboxes").needed(true);
-    let settings = match DaytonaSettings::configured(&backend.tables) {
-        Ok(settings) => settings,
-        Err(failure) => return vec![finding.wrong(&failure)],
-    };
-    let account = match settings.account() {
+    let settings = DaytonaSettings::configured(&backend.tables);
+    let account = settings.and_then(|settings| Ok((settings.account()?, settings)));
+    let (account, settings) = match account {
         Ok(account) => account,
         Err(failure) => return vec![finding.wrong(&failure)],
     };
