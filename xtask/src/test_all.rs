@@ -9,6 +9,7 @@ mod cargo;
 mod clients;
 mod consumers;
 mod coverage;
+mod daytona;
 mod dist;
 mod docker;
 mod everyday;
@@ -69,6 +70,7 @@ const STAGES: &[Stage] = stages! {
         extras: &["dockerd", "debootstrap", "busybox"];
     Default "k8s", k8s::run, "sandboxes in pods of a real cluster",
         tools: &["/usr/bin/python3", "node", "npm"], extras: k8s::TOOLS;
+    Default "daytona", daytona::run, "hosted sandboxes with the agent, on a stand-in";
     Default "clients", clients::run, "MCP clients of others use the program",
         tools: &["/usr/bin/python3", "node", "npm"];
     Default "consumers", consumers::run,
