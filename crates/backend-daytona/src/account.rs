@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use backend_core::ops::ContentHash;
 use backend_core::{Error, ErrorKind, Quoted, Result};
 use bytes::Bytes;
 use reqwest::Url;
@@ -47,6 +48,8 @@ pub struct Account(Arc<Inner>);
 
 struct Inner {
     client: Client,
+    /// Identifies the credential and where it is used, in this process.
+    id: String,
     url: String,
     target: Option<String>,
     /// The service's configuration, once it has proved to be the v0 API.
@@ -118,6 +121,11 @@ impl Account {
     /// Returns the URL of a path of the API.
     pub(crate) fn at(&self, path: &str) -> String {
         format!("{}{path}", self.0.url)
+    }
+
+    /// Identifies the organization's access among those of this process.
+    pub(crate) fn id(&self) -> String {
+        self.0.id.clone()
     }
 
     pub(crate) fn client(&self) -> &Client {
@@ -288,10 +296,15 @@ impl AccountBuilder {
                 "the credential is sent over a connection that is not secure"
             );
         }
-        let client = Client::new(secret, self.organization.as_deref(), self.system_proxy)?;
+        let organization = self.organization.as_deref();
+        let url = url.as_str().trim_end_matches('/').to_owned();
+        let key = ContentHash::of(secret.expose().as_bytes());
+        let id = format!("{url} {} {key}", organization.unwrap_or_default());
+        let client = Client::new(secret, organization, self.system_proxy)?;
         Ok(Account(Arc::new(Inner {
             client,
-            url: url.as_str().trim_end_matches('/').to_owned(),
+            id,
+            url,
             target: self.target,
             config: OnceCell::new(),
         })))

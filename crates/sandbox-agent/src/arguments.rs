@@ -3,6 +3,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use backend_core::{Quoted, VPath};
 
@@ -16,6 +17,11 @@ Usage: sandbox-agent [OPTIONS]
                     created if missing
   --root PATH       serve this directory as / instead of the whole file system
   --read-only       refuse changes by file operations
+  --listen FILE     serve on a port of 127.0.0.1 instead, to clients that send the
+                    token in FILE, which must have mode 0600 and is deleted;
+                    the port is written to FILE.port
+  --wait SECONDS    with --listen: exit if no client comes, or comes again, for
+                    so long [default: 60]
   --hold            serve nothing and wait for a signal: keeps a container alive
   --install PATH    serve nothing and copy this program to PATH
   --version         print the version
@@ -23,6 +29,10 @@ Usage: sandbox-agent [OPTIONS]
 
 /// The default working directory in a sandbox.
 const DIRECTORY: &str = "/workspace";
+
+/// The default wait for a client, and the longest one.
+const WAIT: Duration = Duration::from_secs(60);
+const LONGEST_WAIT: u64 = 24 * 60 * 60;
 
 /// A request to the program.
 #[derive(Debug, PartialEq, Eq)]
@@ -42,11 +52,22 @@ pub(crate) struct Arguments {
     pub(crate) root: PathBuf,
     pub(crate) directory: VPath,
     pub(crate) read_only: bool,
+    /// Serves on a port instead of standard input and output.
+    pub(crate) listen: Option<Listen>,
+}
+
+/// How to serve on a port.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Listen {
+    pub(crate) token_file: PathBuf,
+    /// The wait for a client, and for the next one after it.
+    pub(crate) wait: Duration,
 }
 
 /// Parses the arguments. The error says what is wrong with them.
 pub(crate) fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Request, String> {
     let (mut root, mut directory) = (OsString::from("/"), OsString::from(DIRECTORY));
+    let (mut listen, mut wait) = (None, None);
     let mut read_only = false;
     while let Some(word) = words.next() {
         let place = match word.to_str() {
@@ -56,6 +77,11 @@ pub(crate) fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Request
             Some("--install") => return Ok(Request::Install(path(&word, words.next())?.into())),
             Some("--read-only") => {
                 read_only = true;
+                continue;
+            }
+            Some("--listen") => listen.insert(OsString::new()),
+            Some("--wait") => {
+                wait = Some(seconds(words.next())?);
                 continue;
             }
             Some("--root") => &mut root,
@@ -75,11 +101,28 @@ pub(crate) fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Request
         return Err("the directory must begin with /".to_owned());
     }
     let directory = VPath::parse(directory).map_err(|error| error.to_string())?;
+    if listen.is_none() && wait.is_some() {
+        return Err("--wait is for --listen; add that".to_owned());
+    }
+    let listen = listen.map(|token_file| Listen {
+        token_file: token_file.into(),
+        wait: wait.unwrap_or(WAIT),
+    });
     Ok(Request::Serve(Arguments {
         root: root.into(),
         directory,
         read_only,
+        listen,
     }))
+}
+
+/// Returns the time after `--wait`.
+fn seconds(value: Option<OsString>) -> Result<Duration, String> {
+    let seconds: Option<u64> = value.and_then(|value| value.to_str()?.parse().ok());
+    seconds
+        .filter(|seconds| (1..=LONGEST_WAIT).contains(seconds))
+        .map(Duration::from_secs)
+        .ok_or_else(|| format!("--wait needs a number from 1 to {LONGEST_WAIT} after it"))
 }
 
 /// Returns the path after an option.
@@ -101,7 +144,15 @@ mod tests {
             root: root.into(),
             directory: VPath::parse(directory).unwrap(),
             read_only,
+            listen: None,
         }))
+    }
+
+    fn listen(words: &[&str]) -> Option<Listen> {
+        match read(words) {
+            Ok(Request::Serve(arguments)) => arguments.listen,
+            other => panic!("{other:?}"),
+        }
     }
 
     #[test]
@@ -110,6 +161,20 @@ mod tests {
         assert_eq!(read(&["--directory", "/a/../b"]), serve("/", "/b", false));
         let all = ["--read-only", "--root", "/r", "--directory", "/"];
         assert_eq!(read(&all), serve("/r", "/", true));
+    }
+
+    #[test]
+    fn a_port_instead_of_the_streams() {
+        let listening = |seconds| {
+            Some(Listen {
+                token_file: "/t/token".into(),
+                wait: Duration::from_secs(seconds),
+            })
+        };
+        assert_eq!(listen(&["--read-only"]), None);
+        assert_eq!(listen(&["--listen", "/t/token"]), listening(60));
+        let all = ["--wait", "5", "--listen", "/t/token", "--root", "/r"];
+        assert_eq!(listen(&all), listening(5));
     }
 
     #[test]
@@ -128,6 +193,12 @@ mod tests {
             (&["--directory"][..], "--directory needs a path"),
             (&["--root", ""][..], "--root needs a path"),
             (&["--install"][..], "--install needs a path"),
+            (&["--listen"][..], "--listen needs a path"),
+            (&["--wait", "5"][..], "--listen"),
+            (&["--listen", "/t", "--wait"][..], "--wait needs a number"),
+            (&["--listen", "/t", "--wait", "0"][..], "--wait needs"),
+            (&["--listen", "/t", "--wait", "86401"][..], "--wait needs"),
+            (&["--listen", "/t", "--wait", "soon"][..], "--wait needs"),
             (&["--directory", "relative"][..], "must begin with /"),
             (&["--directory", "/.."][..], "root"),
         ] {

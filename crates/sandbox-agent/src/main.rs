@@ -1,33 +1,29 @@
 //! The agent: started once inside a sandbox, it serves the files and commands
-//! there over its standard input and output until that stream ends.
+//! there over its standard input and output until that stream ends, or to clients of a
+//! port until none comes any more.
 #![allow(
     clippy::print_stdout,
     reason = "a program prints what it was asked for"
 )]
 
 mod arguments;
+mod listen;
+mod serve;
 mod stdio;
+mod suffixed;
 
 use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
 
-use backend_core::ops::{CreateDirOptions, StopMode};
-use backend_core::{Backend as _, Result, Sandbox as _};
-use backend_local::{Commands, Environment, LocalBackend};
+use backend_core::Result;
 use rustix::process::DumpableBehavior;
-use sandbox_wire::ServeOptions;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::arguments::{Arguments, Request, USAGE};
-
-/// The time that commands get to end. Any that are left are ended by the
-/// supervisor, which notices that its host is gone.
-const FAREWELL: Duration = Duration::from_secs(30);
+use crate::suffixed::suffixed;
 
 const USAGE_ERROR: u8 = 2;
 
@@ -49,7 +45,9 @@ fn main() -> ExitCode {
             println!("sandbox-agent {}", env!("CARGO_PKG_VERSION"));
             ExitCode::SUCCESS
         }
-        Request::Serve(_) if std::io::stdin().is_terminal() => {
+        Request::Serve(arguments)
+            if arguments.listen.is_none() && std::io::stdin().is_terminal() =>
+        {
             complain(
                 "this program is started by programs that drive a sandbox; see `sandbox-agent --help`",
             );
@@ -90,8 +88,7 @@ fn hold() -> Result<()> {
 /// Copies this program, completely or not at all. The image that it comes from needs no
 /// shell, and the container that it is for may have none.
 fn install(path: &Path) -> Result<()> {
-    let mut partial = path.as_os_str().to_owned();
-    partial.push(".part");
+    let partial = suffixed(path, ".part");
     let copied = std::env::current_exe()
         .and_then(|program| std::fs::copy(program, &partial))
         .and_then(|_| std::fs::rename(&partial, path));
@@ -101,7 +98,7 @@ fn install(path: &Path) -> Result<()> {
     })
 }
 
-/// Serves until the stream ends or a signal asks the program to end.
+/// Serves until the stream ends, no client comes any more, or a signal asks the program to end.
 fn run(arguments: Arguments) -> Result<()> {
     // Commands run as the same user. Without this they could open the agent's
     // streams through /proc and inject their own bytes.
@@ -109,49 +106,21 @@ fn run(arguments: Arguments) -> Result<()> {
         complain(&format!("commands can reach the agent's streams: {error}"));
     }
     let runtime = event_loop()?;
-    let served = runtime.block_on(serve(arguments));
+    let served = runtime.block_on(async {
+        let mut signals = Signals::listen();
+        match &arguments.listen {
+            Some(listen) => listen::run(&arguments, listen, &mut signals).await,
+            None => {
+                let backend = serve::open(&arguments)?;
+                let (input, output) = (stdio::input(), stdio::output());
+                serve::serve(backend, &arguments, input, output, signals.arrive()).await
+            }
+        }
+    });
     // A pending read of standard input that cannot be cancelled must not delay
     // the exit.
     runtime.shutdown_background();
     served
-}
-
-async fn serve(arguments: Arguments) -> Result<()> {
-    let mut signals = Signals::listen();
-    let commands = Commands::new().environment(Environment::everything());
-    let backend = LocalBackend::builder(&arguments.root)
-        .working_dir(arguments.directory.clone())
-        .read_only(arguments.read_only)
-        .enable_execute(true)
-        .commands(commands)
-        .open()?;
-    let options = CreateDirOptions::default();
-    if !arguments.read_only
-        && let Err(error) = backend.create_dir(&arguments.directory, options).await
-    {
-        // Calls that need it will fail with an error. The rest of the sandbox
-        // works.
-        complain(&format!(
-            "the working directory is missing: {}",
-            error.chain()
-        ));
-    }
-    let ended = tokio::select! {
-        ended = sandbox_wire::serve(
-            stdio::input(),
-            stdio::output(),
-            Arc::new(backend.clone()),
-            ServeOptions::default(),
-        ) => ended,
-        () = signals.arrive() => Ok(()),
-    };
-    let stopped = tokio::time::timeout(FAREWELL, backend.stop(StopMode::Purge)).await;
-    match stopped {
-        Ok(Err(error)) => complain(&format!("commands may still be running: {}", error.chain())),
-        Err(_) => complain("commands are still ending"),
-        Ok(Ok(())) => {}
-    }
-    ended
 }
 
 /// The signals that ask a program to end.

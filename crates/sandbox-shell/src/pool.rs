@@ -107,7 +107,12 @@ impl<M: Machine> Pool<M> {
         };
         let answer = match done {
             Some(Ok(answer)) => {
-                lock(&self.idle).push(worker);
+                let limit = self.machine.stream_bytes();
+                if limit.is_some_and(|limit| worker.printed > limit) {
+                    worker.quit().await;
+                } else {
+                    lock(&self.idle).push(worker);
+                }
                 answer
             }
             Some(Err(error)) => {

@@ -132,6 +132,8 @@ pub(crate) struct Worker {
     buffer: BytesMut,
     /// Its latest error output.
     stderr: Vec<u8>,
+    /// Bytes of output since it was started.
+    pub(crate) printed: u64,
     /// Its process ID in the machine.
     pub(crate) pid: u32,
     /// The ID of the user it runs as.
@@ -166,6 +168,7 @@ impl Worker {
             output,
             buffer: BytesMut::new(),
             stderr: Vec::new(),
+            printed: 0,
             pid: 0,
             uid: 0,
         };
@@ -316,6 +319,7 @@ impl Worker {
             match wait_until(machine, wait.until(), self.output.next()).await? {
                 Some(Ok(OutputChunk::Stdout(piece))) => {
                     wait.answered += piece.len() as u64;
+                    self.printed += piece.len() as u64;
                     self.buffer.extend_from_slice(&piece);
                 }
                 Some(Ok(OutputChunk::Stderr(piece))) => {

@@ -88,6 +88,54 @@ pub fn client(bytes: &[u8]) {
     });
 }
 
+/// Reads these bytes as the other side of a websocket: instead of a request, after it,
+/// after the token, or from an agent.
+#[cfg(feature = "websocket")]
+pub fn websocket(bytes: &[u8]) {
+    use crate::websocket::{Token, accept, attach};
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+    /// A message with the token, and a mask of zeros.
+    const TOKEN: &[u8] = b"\x82\xa0\x00\x00\x00\x000123456789abcdef0123456789abcdef";
+
+    let Some((mode, bytes)) = bytes.split_first() else {
+        return;
+    };
+    let token = Token::new("0123456789abcdef".repeat(2));
+    let (Ok(engine), Ok(token)) = (engine::handle(), token) else {
+        return;
+    };
+    let first = match mode % 4 {
+        1 => vec![REQUEST],
+        2 => vec![REQUEST, TOKEN],
+        _ => Vec::new(),
+    };
+    let said = [first.concat(), bytes.to_vec()].concat();
+    engine.block_on(async {
+        let (ours, mut theirs) = tokio::io::duplex(64 * 1024);
+        let say = async {
+            let _ = theirs.write_all(&said).await;
+            let _ = theirs.shutdown().await;
+        };
+        let read = async {
+            if mode % 4 == 3 {
+                if let Ok(mut process) = attach(ours, &token).await {
+                    while let Some(Ok(_)) = process.output.next().await {}
+                }
+                return;
+            }
+            let (reader, writer) = tokio::io::split(ours);
+            let accepted = accept(reader, writer, &token).await;
+            assert!(mode % 4 != 2 || accepted.is_ok(), "the token is right");
+            if let Ok(mut connection) = accepted {
+                let _ = connection.read_to_end(&mut Vec::new()).await;
+            }
+        };
+        futures::join!(say, read);
+    });
+}
+
 async fn lie(mut socket: Io, mode: u8, bytes: Vec<u8>) {
     let info = AgentInfo {
         pid: 1,

@@ -14,6 +14,8 @@ mod message;
 pub mod owner;
 mod serve;
 mod socket;
+#[cfg(feature = "websocket")]
+pub mod websocket;
 
 pub use agent_sandbox::{AgentOptions, AgentSandbox};
 pub use handshake::AgentInfo;

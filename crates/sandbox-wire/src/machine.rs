@@ -93,6 +93,13 @@ pub trait Machine: fmt::Debug + Send + Sync + 'static {
     /// `Unavailable` if the machine is gone, is paused, or cannot be reached.
     async fn spawn(&self, program: Spawn) -> Result<Process>;
 
+    /// Returns the number of bytes of a program's output after which another one
+    /// should be started in its place, if streams wear out: where something
+    /// keeps what they carried. By default they do not. No I/O.
+    fn stream_bytes(&self) -> Option<u64> {
+        None
+    }
+
     /// Returns the reason why the machine no longer answers, if known: it was
     /// removed, it is paused, it ran out of memory. Called when a channel was
     /// lost. By default nothing is known.

@@ -62,7 +62,7 @@ fn no_message_shows_the_credential() {
     let request = client.request(&call).build().unwrap();
     assert!(!format!("{request:?}").contains("very_secret"));
     assert_eq!(request.headers()["authorization"], "Bearer dtn_very_secret");
-    assert_eq!(request.headers()["x-daytona-sdk-version"], PROTOCOL_VERSION);
+    assert_eq!(common_headers()["x-daytona-sdk-version"], PROTOCOL_VERSION);
     let call = call.anonymous().unnoticed();
     let request = client.request(&call).build().unwrap();
     assert!(!request.headers().contains_key("authorization"));

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 
+use backend_core::ErrorKind;
+use backend_core::ops::ContentHash;
 use futures::{FutureExt as _, future};
 use tokio::process::Command;
 use tokio_util::io::ReaderStream;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use backend_testkit::DirectoryFixture;
 
+use crate::support::listening::ListeningMachine;
 use crate::support::machine::HostMachine;
 
 /// Returns a directory behind an agent whose working directory lies beneath its
@@ -19,7 +20,23 @@ fn served() -> DirectoryFixture {
     })
 }
 
+/// Returns the same behind an agent that listens.
+fn listened() -> DirectoryFixture {
+    DirectoryFixture::new(|root| {
+        let machine = || ListeningMachine::new(root, "/workspace");
+        std::fs::create_dir(root.join("workspace")).unwrap();
+        (
+            Arc::new(machine().sandbox()),
+            Some(Arc::new(machine().read_only())),
+        )
+    })
+}
+
 backend_testkit::conformance! {
+    mod listening;
+    fixture = async || listened();
+    skipped = 0;
+
     mod process;
     fixture = async || served();
     skipped = 0;

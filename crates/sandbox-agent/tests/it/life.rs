@@ -8,34 +8,12 @@ use std::process::{Command as HostCommand, Output, Stdio};
 use backend_core::ops::{Command, StopMode};
 use backend_core::{Backend as _, BackendExt as _, ErrorKind, Sandbox as _};
 use backend_testkit::fails;
-use backend_testkit::processes::{PATIENCE, gone, handle, survivors, token};
+use backend_testkit::processes::{PATIENCE, gone, handle, token};
 use rustix::process::Signal;
 use sandbox_wire::AgentSandbox;
 
+use crate::support::escapees::unleash;
 use crate::support::machine::{AGENT, HostMachine, Way, ended};
-
-/// Ways to outlive a shell: in its group, in another session, as a daemon
-/// without a parent, and without its environment.
-fn escapees(token: &str) -> Command {
-    let sleep = format!("sleep {token}");
-    Command::new(format!(
-        "{sleep} & setsid {sleep} & (setsid {sleep} & ) ; (env -i setsid {sleep} & ) ; \
-         trap '' TERM; echo ready; {sleep}"
-    ))
-}
-
-/// Starts the escapees in a background shell and waits until they run.
-async fn unleash(sandbox: &AgentSandbox<HostMachine>, token: &str) {
-    let shell = sandbox.shell_start(escapees(token)).await.unwrap();
-    let mut printed = String::new();
-    while !printed.contains("ready") {
-        let read = sandbox.shell_read(&shell.id, PATIENCE).await.unwrap();
-        printed.push_str(&text(&read.stdout));
-    }
-    while survivors(token).len() < 5 {
-        tokio::task::yield_now().await;
-    }
-}
 
 /// Returns a sandbox on a directory of its own.
 fn start() -> (tempfile::TempDir, AgentSandbox<HostMachine>) {

@@ -10,6 +10,10 @@
 mod conformance;
 #[cfg(target_os = "linux")]
 mod life;
+#[cfg(target_os = "linux")]
+mod listen;
 mod support {
+    pub(crate) mod escapees;
+    pub(crate) mod listening;
     pub(crate) mod machine;
 }

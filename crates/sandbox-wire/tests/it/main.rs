@@ -15,3 +15,5 @@ mod support {
     pub(crate) mod pipe;
 }
 mod transfer;
+#[cfg(all(feature = "websocket", target_os = "linux"))]
+mod websocket;

@@ -103,14 +103,7 @@ impl HostMachine {
 
     /// Returns a backend whose agent refuses changes.
     pub(crate) fn read_only(self) -> AgentSandbox<Self> {
-        let mut capabilities = Capabilities::default()
-            .with_links()
-            .with_modes()
-            .with_times()
-            .with_durable();
-        capabilities.writable = false;
-        let options = AgentOptions::default().capabilities(capabilities);
-        AgentSandbox::new(Arc::new(self.argument("--read-only")), options)
+        AgentSandbox::new(Arc::new(self.argument("--read-only")), unwritable())
     }
 
     fn note(&self, child: &Child, streams: Vec<String>) {
@@ -140,6 +133,17 @@ impl HostMachine {
         child.stdin.take();
         process(child, Box::pin(writer), reader)
     }
+}
+
+/// Returns the options for an agent that refuses changes.
+pub(crate) fn unwritable() -> AgentOptions {
+    let mut capabilities = Capabilities::default()
+        .with_links()
+        .with_modes()
+        .with_times()
+        .with_durable();
+    capabilities.writable = false;
+    AgentOptions::default().capabilities(capabilities)
 }
 
 /// Waits for an agent to exit. Returns whether it did.

@@ -19,9 +19,14 @@ pub(crate) const PIPE: usize = 64 * 1024;
 /// The machine's end of the pipe.
 pub(crate) type Agent = Box<dyn Fn(DuplexStream) -> BoxFuture<'static, ()> + Send + Sync>;
 
+/// The host's end of the pipe.
+pub(crate) type Dial =
+    Box<dyn Fn(DuplexStream) -> BoxFuture<'static, Result<Process>> + Send + Sync>;
+
 /// A machine whose agent is a task of this process.
 pub(crate) struct PipeMachine {
     agent: Agent,
+    dial: Dial,
     backend: Arc<dyn Backend>,
     runs: AtomicBool,
     agents: Mutex<Vec<AbortHandle>>,
@@ -49,13 +54,25 @@ impl PipeMachine {
 
     /// Creates a machine with another agent.
     pub(crate) fn with(backend: Arc<dyn Backend>, agent: Agent) -> Self {
+        let dial = |pipe| -> BoxFuture<'static, Result<Process>> {
+            let (reader, writer) = tokio::io::split(pipe);
+            Box::pin(async { Ok(Process::over(reader, writer)) })
+        };
         Self {
             agent,
+            dial: Box::new(dial),
             backend,
             runs: AtomicBool::new(false),
             agents: Mutex::default(),
             diagnosis: Mutex::default(),
         }
+    }
+
+    /// Connects in another way.
+    #[cfg(feature = "websocket")]
+    pub(crate) fn dialling(mut self, dial: Dial) -> Self {
+        self.dial = dial;
+        self
     }
 
     /// Returns the number of agents started.
@@ -112,8 +129,7 @@ impl Machine for PipeMachine {
         let (host, agent) = tokio::io::duplex(PIPE);
         let agent = tokio::spawn((self.agent)(agent)).abort_handle();
         self.agents.lock().unwrap().push(agent);
-        let (reader, writer) = tokio::io::split(host);
-        Ok(Process::over(reader, writer))
+        (self.dial)(host).await
     }
 
     async fn diagnose(&self) -> Option<Error> {

@@ -1,0 +1,311 @@
+//! Programs without an agent: their input and output, carried by a session of the toolbox.
+//!
+//! A session runs one shell script, the carrier, which runs one program after the other.
+//! Its input is one request for many lines, and its output is read from the log of the
+//! session. So a program costs one request, and so does each part of its input.
+
+mod decoder;
+mod drive;
+mod follow;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use backend_core::sync::lock;
+use backend_core::{Error, Result, VPath};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sandbox_wire::{Process, Spawn, engine};
+use tokio::sync::mpsc::error::TryRecvError;
+use tokio::sync::{Notify, mpsc};
+
+use crate::agent::new_session;
+use crate::refusal::{Refusal, RefusalKind};
+use crate::toolbox::{Toolbox, quoted};
+use decoder::{Decoder, Piece};
+use follow::{Address, Follower};
+
+const SCRIPT: &str = include_str!("carrier/carrier.sh");
+
+/// Bytes in one line to a carrier, before they are encoded. Lines of 64 KiB and more are
+/// lost in some places.
+const LINE_BYTES: usize = 30 * 1024;
+/// Lines in one request.
+const LINES: usize = 6;
+/// Pieces of output that wait to be read.
+const PIECES: usize = 8;
+/// Carriers that are kept for the next programs.
+const IDLE: usize = 8;
+/// Bytes of a log after which its carrier is not used any more: by a websocket, and where
+/// the whole log is asked for again and again.
+const LOG_BYTES: u64 = 32 * 1024 * 1024;
+const ASKED_LOG_BYTES: u64 = 256 * 1024;
+
+/// The carriers of one sandbox.
+#[derive(Debug)]
+pub(crate) struct Carriers(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    working_dir: VPath,
+    /// Carriers that run no program, and the start of the sandbox that they belong to.
+    idle: Mutex<Vec<(u64, Carrier)>>,
+    /// Whether websockets were refused.
+    refused: Arc<AtomicBool>,
+}
+
+impl Carriers {
+    pub(crate) fn new(working_dir: VPath) -> Self {
+        Self(Arc::new(Inner {
+            working_dir,
+            idle: Mutex::default(),
+            refused: Arc::default(),
+        }))
+    }
+
+    /// Forgets all carriers: they end with the sandbox.
+    pub(crate) fn clear(&self) {
+        let idle = std::mem::take(&mut *lock(&self.0.idle));
+        for (_, carrier) in idle {
+            carrier.forget();
+        }
+    }
+
+    /// Returns the number of bytes after which a stream is to be replaced.
+    pub(crate) fn stream_bytes(&self) -> u64 {
+        self.0.stream_bytes()
+    }
+
+    /// Starts a program, in a carrier that is idle or a new one.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable` if the sandbox does not answer.
+    pub(crate) async fn spawn(
+        &self,
+        toolbox: &Toolbox,
+        run: u64,
+        program: &Spawn,
+    ) -> Result<Process> {
+        let start = start_lines(program)?;
+        let idle = self.0.take(run);
+        let was_idle = idle.is_some();
+        let mut carrier = match idle {
+            Some(carrier) => carrier,
+            None => self.0.open(toolbox).await?,
+        };
+        match carrier.lines.send(&start).await {
+            Ok(()) => {}
+            // It has ended meanwhile, and nothing was run.
+            Err(error) if was_idle && is_gone(&error) => {
+                carrier.forget();
+                carrier = self.0.open(toolbox).await?;
+                carrier.lines.send(&start).await?;
+            }
+            Err(error) => return Err(error),
+        }
+        let home = Arc::downgrade(&self.0);
+        let (process, driver) = drive::process(carrier, program.stdin, home, run);
+        engine::handle()?.spawn(driver);
+        Ok(process)
+    }
+}
+
+impl Inner {
+    fn stream_bytes(&self) -> u64 {
+        match self.refused.load(Ordering::Relaxed) {
+            true => ASKED_LOG_BYTES,
+            false => LOG_BYTES,
+        }
+    }
+
+    /// Returns an idle carrier that still works.
+    fn take(&self, run: u64) -> Option<Carrier> {
+        loop {
+            let (its_run, mut carrier) = lock(&self.idle).pop()?;
+            if its_run != run {
+                carrier.forget();
+            } else if carrier.is_quiet() {
+                return Some(carrier);
+            }
+        }
+    }
+
+    /// Keeps a carrier for the next program.
+    fn give_back(&self, run: u64, carrier: Carrier) {
+        let mut idle = lock(&self.idle);
+        let is_worn = carrier.passed > self.stream_bytes();
+        if !is_worn && idle.len() < IDLE {
+            idle.push((run, carrier));
+            return;
+        }
+        // Dropped after the lock is released.
+        drop(idle);
+        drop(carrier);
+    }
+
+    async fn open(&self, toolbox: &Toolbox) -> Result<Carrier> {
+        let session = new_session();
+        toolbox.create_session(&session).await?;
+        let directory = format!("/tmp/.agentbox/{session}");
+        let arguments = [&*directory, self.working_dir.as_str()];
+        let started = toolbox.start_in_session(&session, SCRIPT, &arguments);
+        let address = Address {
+            toolbox: toolbox.clone(),
+            command: started.await?,
+            session,
+        };
+        let (sender, pieces) = mpsc::channel(PIECES);
+        let sent = Arc::new(Notify::new());
+        let follower = Follower {
+            address: address.clone(),
+            pieces: sender,
+            sent: Arc::clone(&sent),
+            refused: Arc::clone(&self.refused),
+            decoder: Decoder::default(),
+        };
+        engine::handle()?.spawn(follower.run());
+        Ok(Carrier {
+            lines: Lines {
+                address,
+                number: 0,
+                sent,
+            },
+            pieces,
+            directory,
+            passed: 0,
+            is_forgotten: false,
+        })
+    }
+}
+
+/// A carrier. Dropping it ends its session, in the background.
+#[derive(Debug)]
+struct Carrier {
+    lines: Lines,
+    pieces: mpsc::Receiver<Result<Piece>>,
+    /// Its own directory in the sandbox.
+    directory: String,
+    /// Bytes of output that it has carried.
+    passed: u64,
+    is_forgotten: bool,
+}
+
+impl Carrier {
+    /// Whether nothing has come since the last program.
+    fn is_quiet(&mut self) -> bool {
+        matches!(self.pieces.try_recv(), Err(TryRecvError::Empty))
+    }
+
+    /// Leaves the session as it is.
+    fn forget(mut self) {
+        self.is_forgotten = true;
+    }
+}
+
+impl Drop for Carrier {
+    fn drop(&mut self) {
+        if self.is_forgotten {
+            return;
+        }
+        let address = self.lines.address.clone();
+        if let Ok(handle) = engine::handle() {
+            handle.spawn(async move {
+                let deleted = address.toolbox.delete_session(&address.session).await;
+                if let Err(error) = deleted {
+                    tracing::debug!("a session was left behind: {}", error.chain());
+                }
+            });
+        }
+    }
+}
+
+/// The lines to a carrier.
+#[derive(Debug)]
+struct Lines {
+    address: Address,
+    /// The number of the last line.
+    number: u64,
+    sent: Arc<Notify>,
+}
+
+impl Lines {
+    /// Sends lines, each of which is a letter and a text. If this is dropped, they may have
+    /// been sent.
+    async fn send(&mut self, lines: &[String]) -> Result<()> {
+        for lines in lines.chunks(LINES) {
+            let mut numbered = Vec::with_capacity(lines.len());
+            for line in lines {
+                self.number += 1;
+                numbered.push(format!("{} {line}", self.number));
+            }
+            let Address {
+                toolbox,
+                session,
+                command,
+            } = &self.address;
+            let text = numbered.join("\n");
+            toolbox.send_input(session, command, &text).await?;
+            self.sent.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Sends a part of a program's input.
+    async fn send_input(&mut self, input: &[u8]) -> Result<()> {
+        self.send(&encoded('i', input)).await
+    }
+
+    /// Ends a program's input.
+    async fn end_input(&mut self) -> Result<()> {
+        self.send(&["e".to_owned()]).await
+    }
+}
+
+/// Returns bytes as lines that begin with a letter.
+fn encoded(letter: char, bytes: &[u8]) -> Vec<String> {
+    let chunks = bytes.chunks(LINE_BYTES);
+    let line = |chunk: &[u8]| format!("{letter} {}", STANDARD.encode(chunk));
+    chunks.map(line).collect()
+}
+
+/// Returns the lines that start a program.
+fn start_lines(program: &Spawn) -> Result<Vec<String>> {
+    let arguments = program.argv.iter();
+    let values = program.environment.iter().map(|(_, value)| value);
+    if arguments.chain(values).any(|text| text.contains('\0')) {
+        let text = "an argument of the program holds a NUL character; remove it";
+        return Err(Error::invalid_input(text));
+    }
+    let mut text = String::new();
+    if let Some(directory) = &program.directory {
+        text.push_str(&format!("cd {} && ", quoted(directory.as_str())));
+    }
+    text.push_str("exec");
+    if !program.environment.is_empty() {
+        text.push_str(" env");
+    }
+    for (name, value) in &program.environment {
+        text.push(' ');
+        text.push_str(&quoted(&format!("{name}={value}")));
+    }
+    for argument in &program.argv {
+        text.push(' ');
+        text.push_str(&quoted(argument));
+    }
+    let mut lines = encoded('p', text.as_bytes());
+    let input = if program.stdin { "r i" } else { "r n" };
+    lines.push(input.to_owned());
+    Ok(lines)
+}
+
+/// Whether a carrier has certainly ended.
+fn is_gone(error: &Error) -> bool {
+    let refusal = Refusal::of(error);
+    refusal.is_some_and(|refusal| {
+        matches!(refusal.kind, RefusalKind::Missing | RefusalKind::Gone) || refusal.status == 500
+    })
+}
+
+#[cfg(test)]
+mod tests;

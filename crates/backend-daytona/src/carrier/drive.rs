@@ -1,0 +1,197 @@
+//! Drives one program: moves its input and output, and gives its carrier back.
+
+use std::pin::Pin;
+use std::sync::Weak;
+use std::time::Duration;
+
+use backend_core::{Error, ErrorKind, Result};
+use futures::{FutureExt as _, StreamExt as _, stream};
+use sandbox_wire::{OutputChunk, Process};
+use tokio::io::{AsyncReadExt as _, AsyncWrite, DuplexStream};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+use super::decoder::{Piece, Stream};
+use super::{Carrier, Inner, LINE_BYTES, LINES, Lines};
+
+/// Bytes of input that wait to be sent, and so the most in one request.
+const INPUT_BYTES: usize = LINE_BYTES * LINES;
+/// The time in which more input is collected for one request.
+const COLLECT: Duration = Duration::from_millis(1);
+/// Pieces of output that wait to be read.
+const OUTPUT_PIECES: usize = 8;
+/// The time for a program to end after its process was dropped.
+const LINGER: Duration = Duration::from_secs(10);
+/// The time for the last words to a carrier.
+const FAREWELL: Duration = Duration::from_secs(10);
+
+/// The file that tells a carrier to print nothing any more.
+const DETACHED: &str = "detached";
+
+/// How a program is done with.
+enum Done {
+    /// It has ended with this code.
+    Ended(i32),
+    /// It may still run, and nobody waits for it.
+    Abandoned,
+    Failed(Error),
+}
+
+/// Returns a program that was started, and the task that must run for it.
+pub(super) fn process(
+    carrier: Carrier,
+    stdin: bool,
+    home: Weak<Inner>,
+    run: u64,
+) -> (Process, impl Future<Output = ()> + Send) {
+    let (input, pipe) = tokio::io::duplex(INPUT_BYTES);
+    let (output, mut printed) = mpsc::channel(OUTPUT_PIECES);
+    let (exit, ended) = oneshot::channel();
+    let input: Pin<Box<dyn AsyncWrite + Send>> = Box::pin(input);
+    let exited = async move {
+        let lost = |_| Err(Error::unavailable("the process is ending"));
+        ended.await.unwrap_or_else(lost)
+    };
+    let process = Process::new(
+        stdin.then_some(input),
+        stream::poll_fn(move |context| printed.poll_recv(context)).boxed(),
+        exited.boxed(),
+    );
+    let driver = drive(carrier, stdin.then_some(pipe), output, exit, (home, run));
+    (process, driver)
+}
+
+async fn drive(
+    mut carrier: Carrier,
+    input: Option<DuplexStream>,
+    output: mpsc::Sender<Result<OutputChunk>>,
+    exit: oneshot::Sender<Result<i32>>,
+    (home, run): (Weak<Inner>, u64),
+) {
+    let (done, is_fed) = carry(&mut carrier, input, &output).await;
+    match done {
+        Done::Ended(code) => {
+            drop(output);
+            let _ = exit.send(Ok(code));
+            if (is_fed || bid(carrier.lines.end_input()).await)
+                && let Some(home) = home.upgrade()
+            {
+                home.give_back(run, carrier);
+            }
+        }
+        Done::Abandoned => {
+            // What it left running may hold its streams open. Its carrier stays with it.
+            let toolbox = carrier.lines.address.toolbox.clone();
+            let path = format!("{}/{DETACHED}", carrier.directory);
+            carrier.forget();
+            bid(toolbox.upload(&path, b"")).await;
+        }
+        Done::Failed(error) => {
+            let (kind, message) = (error.kind(), error.message().to_owned());
+            let _ = output.send(Err(error)).await;
+            let _ = exit.send(Err(Error::new(kind, message)));
+        }
+    }
+}
+
+/// Says something to a carrier that may be gone. Returns whether it was heard.
+async fn bid(words: impl Future<Output = Result<()>>) -> bool {
+    let said = tokio::time::timeout(FAREWELL, words).await;
+    matches!(said, Ok(Ok(())))
+}
+
+/// Moves input and output until the program is done with. Returns also whether the carrier
+/// knows that the input has ended.
+async fn carry(
+    carrier: &mut Carrier,
+    input: Option<DuplexStream>,
+    output: &mpsc::Sender<Result<OutputChunk>>,
+) -> (Done, bool) {
+    let Carrier {
+        lines,
+        pieces,
+        passed,
+        ..
+    } = carrier;
+    let mut is_fed = input.is_none();
+    let mut feeding = std::pin::pin!(async {
+        match input {
+            Some(input) => feed(lines, input).await,
+            None => Ok(()),
+        }
+    });
+    let mut waiting: Option<OutputChunk> = None;
+    let mut given_up: Option<Instant> = None;
+    let done = loop {
+        let until = given_up.unwrap_or_else(Instant::now);
+        tokio::select! {
+            biased;
+            fed = &mut feeding, if !is_fed => {
+                is_fed = true;
+                if let Err(error) = fed
+                    && !has_ended(&error)
+                {
+                    break Done::Failed(error);
+                }
+            }
+            () = output.closed(), if given_up.is_none() => {
+                given_up = Some(Instant::now() + LINGER);
+            }
+            place = output.reserve(), if waiting.is_some() && given_up.is_none() => {
+                if let (Ok(place), Some(chunk)) = (place, waiting.take()) {
+                    place.send(Ok(chunk));
+                }
+            }
+            piece = pieces.recv(), if waiting.is_none() || given_up.is_some() => match piece {
+                Some(Ok(Piece::Output(stream, bytes))) => {
+                    *passed += bytes.len() as u64;
+                    waiting = Some(match stream {
+                        Stream::Stdout => OutputChunk::Stdout(bytes),
+                        Stream::Stderr => OutputChunk::Stderr(bytes),
+                    });
+                }
+                Some(Ok(Piece::End(code))) => break Done::Ended(code),
+                Some(Ok(Piece::Missing(tool))) => break Done::Failed(Error::unavailable(format!(
+                    "there is no `{tool}` in the sandbox, which programs need without an agent; add it to the image, or give an agent"
+                ))),
+                Some(Err(error)) => break Done::Failed(error),
+                None => break Done::Failed(Error::unavailable(
+                    "the log of the session was lost; try again",
+                )),
+            },
+            () = tokio::time::sleep_until(until), if given_up.is_some() => break Done::Abandoned,
+        }
+    };
+    (done, is_fed)
+}
+
+/// Whether input was refused because the program has ended, which its output shows.
+fn has_ended(error: &Error) -> bool {
+    super::is_gone(error) || error.kind() == ErrorKind::NotFound
+}
+
+/// Sends the input to the carrier, as much at once as there is.
+async fn feed(lines: &mut Lines, mut input: DuplexStream) -> Result<()> {
+    let mut buffer = vec![0; INPUT_BYTES];
+    loop {
+        let mut filled = read(&mut input, &mut buffer).await;
+        if filled == 0 {
+            return lines.end_input().await;
+        }
+        tokio::time::sleep(COLLECT).await;
+        while let Some(room) = buffer.get_mut(filled..).filter(|room| !room.is_empty()) {
+            match read(&mut input, room).now_or_never() {
+                None | Some(0) => break,
+                Some(more) => filled += more,
+            }
+        }
+        lines
+            .send_input(buffer.get(..filled).unwrap_or_default())
+            .await?;
+    }
+}
+
+/// Reads a pipe of this process, which does not fail.
+async fn read(input: &mut DuplexStream, buffer: &mut [u8]) -> usize {
+    input.read(buffer).await.unwrap_or(0)
+}

@@ -1,0 +1,42 @@
+use backend_core::ErrorKind;
+
+use super::*;
+
+fn text(lines: &[String]) -> String {
+    let (last, pieces) = lines.split_last().unwrap();
+    assert!(last.starts_with("r "), "{last}");
+    let encoded: String = pieces
+        .iter()
+        .map(|line| line.strip_prefix("p ").unwrap())
+        .collect();
+    String::from_utf8(STANDARD.decode(encoded).unwrap()).unwrap()
+}
+
+#[test]
+fn a_program_gets_its_directory_and_its_variables() {
+    let program = Spawn::new(["sh", "-c", "echo \"it's\""]);
+    let lines = start_lines(&program).unwrap();
+    assert_eq!(text(&lines), r#"exec 'sh' '-c' 'echo "it'\''s"'"#);
+    assert_eq!(lines.last().unwrap(), "r n");
+    let program = program.directory(VPath::root()).env("LC_ALL", "C").stdin(true);
+    let lines = start_lines(&program).unwrap();
+    assert!(text(&lines).starts_with("cd '/' && exec env 'LC_ALL=C' 'sh'"));
+    assert_eq!(lines.last().unwrap(), "r i");
+}
+
+#[test]
+fn lines_are_shorter_than_64_kib() {
+    let long = "ä".repeat(200_000);
+    let lines = start_lines(&Spawn::new(["echo", &long])).unwrap();
+    assert!(lines.iter().all(|line| line.len() < 60_000));
+    assert_eq!(text(&lines), format!("exec 'echo' '{long}'"));
+    assert!(encoded('i', &[7; 100_000]).iter().all(|line| line.len() < 60_000));
+}
+
+#[test]
+fn no_argument_holds_a_nul() {
+    for program in [Spawn::new(["a", "b\0"]), Spawn::new(["a"]).env("A", "\0")] {
+        let error = start_lines(&program).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    }
+}
