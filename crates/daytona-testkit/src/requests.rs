@@ -101,7 +101,13 @@ struct Entries {
 }
 
 impl Log {
-    pub(crate) fn push(&self, route: &Route, target: String, headers: HeaderMap, body: Option<Value>) {
+    pub(crate) fn push(
+        &self,
+        route: &Route,
+        target: String,
+        headers: HeaderMap,
+        body: Option<Value>,
+    ) {
         let mut entries = self.lock();
         *entries.counts.0.entry(route.clone()).or_default() += 1;
         if entries.recorded.len() == MAX_RECORDED {
@@ -121,7 +127,10 @@ impl Log {
 
     pub(crate) fn recorded(&self, pattern: &str) -> Vec<Recorded> {
         let entries = self.lock();
-        let matching = entries.recorded.iter().filter(|it| Route(it.route.clone()).matches(pattern));
+        let matching = entries
+            .recorded
+            .iter()
+            .filter(|it| Route(it.route.clone()).matches(pattern));
         matching.cloned().collect()
     }
 

@@ -5,38 +5,21 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use serde_json::json;
+use tokio::net::{TcpListener, TcpStream};
+use tower::Service as _;
+
 use crate::faults::Injection;
+use crate::gate::Hangup;
+use crate::options::Options;
 use crate::requests::{Recorded, Requests};
-
-/// The settings of a [`Standin`].
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Options {
-    /// Its address. By default a free port of 127.0.0.1.
-    pub address: SocketAddr,
-    /// The API key that it accepts.
-    pub api_key: String,
-    /// The time that every change of a sandbox's state takes. By default none: the new state
-    /// is reached before the answer. During it the sandbox is busy.
-    pub transition: Duration,
-    /// The time that every request, and every message on a websocket, takes to get to the
-    /// service.
-    pub latency: Duration,
-    /// Whether errors of `/files` have a body, as from daemon 0.201 on. Off by default.
-    pub typed_errors: bool,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            address: SocketAddr::from(([127, 0, 0, 1], 0)),
-            api_key: format!("dtn_standin_{}", crate::id::random()),
-            transition: Duration::ZERO,
-            latency: Duration::ZERO,
-            typed_errors: false,
-        }
-    }
-}
+use crate::routes;
+use crate::service::Service;
 
 /// A running stand-in. Dropping it ends everything that it started.
 #[derive(Debug)]
@@ -61,74 +44,140 @@ impl Standin {
     ///
     /// The system's error if it cannot listen.
     pub async fn start_with(options: Options) -> io::Result<Self> {
-        todo!()
+        let listener = TcpListener::bind(options.address).await?;
+        let address = listener.local_addr()?;
+        let service = Arc::new(Service::new(options, format!("http://{address}")));
+        let app = routes::router(Arc::clone(&service));
+        service.spawn(accept_all(Arc::downgrade(&service), listener, app));
+        Ok(Self { address, service })
     }
 
     /// Returns the URL of the control plane, for `DAYTONA_API_URL`.
     pub fn api_url(&self) -> String {
-        todo!()
+        format!("http://{}/api", self.address)
     }
 
     /// Returns the API key, for `DAYTONA_API_KEY`.
     pub fn api_key(&self) -> &str {
-        todo!()
+        &self.service.options.api_key
     }
 
     /// Returns a token of a user, which is accepted together with [`Self::organization`].
     pub fn jwt(&self) -> &str {
-        todo!()
+        &self.service.jwt
     }
 
     /// Returns the id of the organization of all sandboxes.
     pub fn organization(&self) -> &str {
-        todo!()
+        &self.service.organization
     }
 
     /// Injects a fault.
     pub fn inject(&self, injection: Injection) {
-        todo!()
+        self.service.faults.inject(injection);
     }
 
     /// Removes all faults that have not struck.
     pub fn heal(&self) {
-        todo!()
+        self.service.faults.heal();
     }
 
     /// Sets the time that every request, and every message on a websocket, takes to get to
     /// the service.
     pub fn set_latency(&self, latency: Duration) {
-        todo!()
+        self.service.latency.set(latency);
     }
 
     /// Returns the numbers of requests so far.
     pub fn requests(&self) -> Requests {
-        todo!()
+        self.service.log.counts()
     }
 
     /// Returns the latest requests of the routes that a pattern names: see
     /// [`Fault::at`](crate::Fault::at).
     pub fn recorded(&self, pattern: &str) -> Vec<Recorded> {
-        todo!()
+        self.service.log.recorded(pattern)
     }
 
     /// Returns all sandboxes as the API shows them, those that are destroyed included.
     pub fn sandboxes(&self) -> Vec<serde_json::Value> {
-        todo!()
+        let sandboxes = self.service.sandboxes();
+        sandboxes.iter().map(|it| it.document()).collect()
     }
 
     /// Sets the state of a sandbox, as its timers or its host would. In another state than
-    /// `started` it has no processes. Returns whether the sandbox exists.
+    /// `started` its processes end. Returns whether the sandbox exists.
     pub fn set_state(&self, id_or_name: &str, state: &str) -> bool {
-        todo!()
+        let Some(sandbox) = self.service.find(id_or_name) else {
+            return false;
+        };
+        sandbox.set("recoverable", json!(state == "error"));
+        sandbox.set_state(state);
+        state == "started" || self.end_processes(id_or_name)
     }
 
     /// Ends all processes of a sandbox, which stays `started`. Returns whether it exists.
     pub fn end_processes(&self, id_or_name: &str) -> bool {
-        todo!()
+        let sandbox = self.service.find(id_or_name);
+        let exists = sandbox.is_some();
+        if let Some(sandbox) = sandbox {
+            self.service
+                .spawn(async move { sandbox.end_processes().await });
+        }
+        exists
     }
 
     /// Ends all connections and processes, and removes the files of all sandboxes.
     pub async fn close(self) {
-        todo!()
+        self.service.stop();
+        self.service.stopped().await;
+        let sandboxes = std::mem::take(&mut *self.service.sandboxes());
+        for sandbox in sandboxes {
+            sandbox.end_processes().await;
+            sandbox.root.remove().await;
+        }
+    }
+}
+
+impl Drop for Standin {
+    fn drop(&mut self) {
+        self.service.stop();
+        self.service.sandboxes().clear();
+    }
+}
+
+/// Accepts connections until the stand-in ends.
+async fn accept_all(service: std::sync::Weak<Service>, listener: TcpListener, app: Router) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let Some(service) = service.upgrade() else {
+                    return;
+                };
+                service.spawn(serve(stream, app.clone()));
+            }
+            // The next may find a free descriptor.
+            Err(error) => tracing::warn!(%error, "a connection was not accepted"),
+        }
+    }
+}
+
+async fn serve(stream: TcpStream, app: Router) {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "TCP_NODELAY could not be set; the connection is slower");
+    }
+    let service = service_fn(move |request: http::Request<Incoming>| {
+        let mut app = app.clone();
+        async move {
+            let Ok(response) = app.call(request).await;
+            if response.extensions().get::<Hangup>().is_some() {
+                return Err(io::Error::from(io::ErrorKind::ConnectionReset));
+            }
+            Ok(response)
+        }
+    });
+    let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+    if let Err(error) = connection.with_upgrades().await {
+        tracing::debug!(%error, "a connection ended");
     }
 }
