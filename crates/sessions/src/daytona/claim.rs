@@ -4,13 +4,11 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use backend_core::{ErrorKind, Result, Sandbox as _};
-use backend_daytona::instances::{self, Instance};
-use backend_daytona::{DaytonaSandbox, InstanceState};
+use backend_daytona::{DaytonaSandbox, instances};
 use sandbox_runtime::Runtime;
 
 use super::DaytonaEngine;
 use crate::engine::Claim;
-use crate::id::SessionId;
 use crate::names::SPACE;
 use crate::notes;
 use crate::record::Record;
@@ -29,17 +27,16 @@ impl DaytonaEngine {
             ..Record::new(request, SystemTime::now())
         };
         let sandbox = match self.create(runtime, &record).await {
-            Ok(sandbox) => sandbox,
             Err(error) if error.kind() == ErrorKind::Conflict => return Ok(Claim::Taken),
-            Err(error) => {
-                self.remove_failed(id).await;
-                return Err(error);
-            }
+            // One that failed is deleted; one that only takes long is waited for next time.
+            created => created?,
         };
         let name = || sandbox.name().to_owned();
         let instance = sandbox.instance_id().unwrap_or_else(name);
         if let Err(error) = self.complete(&instance, &sandbox, request).await {
-            self.remove(id, &instance).await;
+            if let Err(error) = instances::delete(&self.0.account, &instance).await {
+                tracing::warn!(session = %id, "a sandbox was left behind: {}", error.chain());
+            }
             return Err(error);
         }
         self.remember(id, instance, sandbox.clone());
@@ -70,24 +67,6 @@ impl DaytonaEngine {
             builder = builder.runtime(runtime.clone());
         }
         builder.create().await
-    }
-
-    /// Deletes the sandbox of a claim if it could not be created, so that the next one begins
-    /// anew. One that only takes long stays, and is waited for then.
-    async fn remove_failed(&self, id: &SessionId) {
-        let has_failed = |found: &Instance| matches!(found.state, InstanceState::Failed { .. });
-        if let Ok(Some(found)) = self.find(id).await
-            && has_failed(&found)
-        {
-            self.remove(id, &found.id).await;
-        }
-    }
-
-    /// Deletes a sandbox that was never used.
-    async fn remove(&self, id: &SessionId, instance: &str) {
-        if let Err(error) = instances::delete(&self.0.account, instance).await {
-            tracing::warn!(session = %id, "a sandbox was left behind: {}", error.chain());
-        }
     }
 
     /// Gives a session that has its sandbox the variables of its commands.
