@@ -1,9 +1,9 @@
 //! Claiming a session: of several processes, the one whose sandbox gets its name.
 
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
-use backend_core::{ErrorKind, Result, Sandbox as _};
+use backend_core::{ErrorKind, Result};
 use backend_daytona::{DaytonaSandbox, instances};
 use sandbox_runtime::Runtime;
 
@@ -13,6 +13,9 @@ use crate::names::SPACE;
 use crate::notes;
 use crate::record::Record;
 use crate::request::{OpenRequest, fingerprint};
+
+/// The longest time after which the service stops a session: a year.
+const LONGEST_AUTO_STOP: Duration = Duration::from_secs(365 * 24 * 3600);
 
 impl DaytonaEngine {
     pub(super) async fn claim_session(&self, request: &OpenRequest) -> Result<Claim> {
@@ -33,7 +36,7 @@ impl DaytonaEngine {
         };
         let name = || sandbox.name().to_owned();
         let instance = sandbox.instance_id().unwrap_or_else(name);
-        if let Err(error) = self.complete(&instance, &sandbox, request).await {
+        if let Err(error) = self.keep_env_of(request, &instance).await {
             if let Err(error) = instances::delete(&self.0.account, &instance).await {
                 tracing::warn!(session = %id, "a sandbox was left behind: {}", error.chain());
             }
@@ -50,14 +53,15 @@ impl DaytonaEngine {
     async fn create(&self, runtime: Option<&Runtime>, record: &Record) -> Result<DaytonaSandbox> {
         let names = &self.0.names;
         // A session may be idle for longer than usual.
-        let idle = record.idle_timeout.unwrap_or_default();
+        let idle = record.idle_timeout.unwrap_or_default().saturating_mul(2);
+        let auto_stop = self.0.auto_stop.max(idle).min(LONGEST_AUTO_STOP);
         let mut builder = self
             .0
             .template
             .clone()
             .account(self.0.account.clone())
             .name(names.session(&record.id))
-            .auto_stop(Some(self.0.auto_stop.max(idle.saturating_mul(2))))
+            .auto_stop(auto_stop)
             .auto_delete(self.0.keep_for)
             .label(SPACE, names.space());
         for (key, value) in notes::of(record)? {
@@ -69,17 +73,11 @@ impl DaytonaEngine {
         builder.create().await
     }
 
-    /// Gives a session that has its sandbox the variables of its commands.
-    async fn complete(
-        &self,
-        instance: &str,
-        sandbox: &DaytonaSandbox,
-        request: &OpenRequest,
-    ) -> Result<()> {
+    /// Keeps the variables of a session that has its sandbox.
+    async fn keep_env_of(&self, request: &OpenRequest, instance: &str) -> Result<()> {
         if request.env.is_empty() {
             return Ok(());
         }
-        sandbox.start().await?;
         self.keep_env(instance, &request.env).await
     }
 }
