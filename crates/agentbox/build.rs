@@ -23,9 +23,9 @@ fn main() -> io::Result<()> {
     if is_linux && has("LOCAL") {
         println!("cargo::rustc-cfg=local");
     }
-    // Containers of this machine, or of a cluster.
+    // Containers of this machine, of a cluster, or of a service.
     println!("cargo::rustc-check-cfg=cfg(containers)");
-    if has("DOCKER") || has("K8S") {
+    if has("DAYTONA") || has("DOCKER") || has("K8S") {
         println!("cargo::rustc-cfg=containers");
     }
     if packs_relocations() {

@@ -1,6 +1,7 @@
 """The rows that are called by turns with ours: peer_turns.py SUITE [IMAGE]"""
 
 import asyncio
+import concurrent.futures
 import functools
 import itertools
 import shutil
@@ -64,6 +65,47 @@ def docker():
     return prepare, container.stop
 
 
+def daytona():
+    # Only here: it imports the SDK of Daytona.
+    from pydantic_ai_backends import DaytonaSandbox
+
+    box = DaytonaSandbox()
+    home, kib = "/home/daytona", "x" * 1024
+    threads = concurrent.futures.ThreadPoolExecutor(16)
+    lines = "a line of text\n" * 30
+    files = {"read": kib, "write": kib, "edit": f"{lines}one\n{lines}"}
+    files |= {f"tree/{number}": f"{lines}needle\n{lines}" for number in range(20)}
+    for name, content in files.items():
+        size_of_change(box.write(f"{home}/{name}.txt", content))
+    # Each edit undoes the one before.
+    texts = itertools.cycle([("one", "two"), ("two", "one")])
+
+    def read(_=None):
+        return box.read_bytes(f"{home}/read.txt")
+
+    def reads():
+        return sum(map(len, threads.map(read, range(64))))
+
+    def write():
+        return box.write(f"{home}/write.txt", kib)
+
+    calls = {
+        "read": (read, len),
+        "write": (write, lambda result: size_of_change(result) * len(kib)),
+        "edit": (lambda: box.edit(f"{home}/edit.txt", *next(texts)), size_of_change),
+        "ls": (lambda: box.ls_info(f"{home}/tree"), size_of_list),
+        "search": (lambda: box.grep_raw("needle", f"{home}/tree"), size_of_list),
+        "execute": (lambda: box.execute("true"), lambda result: int(result.exit_code == 0)),
+        "reads": (reads, int),
+    }
+
+    def end():
+        threads.shutdown()
+        box.stop()
+
+    return lambda op: calls[op], end
+
+
 def sessions():
     loop = asyncio.new_event_loop()
     numbers = itertools.count()
@@ -95,6 +137,8 @@ if __name__ == "__main__":
             prepare, end = docker()
         case "docker_sessions":
             prepare, end = sessions()
+        case "daytona":
+            prepare, end = daytona()
     try:
         timing.serve(prepare)
     finally:

@@ -31,7 +31,7 @@ const PACKAGE: &str = "agentbox-cli";
 pub(crate) const PROGRAM: &str = "agentbox";
 
 /// The features of the program in a release, besides the default ones.
-const FEATURES: &str = "k8s";
+const FEATURES: &str = "daytona,k8s";
 
 /// The profile of a release in `Cargo.toml`, and its directory below the target's.
 const PROFILE: &str = "dist";

@@ -12,11 +12,16 @@ macro_rules! apply {
     };
 }
 
-#[cfg(any(test, not(all(local, feature = "docker", feature = "k8s"))))]
+#[cfg(any(
+    test,
+    not(all(local, feature = "daytona", feature = "docker", feature = "k8s"))
+))]
 pub(crate) mod absent;
 #[cfg(containers)]
 pub(crate) mod agents;
 mod composite;
+#[cfg(feature = "daytona")]
+pub(crate) mod daytona;
 #[cfg(feature = "docker")]
 pub(crate) mod docker;
 #[cfg(feature = "k8s")]
@@ -64,6 +69,10 @@ pub(crate) fn open(spec: &BackendSpec) -> BoxFuture<'_, Result<OpenBackend, Fail
             Kind::K8s => k8s::open(spec).await,
             #[cfg(not(feature = "k8s"))]
             Kind::K8s => Err(absent::without_k8s()),
+            #[cfg(feature = "daytona")]
+            Kind::Daytona => daytona::open(spec).await,
+            #[cfg(not(feature = "daytona"))]
+            Kind::Daytona => Err(absent::without_daytona()),
         }
     }
     .boxed()
@@ -88,6 +97,10 @@ pub(crate) fn check(spec: &BackendSpec) -> Result<Vec<Kind>, Failure> {
         Kind::K8s => k8s::check(spec)?,
         #[cfg(not(feature = "k8s"))]
         Kind::K8s => return Err(absent::without_k8s()),
+        #[cfg(feature = "daytona")]
+        Kind::Daytona => daytona::check(spec)?,
+        #[cfg(not(feature = "daytona"))]
+        Kind::Daytona => return Err(absent::without_daytona()),
     }
     Ok(vec![spec.kind])
 }

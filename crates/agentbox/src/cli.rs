@@ -57,7 +57,7 @@ enum Command {
     /// Lists, shows and builds what containers can be made of.
     Runtimes(runtimes::Args),
     #[cfg(containers)]
-    /// Lists and removes containers and pods whose program is gone.
+    /// Lists and removes sandboxes whose program is gone.
     ///
     /// A container that was to be kept is only stopped; docker rm removes it.
     Sandboxes(sandboxes::Args),

@@ -92,9 +92,15 @@ impl Bench {
     /// Starts the Python peer's side of a suite, with the image of its containers if there
     /// are any.
     pub fn python(&self, suite: &str) -> Option<PeerProcess> {
+        self.python_with(suite, &[])
+    }
+
+    /// Does the same with further variables, such as the address of a service.
+    pub fn python_with(&self, suite: &str, variables: &[(&str, &str)]) -> Option<PeerProcess> {
         let mut command = Command::new(self.get("python")?);
         command.args([self.get("script")?, suite]);
         command.args(self.get("image"));
+        command.envs(variables.iter().copied());
         Some(PeerProcess::start(&mut command))
     }
 

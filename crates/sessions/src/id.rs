@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub const ID_BYTES: usize = 64;
 
 /// The longest name of a space.
-#[cfg(any(feature = "docker", feature = "k8s"))]
+#[cfg(any(feature = "daytona", feature = "docker", feature = "k8s"))]
 const SPACE_BYTES: usize = 32;
 
 /// The id of a session: a letter or digit, then up to 63 letters, digits, `.`, `_` and `-`.
@@ -142,7 +142,7 @@ impl<'de> Deserialize<'de> for SessionId {
 }
 
 /// Checks the name of a space of sessions. It can be a part of names and labels.
-#[cfg(any(feature = "docker", feature = "k8s"))]
+#[cfg(any(feature = "daytona", feature = "docker", feature = "k8s"))]
 pub(crate) fn check_space(space: &str) -> Result<String, Error> {
     let good = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     if (1..=SPACE_BYTES).contains(&space.len()) && space.bytes().all(good) {

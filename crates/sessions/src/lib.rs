@@ -2,6 +2,8 @@
 
 mod builder;
 mod capacity;
+#[cfg(feature = "daytona")]
+mod daytona;
 #[cfg(any(feature = "docker", all(feature = "local", target_os = "linux")))]
 mod disk;
 #[cfg(feature = "docker")]
@@ -21,6 +23,10 @@ mod local;
 mod manager;
 #[cfg(any(feature = "docker", all(feature = "local", target_os = "linux")))]
 mod mark;
+#[cfg(any(feature = "daytona", feature = "k8s"))]
+mod names;
+#[cfg(any(feature = "daytona", feature = "k8s"))]
+mod notes;
 #[cfg(any(feature = "docker", feature = "k8s"))]
 mod pool;
 mod reaper;
@@ -36,6 +42,8 @@ mod time;
 mod tools;
 
 pub use builder::{IDLE_TIMEOUT, SessionManagerBuilder, WRITE_BACK_INTERVAL};
+#[cfg(feature = "daytona")]
+pub use daytona::{DaytonaEngine, DaytonaEngineBuilder};
 #[cfg(feature = "docker")]
 pub use docker::{DockerEngine, DockerEngineBuilder};
 pub use engine::{Attached, Claim, Engine};

@@ -15,8 +15,8 @@ use crate::images::PYTHON;
 use crate::workspace::{Workspace, cargo_home};
 use crate::{agent, packages, process, provision, scratch};
 
-/// Further packages for the Python peer, for its containers and its console tools.
-const PYTHON_PACKAGES: &str = "docker==7.1.0\npydantic-ai-slim==2.66.0\n";
+/// Further packages for the Python peer, for its sandboxes and its console tools.
+const PYTHON_PACKAGES: &str = "daytona==0.226.1\ndocker==7.1.0\npydantic-ai-slim==2.66.0\n";
 
 /// Minimum number of Rust sources in the tree that is searched.
 const MIN_SOURCES: &str = "10000";
@@ -122,8 +122,11 @@ fn in_turns(workspace: &Workspace, suite: &Suite, mut command: Command) -> Resul
     if suite.needs_docker() || suite.needs_cluster() {
         let named = env::var_os("TEST_IMAGE_PYTHON").filter(|_| suite.needs_docker());
         let image = named.unwrap_or_else(|| PYTHON.name.into());
+        command.arg("--image").arg(image);
+    }
+    if suite.needs_agent() {
         let agent = agent::build(workspace, None)?.path;
-        command.arg("--image").arg(image).arg("--agent").arg(agent);
+        command.arg("--agent").arg(agent);
     }
     for peer in suite.peers() {
         pass_peer(workspace, peer, &mut command)?;

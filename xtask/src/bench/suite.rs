@@ -64,6 +64,11 @@ impl Suite {
         self.name.starts_with("k8s")
     }
 
+    /// Whether it needs the program for sandboxes.
+    pub(super) fn needs_agent(&self) -> bool {
+        self.needs_docker() || self.needs_cluster() || self.name.starts_with("daytona")
+    }
+
     /// Whether it needs fake nodes in that cluster.
     pub(super) fn needs_fake_nodes(&self) -> bool {
         self.name == "k8s_scale"
@@ -115,6 +120,8 @@ mod tests {
         assert!(suites.iter().any(Suite::needs_docker));
         assert!(suites.iter().any(Suite::needs_cluster));
         assert!(suites.iter().any(Suite::needs_fake_nodes));
+        let needs_only_agent = |suite: &Suite| suite.needs_agent() && !suite.needs_docker();
+        assert!(suites.iter().any(needs_only_agent));
         let mut ids = BTreeSet::new();
         let rows = |suite: &'static Suite| suite.rows.iter().map(move |row| (suite, row));
         for (suite, row) in suites.iter().flat_map(rows) {

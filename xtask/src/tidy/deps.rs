@@ -30,7 +30,8 @@ const RULES: &[(&str, &str)] = &[
     ),
     (
         "agentbox-sessions",
-        "agentbox-sandbox-runtime backend-core backend-docker backend-k8s backend-local console-tools",
+        "agentbox-sandbox-runtime backend-core backend-daytona backend-docker backend-k8s \
+         backend-local console-tools",
     ),
     ("backend-composite", "backend-core"),
     ("backend-core", ""),

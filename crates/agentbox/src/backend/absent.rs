@@ -32,16 +32,29 @@ pub(crate) fn without_k8s() -> Failure {
     )
 }
 
+/// Returns an error that says how to get hosted sandboxes, and names the alternative.
+#[cfg(any(test, not(feature = "daytona")))]
+pub(crate) fn without_daytona() -> Failure {
+    Failure::environment(
+        "daytona needs a build with the feature daytona: a release has it, and so has what cargo \
+         install agentbox-cli --features daytona builds; take one of them, or use --backend \
+         docker:IMAGE for a container of this machine",
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_feature_is_named_and_how_to_get_it() {
-        let said = without_k8s().to_string();
-        for part in ["the feature k8s", "--features k8s", "docker:IMAGE"] {
-            assert!(said.contains(part), "{said}");
+        for (said, feature) in [(without_k8s(), "k8s"), (without_daytona(), "daytona")] {
+            let said = said.to_string();
+            let named = ["the feature", "--features"].map(|word| format!("{word} {feature}"));
+            for part in named.iter().map(String::as_str).chain(["docker:IMAGE"]) {
+                assert!(said.contains(part), "{said}");
+            }
+            assert!(!said.contains(". "), "one sentence: {said}");
         }
-        assert!(!said.contains(". "), "one sentence: {said}");
     }
 }

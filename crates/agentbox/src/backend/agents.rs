@@ -16,10 +16,14 @@ struct Setting {
     agent: Option<PathBuf>,
 }
 
-/// Returns the agents for pods if they are used, else those for containers: the one of the
-/// table, or all that are found.
-pub(crate) fn find(has_pods: bool, tables: &Tables) -> Result<Vec<AgentBinary>, Failure> {
-    let kind = if has_pods { Kind::K8s } else { Kind::Docker };
+/// Returns the agents for sandboxes of the first kind that is used, else those for containers:
+/// the one of its table, or all that are found.
+pub(crate) fn find(
+    is_used: impl Fn(Kind) -> bool,
+    tables: &Tables,
+) -> Result<Vec<AgentBinary>, Failure> {
+    let mut kinds = [Kind::K8s, Kind::Daytona].into_iter();
+    let kind = kinds.find(|kind| is_used(*kind)).unwrap_or(Kind::Docker);
     let setting: Setting = kind.settings(tables)?;
     agent::named_or_all(setting.agent.as_deref())
 }

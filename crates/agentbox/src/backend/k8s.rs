@@ -3,40 +3,24 @@
 mod pod;
 pub(crate) mod settings;
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use backend_core::ops::StopMode;
 use backend_k8s::Cluster;
-use sandbox_runtime::{Runtime, Runtimes};
-use serde::Deserialize;
+use sandbox_runtime::Runtime;
 use sessions::{K8sEngine, K8sEngineBuilder};
 
 use self::settings::K8sSettings;
 use super::kind::Kind;
 use super::open_backend::OpenBackend;
-use super::runtimes;
+use super::runtimes::of_docker as runtimes;
 use super::spec::BackendSpec;
 use super::target::Target;
 use crate::exit::{Failure, usage};
 
 /// The space of the sessions of all servers in a namespace.
 const SPACE: &str = "agentbox";
-
-/// The settings of runtimes in `[docker]`, where their images are built.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct RuntimeSettings {
-    runtimes: Option<PathBuf>,
-    base_images: BTreeMap<String, String>,
-}
-
-/// Returns the runtimes that `agentbox runtimes list` shows.
-fn runtimes(spec: &BackendSpec) -> Result<Runtimes, Failure> {
-    let settings: RuntimeSettings = spec.settings_of(Kind::Docker)?;
-    runtimes::read(settings.runtimes.as_deref(), &settings.base_images)
-}
 
 impl K8sSettings {
     fn target<'a>(&'a self, argument: Option<&'a str>) -> Result<Target<'a>, Failure> {

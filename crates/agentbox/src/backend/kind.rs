@@ -26,6 +26,11 @@ const K8S_KEYS: &str = "\
     request_cpus request_memory runtime runtime_class runtime_images service_account \
     session_volumes start_timeout storage_class tmpfs tolerations user volumes work_dir";
 
+const DAYTONA_KEYS: &str = "\
+    agent api_key_file api_url auto_archive auto_delete auto_stop cpus disk env gpus idle_timeout \
+    image keep labels memory mode name network public recover runtime secrets snapshot \
+    start_timeout target ttl user volumes work_dir";
+
 /// A kind of backend. Every build knows all of them, so that it reads any config file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
@@ -33,6 +38,7 @@ pub(crate) enum Kind {
     State,
     Docker,
     K8s,
+    Daytona,
     Composite,
     Mounts,
 }
@@ -40,11 +46,12 @@ pub(crate) enum Kind {
 pub(crate) type Tables = BTreeMap<Kind, Table>;
 
 impl Kind {
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::Local,
         Self::State,
         Self::Docker,
         Self::K8s,
+        Self::Daytona,
         Self::Composite,
         Self::Mounts,
     ];
@@ -66,6 +73,7 @@ impl Kind {
             Self::State => "state[:FILE]",
             Self::Docker => "docker[:IMAGE|:runtime=NAME|:attach=ID]",
             Self::K8s => "k8s[:IMAGE|:runtime=NAME|:attach=POD]",
+            Self::Daytona => "daytona[:IMAGE|:snapshot=NAME|:runtime=NAME|:attach=ID]",
             Self::Composite => "composite:FILE",
             Self::Mounts => "mounts:FILE",
         }
@@ -78,6 +86,7 @@ impl Kind {
             Self::State => "max_file_bytes max_total_bytes",
             Self::Docker => DOCKER_KEYS,
             Self::K8s => K8S_KEYS,
+            Self::Daytona => DAYTONA_KEYS,
             Self::Composite | Self::Mounts => "",
         };
         keys.split_whitespace()
@@ -89,6 +98,7 @@ impl Kind {
             Self::Local => "allowed_directories read write",
             Self::Docker => "agent ca_bundle logins runtimes seccomp volumes",
             Self::K8s => "agent kubeconfig",
+            Self::Daytona => "agent api_key_file",
             Self::State | Self::Composite | Self::Mounts => "",
         };
         keys.split_whitespace()

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use sessions::{Engine, SessionManager, SessionManagerBuilder};
 
-#[cfg(not(all(local, feature = "docker", feature = "k8s")))]
+#[cfg(not(all(local, feature = "daytona", feature = "docker", feature = "k8s")))]
 use super::absent;
+#[cfg(feature = "daytona")]
+use super::daytona;
 #[cfg(feature = "docker")]
 use super::docker;
 #[cfg(feature = "k8s")]
@@ -38,6 +40,11 @@ pub(crate) async fn manager(
             let engine = k8s::serving_engine(spec, root).await?;
             Ok(builder.engine(Arc::new(engine)))
         }
+        #[cfg(feature = "daytona")]
+        Kind::Daytona => {
+            let engine = daytona::serving_engine(spec, root)?;
+            Ok(builder.engine(Arc::new(engine)))
+        }
         #[cfg(local)]
         Kind::Local => {
             let engine = local::serving_engine(spec, root)?;
@@ -67,9 +74,13 @@ pub(crate) async fn engine(
         Kind::K8s => Ok(Arc::new(k8s::session_engine(spec, root).await?)),
         #[cfg(not(feature = "k8s"))]
         Kind::K8s => Err(absent::without_k8s()),
+        #[cfg(feature = "daytona")]
+        Kind::Daytona => Ok(Arc::new(daytona::session_engine(spec, root)?)),
+        #[cfg(not(feature = "daytona"))]
+        Kind::Daytona => Err(absent::without_daytona()),
         Kind::State => Err(Failure::usage(
-            "sessions of state are in the memory of their server; only --backend local, docker and \
-             k8s keep them elsewhere",
+            "sessions of state are in the memory of their server; only --backend local, docker, k8s \
+             and daytona keep them elsewhere",
         )),
         Kind::Composite | Kind::Mounts => Err(without_sessions(spec)),
     }
@@ -88,14 +99,18 @@ pub(crate) fn check(spec: &BackendSpec, root: Option<&Path>) -> Result<(), Failu
         Kind::K8s => k8s::check_sessions(spec, root),
         #[cfg(not(feature = "k8s"))]
         Kind::K8s => Err(absent::without_k8s()),
+        #[cfg(feature = "daytona")]
+        Kind::Daytona => daytona::check_sessions(spec, root),
+        #[cfg(not(feature = "daytona"))]
+        Kind::Daytona => Err(absent::without_daytona()),
         Kind::Composite | Kind::Mounts => Err(without_sessions(spec)),
     }
 }
 
 fn without_sessions(spec: &BackendSpec) -> Failure {
     usage!(
-        "{} has no sessions; use --backend local, docker:IMAGE, k8s:IMAGE or state, or leave out \
-         --workspaces and names of tokens",
+        "{} has no sessions; use --backend local, docker:IMAGE, k8s:IMAGE, daytona:IMAGE or state, or \
+         leave out --workspaces and names of tokens",
         spec.kind.usage()
     )
 }

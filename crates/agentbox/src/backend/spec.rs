@@ -187,7 +187,7 @@ impl BackendSpec {
     }
 
     /// Returns the settings of another kind, some of which count for this one too.
-    #[cfg(feature = "k8s")]
+    #[cfg(any(feature = "daytona", feature = "k8s"))]
     pub(super) fn settings_of<T: DeserializeOwned>(&self, kind: Kind) -> Result<T, Failure> {
         kind.settings(&self.tables)
     }
@@ -200,7 +200,7 @@ impl BackendSpec {
 
 /// Returns `true` if the text after the colon names an image or the like, and no path.
 fn is_container(kind: Kind) -> bool {
-    matches!(kind, Kind::Docker | Kind::K8s)
+    matches!(kind, Kind::Daytona | Kind::Docker | Kind::K8s)
 }
 
 /// Makes the path in a specification absolute. Other texts are returned unchanged.
@@ -309,6 +309,8 @@ mod tests {
         assert_eq!(image.text(), "docker:python:3.12");
         let pod = parse("k8s:attach=box").unwrap();
         assert_eq!(pod.text(), "k8s:attach=box");
+        let hosted = parse("daytona:snapshot=agents").unwrap();
+        assert_eq!(hosted.text(), "daytona:snapshot=agents");
         let default = BackendSpec::new(None, &Tables::new()).unwrap();
         assert!(default.implied && default.text().ends_with(WORKSPACE));
     }

@@ -1,5 +1,5 @@
-//! The text after the colon of `docker:` and `k8s:`: an image, a runtime, or a sandbox
-//! that exists.
+//! The text after the colon of `docker:`, `k8s:` and `daytona:`: an image, a runtime, or a
+//! sandbox that exists.
 
 use super::kind::Kind;
 use crate::exit::{Failure, usage};
@@ -41,12 +41,14 @@ impl<'a> Target<'a> {
             Some(("runtime", name)) if !name.is_empty() => Ok(Self::Runtime(name)),
             Some(("attach", id)) if !id.is_empty() => Ok(Self::Attach(id)),
             _ => {
-                let (name, id) = match kind {
-                    Kind::K8s => (kind.name(), "POD"),
-                    _ => (kind.name(), "ID"),
+                let name = kind.name();
+                let (more, id) = match kind {
+                    Kind::Daytona => (" daytona:snapshot=NAME,", "ID"),
+                    Kind::K8s => ("", "POD"),
+                    _ => ("", "ID"),
                 };
                 Err(usage!(
-                    "{name}:{argument} names nothing; write {name}:IMAGE, {name}:runtime=NAME or {name}:attach={id}"
+                    "{name}:{argument} names nothing; write {name}:IMAGE,{more} {name}:runtime=NAME or {name}:attach={id}"
                 ))
             }
         }
@@ -72,7 +74,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_taken_from_the_table() {
-        for kind in [Kind::Docker, Kind::K8s] {
+        for kind in [Kind::Docker, Kind::K8s, Kind::Daytona] {
             let target = |argument, image, runtime| Target::choose(kind, argument, image, runtime);
             assert_eq!(target(None, Some("a"), None).unwrap(), Target::Image("a"));
             let runtime = target(None, None, Some("a")).unwrap();

@@ -78,8 +78,8 @@ pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
             output::print(&path.display().to_string())?;
         }
         Action::Where => {
-            let has_pods = app.spec.kind == Kind::K8s;
-            let agents = agents::find(has_pods, &app.config.backends)?;
+            let is_used = |kind: Kind| app.spec.kind == kind;
+            let agents = agents::find(is_used, &app.config.backends)?;
             if agents.is_empty() {
                 return Err(environment!("no sandbox-agent is installed; run {INSTALL}"));
             }

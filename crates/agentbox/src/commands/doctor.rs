@@ -5,6 +5,8 @@ mod agents;
 #[cfg(feature = "docker")]
 mod containers;
 mod finding;
+#[cfg(feature = "daytona")]
+mod hosted;
 #[cfg(local)]
 mod machine;
 #[cfg(not(local))]
@@ -52,6 +54,8 @@ pub(crate) async fn run(options: &CommonOptions, args: &Args) -> Result<ExitCode
         findings.extend(containers::findings(&backend).await);
         #[cfg(feature = "k8s")]
         findings.extend(pods::findings(&backend).await);
+        #[cfg(feature = "daytona")]
+        findings.extend(hosted::findings(&backend).await);
         #[cfg(containers)]
         findings.push(agents::finding(&backend));
         findings.push(program("python3", "MCP clients in Python"));

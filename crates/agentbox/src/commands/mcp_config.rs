@@ -211,10 +211,11 @@ fn environment(app: &App, notes: &mut Vec<String>) -> BTreeMap<String, String> {
         }
     }
     for (name, value) in variables::set_for(&app.spec) {
-        if has_password(&value) {
-            notes.push(left_out_note(name));
-        } else {
-            all.insert(name.to_owned(), value);
+        match value.filter(|value| !has_password(value)) {
+            Some(value) => {
+                all.insert(name.to_owned(), value);
+            }
+            None => notes.push(left_out_note(name)),
         }
     }
     all

@@ -1,4 +1,4 @@
-//! `agentbox sandboxes`: containers and pods whose program is gone.
+//! `agentbox sandboxes`: containers, pods and hosted sandboxes whose program is gone.
 
 use std::process::ExitCode;
 use std::time::SystemTime;
@@ -8,8 +8,10 @@ use serde::Serialize;
 
 use crate::app::App;
 use crate::backend;
-#[cfg(not(all(feature = "docker", feature = "k8s")))]
+#[cfg(not(all(feature = "daytona", feature = "docker", feature = "k8s")))]
 use crate::backend::absent;
+#[cfg(feature = "daytona")]
+use crate::backend::daytona::settings::DaytonaSettings;
 #[cfg(feature = "docker")]
 use crate::backend::docker::settings::DockerSettings;
 #[cfg(feature = "k8s")]
@@ -28,7 +30,8 @@ pub(crate) struct Args {
 
 #[derive(Debug, Clone, Copy, Subcommand)]
 enum Action {
-    /// Lists the containers of programs that are gone; the pods with --backend k8s.
+    /// Lists the containers of programs that are gone; the pods with --backend k8s, the hosted
+    /// sandboxes with --backend daytona.
     List {
         /// Prints them as JSON.
         #[arg(long)]
@@ -49,7 +52,7 @@ impl Action {
     }
 }
 
-/// A container or pod whose program is gone.
+/// A sandbox whose program is gone.
 #[derive(Debug, Serialize)]
 struct Left {
     id: String,
@@ -80,7 +83,7 @@ fn kinds(app: &App) -> Vec<Kind> {
         // Also without an image, which is of no interest here.
         kind => vec![kind],
     };
-    kinds.retain(|kind| matches!(kind, Kind::Docker | Kind::K8s));
+    kinds.retain(|kind| matches!(kind, Kind::Daytona | Kind::Docker | Kind::K8s));
     kinds.sort_unstable();
     kinds.dedup();
     if kinds.is_empty() {
@@ -97,6 +100,10 @@ async fn find(app: &App, is_reap: bool) -> Result<Vec<Left>, Failure> {
             Kind::K8s => pods(app, is_reap).await?,
             #[cfg(not(feature = "k8s"))]
             Kind::K8s => return Err(absent::without_k8s()),
+            #[cfg(feature = "daytona")]
+            Kind::Daytona => hosted(app, is_reap).await?,
+            #[cfg(not(feature = "daytona"))]
+            Kind::Daytona => return Err(absent::without_daytona()),
             #[cfg(feature = "docker")]
             _ => containers(app, is_reap).await?,
             #[cfg(not(feature = "docker"))]
@@ -139,6 +146,24 @@ async fn pods(app: &App, is_reap: bool) -> Result<Vec<Left>, Failure> {
         image: leftover.image,
         created: seconds(leftover.created),
         removed: true,
+    };
+    Ok(found.into_iter().map(left).collect())
+}
+
+#[cfg(feature = "daytona")]
+async fn hosted(app: &App, is_reap: bool) -> Result<Vec<Left>, Failure> {
+    let account = DaytonaSettings::configured(&app.config.backends)?.account()?;
+    let found = if is_reap {
+        backend_daytona::reap(&account).await?
+    } else {
+        backend_daytona::leftovers(&account).await?
+    };
+    let left = |leftover: backend_daytona::Leftover| Left {
+        id: leftover.id,
+        name: leftover.name,
+        image: leftover.image,
+        created: seconds(leftover.created),
+        removed: leftover.removed,
     };
     Ok(found.into_iter().map(left).collect())
 }

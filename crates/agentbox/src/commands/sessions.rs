@@ -121,8 +121,9 @@ async fn act(app: &App, root: Option<&Path>, action: Action) -> Result<(), Failu
     let engine = || session_engine::engine(&app.spec, root);
     match action {
         Action::List { json } => {
-            // Those of pods are never in a directory of this machine.
-            let has_more = root.is_none() && app.spec.kind != Kind::K8s;
+            // Those of pods and hosted sandboxes are never in a directory of this machine.
+            let is_remote = matches!(app.spec.kind, Kind::Daytona | Kind::K8s);
+            let has_more = root.is_none() && !is_remote;
             list(&*engine().await?, has_more, json).await
         }
         Action::Show { id, json } => show(&*engine().await?, &id, json).await,

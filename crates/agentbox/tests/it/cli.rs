@@ -6,6 +6,7 @@ mod check;
 mod configured;
 mod containers;
 mod help;
+mod hosted;
 mod machine;
 mod mcp;
 mod mcp_config;

@@ -10,6 +10,12 @@
 mod cli;
 mod console_pipe;
 mod console_terminal;
+#[cfg(all(feature = "daytona", target_os = "linux"))]
+mod daytona_conversation;
+#[cfg(all(feature = "daytona", target_os = "linux"))]
+mod daytona_program;
+#[cfg(all(feature = "daytona", target_os = "linux"))]
+mod daytona_sessions;
 mod docker_program;
 mod docker_sessions;
 #[cfg(feature = "k8s")]

@@ -1,5 +1,7 @@
 //! A temporary directory for each test, and the program in it.
 
+#[cfg(all(feature = "daytona", target_os = "linux"))]
+pub(crate) mod hosted;
 #[cfg(feature = "k8s")]
 pub(crate) mod pods;
 pub(crate) mod sessions;

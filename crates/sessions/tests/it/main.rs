@@ -10,6 +10,10 @@
 mod ceilings;
 #[cfg(target_os = "linux")]
 mod conformance;
+#[cfg(all(feature = "daytona", target_os = "linux"))]
+mod daytona_processes;
+#[cfg(all(feature = "daytona", target_os = "linux"))]
+mod daytona_sessions;
 #[cfg(feature = "docker")]
 mod docker_engine;
 #[cfg(feature = "docker")]

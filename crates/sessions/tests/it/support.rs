@@ -1,11 +1,17 @@
 //! A manager over fake sandboxes, whose starts and files a test controls.
 
+#[cfg(all(feature = "daytona", target_os = "linux"))]
+pub(crate) mod daytona;
 #[cfg(feature = "docker")]
 pub(crate) mod docker;
 mod engine;
 #[cfg(feature = "k8s")]
 pub(crate) mod k8s;
-#[cfg(any(feature = "docker", feature = "k8s"))]
+#[cfg(any(
+    feature = "docker",
+    feature = "k8s",
+    all(feature = "daytona", target_os = "linux")
+))]
 pub(crate) mod killed;
 #[cfg(feature = "k8s")]
 pub(crate) mod requests;

@@ -1,4 +1,4 @@
-//! The check for the agent in containers and pods.
+//! The check for the agent in sandboxes.
 
 use super::UsedBackend;
 use super::finding::Finding;
@@ -9,8 +9,7 @@ use crate::backend::kind::Kind;
 pub(super) fn finding(backend: &UsedBackend) -> Finding {
     let finding = Finding::new("sandbox-agent", "fast calls into containers");
     let fix = format!("run {INSTALL}; without it calls take longer");
-    let has_pods = backend.uses(Kind::K8s);
-    match agents::find(has_pods, &backend.tables) {
+    match agents::find(|kind| backend.uses(kind), &backend.tables) {
         Ok(agents) if agents.is_empty() => finding.missing("is not found", fix),
         Ok(agents) => {
             let shown = agents
@@ -20,7 +19,8 @@ pub(super) fn finding(backend: &UsedBackend) -> Finding {
         }
         // An agent that was named and cannot be used fails every call.
         Err(failure) => {
-            let is_used = has_pods || backend.uses(Kind::Docker);
+            let kinds = [Kind::Docker, Kind::K8s, Kind::Daytona];
+            let is_used = kinds.into_iter().any(|kind| backend.uses(kind));
             finding.needed(is_used).wrong(&failure)
         }
     }

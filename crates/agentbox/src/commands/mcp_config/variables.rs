@@ -1,4 +1,4 @@
-//! The variables of other programs that affect containers and pods.
+//! The variables of other programs that affect sandboxes.
 
 use crate::backend::kind::Kind;
 use crate::backend::spec::BackendSpec;
@@ -7,13 +7,23 @@ use crate::system;
 
 /// The variables, their meaning, and the backends that read them.
 const VARIABLES: &[(&str, Meaning, &[Kind])] = &[
+    ("DAYTONA_API_KEY", Meaning::Secret, &[Kind::Daytona]),
+    ("DAYTONA_API_URL", Meaning::Text, &[Kind::Daytona]),
+    ("DAYTONA_JWT_TOKEN", Meaning::Secret, &[Kind::Daytona]),
+    ("DAYTONA_ORGANIZATION_ID", Meaning::Text, &[Kind::Daytona]),
+    ("DAYTONA_TARGET", Meaning::Text, &[Kind::Daytona]),
+    ("DAYTONA_V0_API_URL", Meaning::Text, &[Kind::Daytona]),
     ("DOCKER_CONFIG", Meaning::Path, &[Kind::Docker]),
     ("DOCKER_HOST", Meaning::Text, &[Kind::Docker]),
     ("KUBECONFIG", Meaning::Paths, &[Kind::K8s]),
     // A pod's own cluster.
     ("KUBERNETES_SERVICE_HOST", Meaning::Text, &[Kind::K8s]),
     ("KUBERNETES_SERVICE_PORT", Meaning::Text, &[Kind::K8s]),
-    ("SANDBOX_AGENT", Meaning::Path, &[Kind::Docker, Kind::K8s]),
+    (
+        "SANDBOX_AGENT",
+        Meaning::Path,
+        &[Kind::Docker, Kind::K8s, Kind::Daytona],
+    ),
 ];
 
 #[derive(Debug, Clone, Copy)]
@@ -23,12 +33,15 @@ enum Meaning {
     Path,
     /// Several, as in `PATH`.
     Paths,
+    /// It is not to be written into a file of another program.
+    Secret,
 }
 
 impl Meaning {
-    /// Returns a value that means the same in any directory.
-    fn absolute(self, value: &str) -> String {
-        match self {
+    /// Returns a value that means the same in any directory; `None` for a secret.
+    fn absolute(self, value: &str) -> Option<String> {
+        Some(match self {
+            Self::Secret => return None,
             Self::Text => value.to_owned(),
             Self::Path => from_here(value),
             Self::Paths => {
@@ -37,13 +50,13 @@ impl Meaning {
                 let paths = std::env::join_paths(paths).unwrap_or_default();
                 paths.to_string_lossy().into_owned()
             }
-        }
+        })
     }
 }
 
 /// Returns the variables that are set and that a backend reads, with values that mean the
-/// same in any directory.
-pub(super) fn set_for(spec: &BackendSpec) -> Vec<(&'static str, String)> {
+/// same in any directory, and secrets without a value.
+pub(super) fn set_for(spec: &BackendSpec) -> Vec<(&'static str, Option<String>)> {
     let is_read = |kinds: &[Kind]| kinds.iter().any(|kind| spec.may_include(*kind));
     let known = VARIABLES.iter().filter(|(.., kinds)| is_read(kinds));
     let set = known.filter_map(|(name, meaning, _)| {
@@ -61,9 +74,11 @@ mod tests {
     #[test]
     fn every_path_of_a_list_is_absolute() {
         let here = from_here("");
-        let paths = Meaning::Paths.absolute("/etc/a:b");
+        let absolute = |meaning: Meaning, value| meaning.absolute(value).unwrap_or_default();
+        let paths = absolute(Meaning::Paths, "/etc/a:b");
         assert_eq!(paths, format!("/etc/a:{here}/b"));
-        assert_eq!(Meaning::Path.absolute("/etc/a:b"), "/etc/a:b");
-        assert_eq!(Meaning::Text.absolute("a"), "a");
+        assert_eq!(absolute(Meaning::Path, "/etc/a:b"), "/etc/a:b");
+        assert_eq!(absolute(Meaning::Text, "a"), "a");
+        assert_eq!(Meaning::Secret.absolute("hush"), None);
     }
 }

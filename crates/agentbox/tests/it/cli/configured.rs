@@ -54,7 +54,7 @@ fn what_is_not_known_is_64_with_the_nearest() {
 #[test]
 fn backends_that_there_are_not_are_64() {
     let dir = TestDir::new();
-    for spec in ["pods", "daytona:a", ""] {
+    for spec in ["pods", "podman:a", ""] {
         let wrong = dir.run(&["--backend", spec, "tools"]).code(64);
         wrong.complains("local:DIR, state[:FILE]");
     }
