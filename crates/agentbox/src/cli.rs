@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::app::App;
@@ -108,9 +110,59 @@ impl Cli {
     }
 }
 
+/// Adds the possible values of missing arguments to an error about them: clap only lists
+/// them for wrong values.
+pub(crate) fn with_values(mut error: clap::Error) -> clap::Error {
+    let missing = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::Strings(missing))
+            if error.kind() == ErrorKind::MissingRequiredArgument =>
+        {
+            missing
+        }
+        _ => return error,
+    };
+    let cli = Cli::command();
+    let arguments = cli.get_subcommands().flat_map(clap::Command::get_arguments);
+    let tips = arguments.filter_map(|argument| {
+        let name = argument.to_string();
+        let values = argument.get_possible_values();
+        let names: Vec<&str> = values.iter().map(|value| value.get_name()).collect();
+        let is_listed = missing.contains(&name) && !names.is_empty();
+        is_listed.then(|| format!("{name} is one of {}", names.join(", ")).into())
+    });
+    let tips: Vec<StyledStr> = tips.collect();
+    if !tips.is_empty() {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+    }
+    error
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_missing_argument_may_be_is_listed() {
+        for (line, tip) in [
+            (
+                &["agentbox", "mcp-config"][..],
+                "tip: <CLIENT> is one of claude-code, ",
+            ),
+            (
+                &["agentbox", "mcp-config", "--backend", "state"],
+                ", windsurf, zed\n",
+            ),
+            (
+                &["agentbox", "completions"],
+                "tip: <SHELL> is one of bash, ",
+            ),
+        ] {
+            let error = with_values(Cli::try_parse_from(line).unwrap_err()).to_string();
+            assert!(error.contains(tip), "{error}");
+        }
+        let other = with_values(Cli::try_parse_from(["agentbox", "run"]).unwrap_err());
+        assert!(!other.to_string().contains("tip:"), "{other}");
+    }
 
     #[test]
     fn the_command_line_is_sound() {

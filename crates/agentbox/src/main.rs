@@ -46,6 +46,7 @@ fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
+            let error = cli::with_values(error);
             let _ = error.print();
             let fine = matches!(
                 error.kind(),

@@ -8,7 +8,7 @@
 #[cfg(feature = "serde")]
 mod serial;
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -74,7 +74,8 @@ pub enum PathError {
 pub struct Quoted(String);
 
 impl Quoted {
-    /// Quotes the beginning of `text`; control characters are escaped.
+    /// Quotes the beginning of `text`; control characters are escaped. The quotes are
+    /// double if the text itself has single ones.
     pub fn new(text: &str) -> Self {
         let cut = text.floor_char_boundary(QUOTED_BYTES);
         if cut == text.len() {
@@ -87,7 +88,16 @@ impl Quoted {
 
 impl fmt::Display for Quoted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "'{}'", self.0.escape_debug())
+        let is_single = self.0.contains('\'') && !self.0.contains('"');
+        let (own, other) = if is_single { ('"', '\'') } else { ('\'', '"') };
+        f.write_char(own)?;
+        for (number, part) in self.0.split(other).enumerate() {
+            if number > 0 {
+                f.write_char(other)?;
+            }
+            write!(f, "{}", part.escape_debug())?;
+        }
+        f.write_char(own)
     }
 }
 

@@ -34,7 +34,8 @@ const GATHERED_BYTES: usize = 256 * 1024;
 ///
 /// Clones share the same state. Files are accessed by handle and never by host
 /// path, so nothing outside the directory can be read or changed through it,
-/// even if it contains links or another process moves them.
+/// even if it contains links or another process moves them. If the directory
+/// itself is removed meanwhile, calls fail with `Unavailable`.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> backend_core::Result<()> {
@@ -140,7 +141,10 @@ impl LocalBackend {
         work: impl FnOnce(&RootedFs, &VPath, &CancelFlag) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let wanted = path.clone();
-        let done = self.on_disk(move |fs, cancel| work(fs, &wanted, cancel));
+        let done = self.on_disk(move |fs, cancel| {
+            let done = work(fs, &wanted, cancel);
+            done.map_err(|error| fs.explain_missing(&wanted, error))
+        });
         done.await.map_err(context(operation, path))
     }
 
@@ -151,7 +155,10 @@ impl LocalBackend {
         options: WriteOptions,
     ) -> Result<WriteOutcome> {
         let mut pending = self
-            .on_disk(move |fs, _| fs.begin_write(&path, options))
+            .on_disk(move |fs, _| {
+                let begun = fs.begin_write(&path, options);
+                begun.map_err(|error| fs.explain_missing(&path, error))
+            })
             .await?;
         let mut gathered = BytesMut::new();
         while let Some(piece) = stream.next().await {
@@ -327,6 +334,7 @@ impl Backend for LocalBackend {
         let (path, links, inner) = (query.path.clone(), query.links, Arc::clone(&self.inner));
         let start = path.clone();
         let open = move || {
+            inner.fs.check_root(&start)?;
             let directory = inner.fs.open_path(&start, LIST, links)?;
             Ok(SearchRoot::Directory(directory, start))
         };
@@ -342,7 +350,10 @@ impl Backend for LocalBackend {
         query.generated |= self.inner.generated;
         let (path, links, inner) = (query.path.clone(), query.links, Arc::clone(&self.inner));
         let start = path.clone();
-        let open = move || inner.fs.open_search_root(&start, links);
+        let open = move || {
+            inner.fs.check_root(&start)?;
+            inner.fs.open_search_root(&start, links)
+        };
         self.used();
         let found = search::grep(open, query, self.read_above()).await;
         self.used();

@@ -80,9 +80,9 @@ pub(crate) fn root_access(roots: &[String], host_root: &Path, top: &VPath) -> Ro
     inside.dedup_by(|later, earlier| later.starts_with(earlier));
     if inside.is_empty() {
         return RootAccess::Nothing(
-            "Error: Permission denied: none of the client's roots lies in the directory that this server was \
-             started on, so nothing may be used; open that directory in the client, or start \
-             the server on the client's directory"
+            "Error: Permission denied: none of the client's roots lies in the directory that \
+             this server was started on, so nothing may be used; open that directory in the \
+             client, or start the server on the client's directory"
                 .to_owned(),
         );
     }

@@ -27,8 +27,8 @@ pub(crate) fn without_docker() -> Failure {
 pub(crate) fn without_k8s() -> Failure {
     Failure::environment(
         "k8s needs a build with the feature k8s: a release has it, and so has what cargo install \
-         agentbox-cli --features k8s builds; take one of them, or use --backend docker:IMAGE for \
-         a container of this machine",
+         --path crates/agentbox --features k8s builds from the sources; take one of them, or use \
+         --backend docker:IMAGE for a container of this machine",
     )
 }
 

@@ -123,10 +123,11 @@ impl BackendSpec {
     /// first. There are none if it shows its own directory as `/`.
     pub(crate) fn shown_directories(&self) -> Vec<PathBuf> {
         let allowed = self.allowed_directories();
-        let own = self.host_root().filter(|_| !allowed.is_empty());
-        let allowed = allowed.iter().map(Path::new);
-        let allowed = allowed.filter_map(|directory| directory.canonicalize().ok());
-        own.into_iter().chain(allowed).collect()
+        let own = self.path().filter(|_| !allowed.is_empty());
+        let all = own.into_iter().chain(allowed.iter().map(Path::new));
+        // The default directory may not be there yet.
+        let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        all.map(canonical).collect()
     }
 
     /// Returns `true` if it is of this kind, or may include a backend that is.

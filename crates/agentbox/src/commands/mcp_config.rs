@@ -170,7 +170,10 @@ fn arguments(app: &App, backend: String) -> Result<Vec<String>, Failure> {
         arguments.extend(["--permissions".to_owned(), rules]);
     }
     for directory in app.spec.allowed_directories() {
-        arguments.extend(["--allow-dir".to_owned(), directory]);
+        // `..` would only be a riddle in the settings of a client.
+        let canonical = Path::new(&directory).canonicalize().ok();
+        let canonical = canonical.and_then(|path| path.to_str().map(str::to_owned));
+        arguments.extend(["--allow-dir".to_owned(), canonical.unwrap_or(directory)]);
     }
     // Defaults are left out, unless the config file sets something else.
     let (ours, usual) = (&app.config.options, Options::default());

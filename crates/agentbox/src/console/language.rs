@@ -239,12 +239,18 @@ fn command(
     mut values: Map<String, Value>,
 ) -> Result<Value, ParseError> {
     let rest = words.all.get(at..).unwrap_or_default();
-    let (Some(first), Some(field)) = (rest.first(), fields.first()) else {
+    let Some(field) = fields.first() else {
         return Ok(Value::Object(values));
     };
-    if values.contains_key(&field.name) {
-        return Err(given_twice(&field.name));
-    }
+    let first = match (rest.first(), values.contains_key(&field.name)) {
+        (Some(_), true) => return Err(given_twice(&field.name)),
+        (Some(first), false) => first,
+        (None, true) => return Ok(Value::Object(values)),
+        (None, false) => {
+            let why = "there is no command; write one, such as !ls";
+            return Err(ParseError::Invalid(why.to_owned()));
+        }
+    };
     let line = match rest {
         // The whole line is quoted: no program has such a name.
         [one] if one.plain == 0 && one.tag.is_none() && one.text.contains(char::is_whitespace) => {

@@ -73,6 +73,19 @@ fn messages_escape_and_cut_what_they_quote() {
     assert!(text.len() < 500, "{}", text.len());
     let debug = format!("{:?}", Quoted::new("a\nb"));
     assert_eq!(debug, r"'a\nb'");
+    for (text, shown) in [
+        (
+            "log in with 'docker login'",
+            r#""log in with 'docker login'""#,
+        ),
+        (r#"{"a": 1}"#, r#"'{"a": 1}'"#),
+        (r#"it's "it""#, r#"'it\'s "it"'"#),
+        ("\\'\n", r#""\\'\n""#),
+        ("'", r#""'""#),
+        ("e\u{301}", "'e\u{301}'"),
+    ] {
+        assert_eq!(Quoted::new(text).to_string(), shown);
+    }
 }
 
 #[test]

@@ -68,6 +68,13 @@ pub(crate) fn outside_roots(readable: &[&Path]) -> Error {
     Error::new(ErrorKind::PermissionDenied, message)
 }
 
+/// The error for a directory of the backend that was removed while it was in use.
+pub(crate) fn root_removed() -> Error {
+    Error::unavailable(
+        "the directory of this backend was removed; create it again, and then open the backend again",
+    )
+}
+
 /// The error for a tree that changes faster than it can be followed.
 pub(crate) fn keeps_changing() -> Error {
     Error::unavailable("the directories on the way keep changing; try again")

@@ -198,6 +198,9 @@ impl RootedFs {
             Ok(())
         })?;
         self.remove_stale(&directory, &stale);
+        if total == 0 {
+            self.check_root(path)?;
+        }
         if options.exclude.hides(path) {
             skipped = Skipped::default();
         }

@@ -256,6 +256,22 @@ impl RootedFs {
         })
     }
 
+    /// Returns an error if the directory that holds `path` was removed.
+    pub(crate) fn check_root(&self, path: &VPath) -> Result<()> {
+        match self.locate(path, Links::Follow) {
+            Ok(at) if at.root.is_removed() => Err(errno::root_removed()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns why an entry at `path` is missing: itself, or everything with it.
+    pub(crate) fn explain_missing(&self, path: &VPath, error: Error) -> Error {
+        if error.kind() != ErrorKind::NotFound {
+            return error;
+        }
+        self.check_root(path).err().unwrap_or(error)
+    }
+
     /// Returns the error for a path outside the directories. It lists them if callers
     /// know them by the host's names.
     fn outside(&self) -> Error {

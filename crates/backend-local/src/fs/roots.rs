@@ -40,9 +40,18 @@ pub(crate) struct Root {
     /// Whether this is the root of the file system: nothing lies outside it,
     /// and `..` in it leads back to it.
     pub(crate) everything: bool,
+    /// Whether it had links when it was opened. Some file systems do not count
+    /// them.
+    had_links: bool,
 }
 
 impl Root {
+    /// Whether the directory was removed after it was opened. Its handle then
+    /// leads to an empty directory that takes no entries.
+    pub(super) fn is_removed(&self) -> bool {
+        self.had_links && has_links(&self.handle) == Some(false)
+    }
+
     /// Returns the path of the entry with these names beneath the root.
     pub(super) fn path_of(&self, names: impl IntoIterator<Item: AsRef<OsStr>>) -> Result<VPath> {
         let mut text = self.base.clone();
@@ -116,6 +125,7 @@ pub(super) fn open_roots(
         }
         roots.push(Arc::new(Root {
             is_local: is_local_filesystem(&handle),
+            had_links: has_links(&handle) == Some(true),
             handle,
             base,
             host: host.clone(),
@@ -123,6 +133,12 @@ pub(super) fn open_roots(
         }));
     }
     Ok(roots)
+}
+
+/// Whether a directory has any links left, if that is known.
+fn has_links(directory: &OwnedFd) -> Option<bool> {
+    let found = rustix::fs::fstat(directory).ok()?;
+    Some(found.st_nlink > 0)
 }
 
 pub(super) fn is_local_filesystem(directory: &OwnedFd) -> bool {

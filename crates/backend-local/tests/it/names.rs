@@ -388,6 +388,42 @@ async fn the_root_of_the_file_system_is_a_root() {
 }
 
 #[tokio::test]
+async fn a_root_that_was_removed_is_not_an_empty_one() {
+    for resolution in BOTH {
+        let (_keep, top) = directory();
+        let root = top.join("root");
+        fs::create_dir(&root).unwrap();
+        let backends = [
+            in_virtual(&root, resolution),
+            in_host(&root, &[], resolution),
+        ];
+        backends[0].write_file("a", "x").await.unwrap();
+        fs::remove_dir_all(&root).unwrap();
+        // One that is made anew is another.
+        fs::create_dir(&root).unwrap();
+        for backend in &backends {
+            let gone = ErrorKind::Unavailable;
+            let here = backend.working_dir();
+            fails(gone, backend.ls(&here, LsOptions::default()).await);
+            for path in ["a", "new", "new/b"] {
+                fails(gone, backend.write_file(path, "y").await);
+                fails(gone, backend.create_dir_all(path).await);
+                fails(gone, backend.read_bytes(path).await);
+            }
+            let pieces = [Ok(bytes::Bytes::from_static(b"y"))];
+            let content = Content::Stream(Box::pin(futures::stream::iter(pieces)));
+            let path = here.child("b").unwrap();
+            fails(
+                gone,
+                backend.write(&path, content, WriteOptions::default()).await,
+            );
+            fails(gone, backend.glob(GlobQuery::new("*", here.clone())).await);
+            fails(gone, backend.grep(GrepQuery::new("x", here)).await);
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_path_outside_is_answered_with_the_directories() {
     let (_keep, top) = directory();
     let [one, two] = ["one", "two"].map(|name| top.join(name));

@@ -9,8 +9,7 @@ use super::Ruleset;
 /// Columns count characters from 1 and may be after the error itself.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the ruleset is not valid at line {line}, column {column}, near {}: {message}; correct it there",
-    unescaped(.near)
+    "the ruleset is not valid at line {line}, column {column}, near {near}: {message}; correct it there"
 )]
 #[non_exhaustive]
 pub struct LoadError {
@@ -22,11 +21,6 @@ pub struct LoadError {
     pub message: String,
     /// The text at that position.
     pub near: Quoted,
-}
-
-/// Rules are full of double quotes, and this text is in single quotes.
-fn unescaped(near: &Quoted) -> String {
-    near.to_string().replace("\\\"", "\"")
 }
 
 /// The error for a ruleset that could not be serialized. None is known to cause it.

@@ -149,6 +149,10 @@ fn errors_name_the_field() {
     assert!(wrong("glob {\"pattern\": }").contains("not valid JSON"));
     assert!(wrong("glob {} x").contains("'x' follows"));
     assert!(wrong("run --timeout 5 --directory").contains("--directory has no value"));
+    for nothing in ["!", "! ", "run", "bg", "run --timeout 5"] {
+        let why = "there is no command; write one, such as !ls";
+        assert_eq!(wrong(nothing), why, "{nothing:?}");
+    }
     assert_eq!(
         wrong("run --command ls ls"),
         "command is given twice; give it once"

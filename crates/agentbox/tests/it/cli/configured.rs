@@ -270,7 +270,7 @@ fn more_directories_can_be_allowed() {
         "--backend",
         "local:work",
         "--allow-dir",
-        "more/.",
+        "work/../more/.",
     ];
     let args = dir.run(&snippet).code(0).json()["mcpServers"]["agentbox"]["args"].take();
     assert_eq!(args[3], "--allow-dir");

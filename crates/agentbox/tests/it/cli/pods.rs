@@ -43,7 +43,7 @@ fn without_the_feature_one_sentence_names_it() {
         let all = [&["--backend", "k8s:busybox"], arguments].concat();
         let ended = dir.run_with(&all, &[NOWHERE]).code(3);
         ended.complains("k8s needs a build with the feature k8s");
-        ended.complains("cargo install agentbox-cli --features k8s");
+        ended.complains("cargo install --path crates/agentbox --features k8s");
     }
     let doctor = ["doctor", "--backend", "k8s:busybox"];
     let said = dir.run(&doctor).code(3).out;
