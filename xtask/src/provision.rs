@@ -1,8 +1,8 @@
 //! Installs missing tools for the stages of `test-all`.
 //!
 //! Tools go to the cache, not to the user's own cargo directory. Only a missing C
-//! compiler, Python, Node, PostgreSQL, Docker, and containerd with what it needs for pods
-//! are installed system-wide, and only by root on Debian.
+//! compiler, Python, Git, Go, Node, PostgreSQL, Docker, and containerd with what it needs
+//! for pods are installed system-wide, and only by root on Debian.
 
 use anyhow::{Context as _, Result, bail};
 
@@ -15,6 +15,8 @@ const PROVISIONS: &[Provision] = &[
     tool("c++", Source::Apt("build-essential")),
     // The system's Python: confined commands cannot run another one.
     tool("/usr/bin/python3", Source::Apt("python3")),
+    tool("git", Source::Apt("git")),
+    tool("go", Source::Apt("golang-go")),
     tool("node", Source::Apt("nodejs")),
     tool("npm", Source::Apt("npm")),
     tool("psql", Source::Apt("postgresql")),

@@ -9,6 +9,7 @@ mod cargo;
 mod clients;
 mod consumers;
 mod coverage;
+mod daytona;
 mod dist;
 mod docker;
 mod everyday;
@@ -69,6 +70,8 @@ const STAGES: &[Stage] = stages! {
         extras: &["dockerd", "debootstrap", "busybox"];
     Default "k8s", k8s::run, "sandboxes in pods of a real cluster",
         tools: &["/usr/bin/python3", "node", "npm"], extras: k8s::TOOLS;
+    Full "daytona", daytona::run, "hosted sandboxes, on a stand-in that real clients have tested",
+        tools: &["/usr/bin/python3", "go", "git"];
     Default "clients", clients::run, "MCP clients of others use the program",
         tools: &["/usr/bin/python3", "node", "npm"];
     Default "consumers", consumers::run,

@@ -22,6 +22,7 @@ pub(super) const TARGETS: &[&str] = &[FOREIGN[0], FOREIGN[1], LINUX[0]];
 const LINUX_ONLY: &[&str] = &[
     "agentbox-sandbox-agent",
     "backend-local",
+    "daytona-testkit",
     "examples",
     "xtask",
 ];
