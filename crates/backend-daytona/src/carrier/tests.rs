@@ -47,3 +47,13 @@ fn no_argument_holds_a_nul() {
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
     }
 }
+
+#[test]
+fn a_missing_tool_is_named() {
+    let empty = tempfile::tempdir().unwrap();
+    let mut shell = std::process::Command::new("/bin/sh");
+    shell.args(["-c", SCRIPT, "sh", "/nothing/here", "/"]);
+    let ended = shell.env("PATH", empty.path()).output().unwrap();
+    let printed = String::from_utf8_lossy(&ended.stdout);
+    assert_eq!(printed, "!missing base64\n");
+}
