@@ -17,10 +17,10 @@ use crate::instance::Instance;
 const CHANGE_TIMEOUT: Duration = Duration::from_secs(90);
 /// Sandboxes on one page of a list.
 const PAGE: usize = 100;
-/// The size of the largest page in bytes.
-const PAGE_BYTES: usize = 16 * 1024 * 1024;
-/// The most sandboxes that are listed.
-const LISTED: usize = 100_000;
+/// The size of all pages of a list in bytes.
+const LIST_BYTES: usize = 64 * 1024 * 1024;
+/// The most pages that are read.
+const PAGES: usize = 1_000;
 
 /// A change of a sandbox's state that is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,29 +94,26 @@ impl Account {
     pub(crate) async fn list(&self, labels: &BTreeMap<String, String>) -> Result<Vec<Instance>> {
         let labels = encoded(&json!(labels).to_string());
         let mut found = Vec::new();
-        let mut cursor = String::new();
-        loop {
+        let (mut cursor, mut room) = (String::new(), LIST_BYTES);
+        for _ in 0..PAGES {
             let path = format!("/sandbox?limit={PAGE}&labels={labels}{cursor}");
-            let answer = self
-                .call(Call::get(self.at(&path)).limit(PAGE_BYTES))
-                .await?;
+            let answer = self.call(Call::get(self.at(&path)).limit(room)).await?;
+            room = room.saturating_sub(answer.len());
             let page = document(&answer)?;
             let items = page.get("items").and_then(Value::as_array);
-            let read = items.into_iter().flatten().filter_map(Instance::read);
-            let before = found.len();
-            found.extend(read);
-            if found.len() > LISTED {
-                let text = format!("there are more than {LISTED} sandboxes; delete some");
-                return Err(Error::too_large(text));
-            }
+            found.extend(items.into_iter().flatten().filter_map(Instance::read));
             let next = page.get("nextCursor").and_then(Value::as_str);
-            match next.filter(|next| !next.is_empty()) {
-                Some(next) if found.len() > before => {
-                    cursor = format!("&cursor={}", encoded(next));
-                }
+            let next = next.filter(|next| !next.is_empty());
+            let next = next.map(|next| format!("&cursor={}", encoded(next)));
+            match next {
+                Some(next) if next != cursor => cursor = next,
                 _ => return Ok(found),
             }
         }
+        Err(Error::too_large(format!(
+            "there are more than {} sandboxes; delete some",
+            PAGES * PAGE
+        )))
     }
 
     /// Asks for a change of state. The answer says only that it has begun.

@@ -252,7 +252,9 @@ impl HostedMachine for DaytonaMachine {
         // If the sandbox cannot be created, that error is reported instead.
         self.start().await?;
         if self.0.config.agents.is_empty() {
-            return Ok(Some("there is no sandbox-agent"));
+            return Ok(Some(
+                "there is no sandbox-agent; `agentbox agent install` makes one",
+            ));
         }
         match self.connect_agent().await? {
             AgentState::Connected(process) => {

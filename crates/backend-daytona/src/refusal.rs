@@ -105,12 +105,6 @@ impl Refusal {
         }
     }
 
-    /// Whether the sandbox behind the toolbox does not answer, so that its state must be
-    /// looked at.
-    pub(crate) fn is_about_machine(&self) -> bool {
-        self.kind == RefusalKind::Server
-    }
-
     /// Returns the error for callers: why, and what to do.
     pub(crate) fn error(self) -> Error {
         let (kind, what, next) = match self.kind {

@@ -230,7 +230,7 @@ mod tests {
                     addresses: vec!["192.0.2.0/24".into(), "198.51.100.0/24".into()],
                     domains: vec!["pypi.org".into()],
                 })
-                .auto_stop(None)
+                .auto_stop(None::<Duration>)
                 .auto_archive(hour)
                 .auto_delete(Duration::ZERO)
                 .ttl(Duration::from_secs(61)),
@@ -293,7 +293,7 @@ mod tests {
             plain().working_dir("/srv"),
             plain().network(Network::Open),
             plain().label("a", "b"),
-            plain().auto_stop(None),
+            plain().auto_stop(None::<Duration>),
         ];
         for other in others {
             assert_ne!(of(plain()), of(other.clone()), "{other:?}");

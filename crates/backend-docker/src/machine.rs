@@ -211,11 +211,15 @@ impl HostedMachine for DockerMachine {
         // If the container cannot be created, that error is reported instead.
         self.start().await?;
         if self.0.config.agents.is_empty() {
-            return Ok(Some("there is no sandbox-agent"));
+            return Ok(Some(
+                "there is no sandbox-agent; `agentbox agent install` makes one",
+            ));
         }
         let architecture = self.0.state().architecture.clone();
         let missing = self.0.config.agents.fitting(&architecture).is_none();
-        Ok(missing.then_some("there is no sandbox-agent for the image's processor"))
+        Ok(missing.then_some(
+            "there is no sandbox-agent for the image's processor; `agentbox agent install` makes one",
+        ))
     }
 
     fn ended_meanwhile(&self) -> Error {

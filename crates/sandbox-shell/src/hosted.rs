@@ -159,7 +159,7 @@ impl<M: HostedMachine> HostedSandbox<M> {
             if let Some(why) = why {
                 tracing::warn!(
                     sandbox = inner.machine.id(),
-                    "{why}: the image's own tools are used, which is slower; `agentbox agent install` makes one"
+                    "the image's own tools are used, which is slower: {why}"
                 );
             }
             let machine = Arc::new(inner.machine.clone());

@@ -108,11 +108,12 @@ impl Files {
         let limit = limit.and_then(|text| number(&text));
         let used = cpu.and_then(|text| (self.used)(&text)).unwrap_or_default();
         let memory = number(memory).unwrap_or_default();
-        let mut stats = Stats::default();
-        stats.cpu_percent = before.and_then(|before| share(before, used, at));
-        stats.memory = memory.saturating_sub(cache.unwrap_or_default());
-        stats.memory_limit = limit.filter(|limit| *limit < NO_LIMIT).unwrap_or_default();
-        stats.pids = pids.and_then(|text| number(&text)).unwrap_or_default();
+        let stats = Stats {
+            cpu_percent: before.and_then(|before| share(before, used, at)),
+            memory: memory.saturating_sub(cache.unwrap_or_default()),
+            memory_limit: limit.filter(|limit| *limit < NO_LIMIT).unwrap_or_default(),
+            pids: pids.and_then(|text| number(&text)).unwrap_or_default(),
+        };
         Ok((stats, Counters { used, at }))
     }
 }

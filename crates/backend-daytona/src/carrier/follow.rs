@@ -16,10 +16,10 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
 use super::decoder::{Decoder, Piece, Stream};
 use crate::connect::upgrade;
-use crate::toolbox::Toolbox;
+use crate::toolbox::{LOG_BYTES, Toolbox};
 
-/// The largest message of a log.
-const MESSAGE_BYTES: usize = 16 * 1024 * 1024;
+/// The largest message of a log, which may be all of it.
+const MESSAGE_BYTES: usize = LOG_BYTES;
 /// Bytes of a connection that are read at once.
 const READ_BYTES: usize = 64 * 1024;
 /// The times that a connection may end without anything new.

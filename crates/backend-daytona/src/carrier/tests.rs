@@ -18,7 +18,10 @@ fn a_program_gets_its_directory_and_its_variables() {
     let lines = start_lines(&program).unwrap();
     assert_eq!(text(&lines), r#"exec 'sh' '-c' 'echo "it'\''s"'"#);
     assert_eq!(lines.last().unwrap(), "r n");
-    let program = program.directory(VPath::root()).env("LC_ALL", "C").stdin(true);
+    let program = program
+        .directory(VPath::root())
+        .env("LC_ALL", "C")
+        .stdin(true);
     let lines = start_lines(&program).unwrap();
     assert!(text(&lines).starts_with("cd '/' && exec env 'LC_ALL=C' 'sh'"));
     assert_eq!(lines.last().unwrap(), "r i");
@@ -30,7 +33,11 @@ fn lines_are_shorter_than_64_kib() {
     let lines = start_lines(&Spawn::new(["echo", &long])).unwrap();
     assert!(lines.iter().all(|line| line.len() < 60_000));
     assert_eq!(text(&lines), format!("exec 'echo' '{long}'"));
-    assert!(encoded('i', &[7; 100_000]).iter().all(|line| line.len() < 60_000));
+    assert!(
+        encoded('i', &[7; 100_000])
+            .iter()
+            .all(|line| line.len() < 60_000)
+    );
 }
 
 #[test]
@@ -39,4 +46,14 @@ fn no_argument_holds_a_nul() {
         let error = start_lines(&program).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
     }
+}
+
+#[test]
+fn a_missing_tool_is_named() {
+    let empty = tempfile::tempdir().unwrap();
+    let mut shell = std::process::Command::new("/bin/sh");
+    shell.args(["-c", SCRIPT, "sh", "/nothing/here", "/"]);
+    let ended = shell.env("PATH", empty.path()).output().unwrap();
+    let printed = String::from_utf8_lossy(&ended.stdout);
+    assert_eq!(printed, "!missing base64\n");
 }

@@ -96,7 +96,6 @@ impl Core {
 
     /// Makes an existing sandbox run.
     pub(super) async fn resume(&self, found: Instance, reason: StartReason) -> Result<()> {
-        self.check(&found)?;
         if found.state.is_gone() {
             let Some(recipe) = self
                 .config
@@ -110,6 +109,7 @@ impl Core {
             self.forget_instance();
             return Box::pin(self.create(recipe)).await;
         }
+        self.check(&found)?;
         self.note(&found);
         let start = Start {
             timeout: self.config.start_timeout,

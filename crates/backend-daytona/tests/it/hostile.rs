@@ -90,5 +90,5 @@ async fn a_list_that_turns_in_circles_ends() {
     assert_eq!(listed.unwrap(), []);
     let account = serve(r#"{"items": [{"id": "x"}], "nextCursor": "again"}"#).await;
     let listed = within("a list", instances::list(&account, &BTreeMap::new())).await;
-    assert_eq!(listed.unwrap_err().kind(), ErrorKind::TooLarge);
+    assert_eq!(listed.unwrap().len(), 2);
 }

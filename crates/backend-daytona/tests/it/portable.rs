@@ -117,8 +117,7 @@ async fn costs<T>(place: &Place, what: &str, limit: u64, work: impl Future<Outpu
     within(what, work).await.unwrap();
     let used = place.standin.requests().since(&before);
     println!("{what}: {used}");
-    let total = u64::try_from(used.total()).unwrap();
-    assert!(total <= limit, "{what}: {used}");
+    assert!(used.total() <= limit, "{what}: {used}");
 }
 
 /// As many as other clients of the service need, of which each is a round trip.

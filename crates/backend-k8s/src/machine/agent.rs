@@ -42,11 +42,15 @@ impl Core {
             return Ok(None);
         }
         if self.config.agents.is_empty() {
-            return Ok(Some("there is no sandbox-agent"));
+            return Ok(Some(
+                "there is no sandbox-agent; `agentbox agent install` makes one",
+            ));
         }
         let node = self.architecture().await?;
         let missing = self.config.agents.fitting(&node).is_none();
-        Ok(missing.then_some("there is no sandbox-agent for the node's processor"))
+        Ok(missing.then_some(
+            "there is no sandbox-agent for the node's processor; `agentbox agent install` makes one",
+        ))
     }
 
     /// Returns the command line of the agent.
