@@ -46,8 +46,9 @@ pub(crate) async fn put(toolbox: &Toolbox, directory: &str, archive: &Bytes) -> 
     check::path(directory)?;
     let path = path();
     toolbox.upload(&path, archive).await?;
-    let unpacked = toolbox.execute(UNPACK, &[&path, directory], TIMEOUT, Repeat::Unperformed);
-    let unpacked = unpacked.await?;
+    let unpacked = toolbox
+        .execute(UNPACK, &[&path, directory], TIMEOUT, Repeat::Unperformed)
+        .await?;
     match unpacked.code {
         0 => Ok(()),
         _ => Err(failed(&unpacked, "unpacked in", directory)),
@@ -63,8 +64,9 @@ pub(crate) async fn put(toolbox: &Toolbox, directory: &str, archive: &Bytes) -> 
 pub(crate) async fn get(toolbox: &Toolbox, from: &str, limit: usize) -> Result<Bytes> {
     check::path(from)?;
     let (path, from) = (path(), trimmed(from));
-    let packed = toolbox.execute(PACK, &[&path, from], TIMEOUT, Repeat::Unperformed);
-    let packed = packed.await?;
+    let packed = toolbox
+        .execute(PACK, &[&path, from], TIMEOUT, Repeat::Unperformed)
+        .await?;
     match packed.code {
         0 => {}
         NO_PATH => {

@@ -155,7 +155,7 @@ impl Clients<'_> {
         pytest.args(["--timeout=120", "--tb=short", "-k", LEFT_OUT, "test_e2e.py"]);
         let mut last = String::new();
         let read = |line: &str| last = line.to_owned();
-        let passed = process::run_observed(pytest.current_dir(&*directory), read)?;
+        let passed = process::run_observed(pytest.current_dir(&*directory), "", read)?;
         ensure!(passed && last.contains(EXPECTED), "it ended with {last:?}");
         standin.end()
     }

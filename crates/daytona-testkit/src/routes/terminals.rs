@@ -15,6 +15,7 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 use tokio_tungstenite::tungstenite::Message;
 
@@ -266,14 +267,20 @@ async fn talk(socket: &mut Socket, sandbox: &Sandbox, terminal: &Arc<Terminal>, 
                 Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
                 _ => return,
             },
-            ended = exit.wait_for(Option::is_some) => {
-                let Some(Exit(code)) = ended.ok().and_then(|it| *it) else {
+            ended = ended(&mut exit) => {
+                let Some(Exit(code)) = ended else {
                     return;
                 };
                 return say_goodbye(socket, code, takes_exit).await;
             }
         }
     }
+}
+
+/// Waits for the end of the shell.
+async fn ended(exit: &mut watch::Receiver<Option<Exit>>) -> Option<Exit> {
+    let ended = exit.wait_for(Option::is_some).await;
+    ended.ok().and_then(|it| *it)
 }
 
 async fn type_in(terminal: &Arc<Terminal>, bytes: Bytes) {
