@@ -1,7 +1,5 @@
 //! Forms with files, as in `multipart/form-data`.
 
-use std::borrow::Cow;
-
 use bytes::Bytes;
 
 /// A field of a form.
@@ -33,7 +31,7 @@ pub(crate) fn parse(content_type: &str, body: &Bytes) -> Option<Vec<Field>> {
 }
 
 /// Returns the name in the headers of a field.
-fn name(head: &Cow<'_, str>) -> Option<String> {
+fn name(head: &str) -> Option<String> {
     let parameters = head.split([';', '\r', '\n']).map(str::trim);
     let mut names = parameters.filter_map(|it| it.strip_prefix("name="));
     names.next().map(|name| name.trim_matches('"').to_owned())

@@ -1,5 +1,4 @@
 //! The routes of the stand-in, and how their handlers read a request.
-#![expect(clippy::unused_async, reason = "axum's handlers are async functions")]
 
 mod control;
 mod files;
@@ -101,7 +100,7 @@ impl FromRequestParts<Arc<Service>> for Toolbox {
             return Err(Refusal::not_started());
         }
         let skip = parts.headers.get("x-daytona-skip-last-activity-update");
-        if !skip.is_some_and(|it| it == "true") {
+        if skip.is_none_or(|it| it != "true") {
             sandbox.touch();
         }
         Ok(Self(sandbox))

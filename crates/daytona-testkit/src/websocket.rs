@@ -65,7 +65,7 @@ impl Upgrade {
                     serve(WebSocketStream::from_raw_socket(stream, Role::Server, None).await).await;
                 }
                 Err(error) => {
-                    tracing::debug!(%error, "a client left before its websocket was open")
+                    tracing::debug!(%error, "a client left before its websocket was open");
                 }
             }
         });
