@@ -156,7 +156,7 @@ impl<'r> Service<'r> {
                 run_true(&self.here.get_or_create(&user).await.unwrap()).await;
                 self.here.release(&user).await.unwrap();
             }
-            "moved" => run_true(&self.there.get_or_create(&user).await.unwrap()).await,
+            "moved" => assert!(run_true(&self.there.get_or_create(&user).await.unwrap()).await),
             _ => panic!("there is no row for {kind}"),
         }
         let start = Instant::now();

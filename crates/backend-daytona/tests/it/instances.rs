@@ -59,8 +59,9 @@ async fn labels_are_merged_and_sandboxes_found_by_them() {
     assert_eq!(found.labels["team"], "red");
     let without = instances::change_labels(account, &found.id, &change("k0", None)).await;
     assert!(!without.unwrap().labels.contains_key("k0"));
-    let reserved = instances::change_labels(account, "a", &change("agentbox.dev/owner", None));
-    assert_eq!(reserved.await.unwrap_err().kind(), ErrorKind::Config);
+    let reserved =
+        instances::change_labels(account, "a", &change("agentbox.dev/owner", None)).await;
+    assert_eq!(reserved.unwrap_err().kind(), ErrorKind::Config);
     let missing = instances::change_labels(account, "none", &change("a", None)).await;
     assert_eq!(missing.unwrap_err().kind(), ErrorKind::NotFound);
     purge(&red).await;
