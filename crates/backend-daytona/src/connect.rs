@@ -183,7 +183,5 @@ pub(crate) async fn upgrade(
         return Ok(None);
     }
     let upgraded = response.upgrade().await;
-    upgraded
-        .map(Some)
-        .map_err(|error| client.unanswered(error))
+    upgraded.map(Some).map_err(|error| client.unanswered(error))
 }

@@ -76,10 +76,7 @@ const VERSION_1: Files = Files {
     used: |text| number(text).map(Duration::from_nanos),
 };
 
-async fn sample(
-    backend: &dyn Backend,
-    before: Option<Counters>,
-) -> Result<(Stats, Counters)> {
+async fn sample(backend: &dyn Backend, before: Option<Counters>) -> Result<(Stats, Counters)> {
     for files in [VERSION_2, VERSION_1] {
         if let Some(memory) = read(backend, files.memory).await? {
             return files.sample(backend, &memory, before).await;

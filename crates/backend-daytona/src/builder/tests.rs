@@ -68,5 +68,8 @@ fn nothing_secret_is_shown() {
     let builder = builder().account(account).env("TOKEN", "hush");
     let built = builder.clone().build().unwrap();
     let shown = format!("{builder:?} {built:?}");
-    assert!(!shown.contains("dtn_secret") && !shown.contains("hush"), "{shown}");
+    assert!(
+        !shown.contains("dtn_secret") && !shown.contains("hush"),
+        "{shown}"
+    );
 }
