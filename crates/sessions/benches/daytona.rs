@@ -9,8 +9,8 @@
 //! - `daytona_reads_py` makes 64 reads at once; Python makes them with 16 threads.
 //! - `daytona_requests` counts the HTTP requests of one call of each kind.
 //! - The rows with `portable` count those of one call without an agent, on the image's own tools.
-//!   No more than those of the Python package are asked: read 1, write 2, edit 4, ls 1, search 1,
-//!   execute 1.
+//!   The Python package makes so many: read 1, write 2, edit 4, ls 1, search 1, execute 1; ours
+//!   must not be more.
 //! - `daytona_session_new` opens a new session and runs a command in it, `daytona_session_wake`
 //!   one that was stopped, `daytona_session_moved` one that another engine has opened, which
 //!   stands for another process. A stand-in starts a sandbox at once.

@@ -37,8 +37,8 @@ pub(crate) fn without_k8s() -> Failure {
 pub(crate) fn without_daytona() -> Failure {
     Failure::environment(
         "daytona needs a build with the feature daytona: a release has it, and so has what cargo \
-         install agentbox-cli --features daytona builds; take one of them, or use --backend \
-         docker:IMAGE for a container of this machine",
+         install --path crates/agentbox --features daytona builds from the sources; take one of \
+         them, or use --backend docker:IMAGE for a container of this machine",
     )
 }
 

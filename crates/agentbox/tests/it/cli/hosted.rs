@@ -24,7 +24,7 @@ fn without_the_feature_one_sentence_names_it() {
         let all = [&["--backend", "daytona:busybox"], arguments].concat();
         let ended = dir.run(&all).code(3);
         ended.complains("daytona needs a build with the feature daytona");
-        ended.complains("install agentbox-cli --features daytona");
+        ended.complains("install --path crates/agentbox --features daytona");
     }
     let doctor = ["doctor", "--backend", "daytona:busybox"];
     let said = dir.run(&doctor).code(3).out;
