@@ -192,7 +192,7 @@ pub async fn read_file(account: &Account, sandbox: &str, path: &str) -> Result<O
 }
 
 /// Writes a file of a started sandbox, completely or not at all. Missing directories are
-/// created. Only the sandbox's user can read it, as whom commands run too.
+/// created. Only the sandbox's user can read it, and commands run as that user too.
 ///
 /// # Errors
 ///

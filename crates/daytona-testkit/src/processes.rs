@@ -1,4 +1,4 @@
-//! Processes of the machine: who belongs to whom, and their end.
+//! Processes of the machine: which belong to which sandbox, and their end.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,3 +1,5 @@
+//! Settings of a builder, and those that it refuses.
+
 use backend_core::{Backend as _, ErrorKind};
 
 use super::*;

@@ -32,7 +32,7 @@ const DETACHED: &str = "detached";
 enum Done {
     /// It has ended with this code.
     Ended(i32),
-    /// It may still run, and nobody waits for it.
+    /// It may still run, and no call waits for it.
     Abandoned,
     Failed(Error),
 }

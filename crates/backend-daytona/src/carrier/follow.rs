@@ -51,7 +51,7 @@ pub(super) struct Follower {
 
 /// The reason why following stops.
 enum End {
-    /// Nobody listens any more.
+    /// The listener is gone.
     Unwanted,
     Failed(Error),
 }

@@ -1,3 +1,5 @@
+//! The lines that carry input and output of a program without an agent.
+
 use backend_core::ErrorKind;
 
 use super::*;

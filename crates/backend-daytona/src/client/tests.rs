@@ -1,3 +1,5 @@
+//! Refusals of the service, and which requests are repeated.
+
 use super::*;
 
 fn refused(status: u16, wait: Option<u64>) -> Failure {

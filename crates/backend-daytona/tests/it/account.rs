@@ -83,7 +83,7 @@ async fn the_time_that_the_service_asks_for_is_waited() {
         .unwrap();
     assert!(began.elapsed() >= second);
     assert_eq!(place.standin.requests().of(list), 2);
-    // More than anybody waits for is an error, which says how long.
+    // A longer wait than any caller has time for is an error, which says how long.
     let hour = Duration::from_secs(3_600);
     place.standin.inject(Fault::RateLimited(hour).at(list));
     let listed = instances::list(&place.account, &BTreeMap::new()).await;

@@ -28,7 +28,7 @@ struct World {
     lists: Vec<String>,
     /// Whether each look at a pod finds another one of its name.
     is_replaced: bool,
-    /// What happens when the next lease was created.
+    /// The event right after the next lease is created.
     after_lease: Option<Event>,
     /// Changes an object that is followed, and says so. If there is none, nothing is ever
     /// reported.
