@@ -18,7 +18,7 @@ async fn create(place: &Place, name: &str, owner: &Owner, disposal: &str) {
             "agentbox.dev/disposal": disposal,
         },
     });
-    let created = reqwest::Client::new()
+    let created = crate::support::http()
         .post(format!("{}/sandbox", place.account.url()))
         .bearer_auth(place.standin.api_key())
         .header("content-type", "application/json")

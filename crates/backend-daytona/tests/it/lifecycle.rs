@@ -128,7 +128,7 @@ async fn a_sandbox_is_attached_by_its_name_or_its_id() {
 async fn a_sandbox_of_another_program_is_only_used_on_request() {
     let place = Place::new().await;
     let account = &place.account;
-    let foreign = reqwest::Client::new()
+    let foreign = crate::support::http()
         .post(format!("{}/sandbox", account.url()))
         .bearer_auth(place.standin.api_key())
         .header("content-type", "application/json")

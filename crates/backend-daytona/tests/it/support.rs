@@ -70,6 +70,11 @@ impl Place {
     }
 }
 
+/// A client for requests of other programs.
+pub(crate) fn http() -> reqwest::Client {
+    reqwest::Client::builder().no_proxy().build().unwrap()
+}
+
 /// The agent that `cargo xtask test-all` has built.
 pub(crate) fn agent() -> AgentBinary {
     let path = std::env::var("SANDBOX_AGENT");
