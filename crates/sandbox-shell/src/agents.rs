@@ -130,10 +130,30 @@ mod tests {
         assert_eq!(chosen("arm64").unwrap(), "arm");
         assert_eq!(chosen("riscv64"), None);
         assert!(chosen("").is_some());
+        assert_eq!(
+            agents.require("arm64", "pod", "node").unwrap().arch(),
+            "arm64"
+        );
         let error = agents.require("riscv64", "container", "image").unwrap_err();
-        assert!(error.message().contains("for arm64 and amd64"), "{error}");
+        let told = "the agents are for arm64 and amd64 and the image for 'riscv64';";
+        assert!(error.message().starts_with(told), "{error}");
         assert!(agents.located(Mode::Portable).unwrap().is_empty());
         let error = Agents::default().require("", "pod", "node").unwrap_err();
         assert!(error.message().contains("place in the pod"), "{error}");
+        let mut one = Agents::default();
+        one.add(agent(place.path(), "arm", 183));
+        let error = one.require("amd64", "pod", "node").unwrap_err();
+        let told = "the agent is for arm64 and the node for 'amd64';";
+        assert!(error.message().starts_with(told), "{error}");
+    }
+
+    #[test]
+    fn without_any_agent_only_a_mode_that_needs_one_fails() {
+        let none = Agents::default();
+        assert!(none.located(Mode::Portable).unwrap().is_empty());
+        assert!(none.located(Mode::Auto).unwrap().is_empty());
+        let error = none.located(Mode::Agent).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+        assert!(error.message().contains("use Mode::Portable"), "{error}");
     }
 }

@@ -73,14 +73,47 @@ pub fn reap_once(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+
+    use backend_core::Error;
+
     use super::*;
 
     #[test]
     fn what_is_not_understood_is_kept() {
-        for disposal in [Disposal::Remove, Disposal::Stop, Disposal::Keep] {
+        for (disposal, mode) in [
+            (Disposal::Remove, Some(StopMode::Purge)),
+            (Disposal::Stop, Some(StopMode::Keep)),
+            (Disposal::Keep, None),
+        ] {
             assert_eq!(Disposal::of(Some(&disposal.as_str().to_owned())), disposal);
+            assert_eq!(disposal.stop_mode(), mode);
         }
         assert_eq!(Disposal::of(Some(&"burn".to_owned())), Disposal::Keep);
         assert_eq!(Disposal::of(None), Disposal::Keep);
+    }
+
+    /// Without an async runtime of the caller. A failure is not repeated: every start would
+    /// wait for it again.
+    #[test]
+    fn leftovers_are_reaped_once_for_each_place() {
+        let (sender, reaped) = mpsc::channel();
+        let reap = |name: &'static str, result: Result<usize>| {
+            let sender = sender.clone();
+            async move {
+                sender.send(name).unwrap();
+                result
+            }
+        };
+        let refused = Err(Error::unavailable("it does not answer"));
+        reap_once("here".into(), "machines", reap("first", refused));
+        reap_once("here".into(), "machines", reap("again", Ok(1)));
+        reap_once("here".into(), "volumes", reap("of another kind", Ok(0)));
+        reap_once("there".into(), "machines", reap("elsewhere", Ok(2)));
+        drop(sender);
+        // Ends when all of them have ended.
+        let mut reaped: Vec<_> = reaped.iter().collect();
+        reaped.sort_unstable();
+        assert_eq!(reaped, ["elsewhere", "first", "of another kind"]);
     }
 }
