@@ -170,6 +170,24 @@ async fn few_programs_are_started() {
     assert_eq!(spawned(), 4);
 }
 
+/// A shell whose stream has carried enough is replaced, and none before.
+#[tokio::test]
+async fn a_worn_stream_is_replaced() {
+    let directory = tempfile::tempdir().unwrap();
+    let machine = HostMachine::new(directory.path(), host_path()).stream_bytes(64 * 1024);
+    let sandbox = PortableSandbox::new(Arc::new(machine));
+    let spawned = || sandbox.machine().spawned.load(Ordering::SeqCst);
+    let text = "line\n".repeat(20_000);
+    sandbox.write_file("large", text.as_str()).await.unwrap();
+    for _ in 0..5 {
+        sandbox.metadata("large").await.unwrap();
+    }
+    assert_eq!(spawned(), 1);
+    assert_eq!(sandbox.read_to_string("large").await.unwrap(), text);
+    sandbox.metadata("large").await.unwrap();
+    assert!(spawned() > 1);
+}
+
 /// Whether this program was started with interrupts ignored, as a shell does
 /// for background jobs. Its children inherit that.
 fn is_deaf_to_interrupts() -> bool {

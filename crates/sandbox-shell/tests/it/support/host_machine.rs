@@ -20,6 +20,7 @@ pub(crate) struct HostMachine {
     path: String,
     /// The user that programs run as, if not the test's.
     user: Option<u32>,
+    stream_bytes: Option<u64>,
     alive: AtomicBool,
     /// The number of programs started.
     pub(crate) spawned: AtomicUsize,
@@ -32,6 +33,7 @@ impl HostMachine {
             directory: VPath::parse(directory.to_str().unwrap()).unwrap(),
             path,
             user: None,
+            stream_bytes: None,
             alive: AtomicBool::new(false),
             spawned: AtomicUsize::new(0),
         }
@@ -41,6 +43,12 @@ impl HostMachine {
     #[allow(dead_code, reason = "not every test needs it")]
     pub(crate) fn user(mut self, user: u32) -> Self {
         self.user = Some(user);
+        self
+    }
+
+    /// Sets the output after which a program should be replaced.
+    pub(crate) fn stream_bytes(mut self, bytes: u64) -> Self {
+        self.stream_bytes = Some(bytes);
         self
     }
 }
@@ -102,6 +110,10 @@ impl Machine for HostMachine {
 
     async fn is_alive(&self) -> Result<bool> {
         Ok(self.alive.load(Ordering::SeqCst))
+    }
+
+    fn stream_bytes(&self) -> Option<u64> {
+        self.stream_bytes
     }
 
     async fn spawn(&self, program: Spawn) -> Result<Process> {
