@@ -11,7 +11,8 @@ use crate::support::{Place, purge};
 
 async fn converse(mode: Mode) {
     let place = Place::new().await;
-    let sandbox = Arc::new(place.with_agent().mode(mode).build().unwrap());
+    let builder = place.with_agent().working_dir("/home/daytona/talk");
+    let sandbox = Arc::new(builder.mode(mode).build().unwrap());
     let backend: Arc<dyn Backend> = Arc::clone(&sandbox) as _;
     let script = Script::bundled().unwrap();
     script.seed(backend.as_ref()).await.unwrap();
