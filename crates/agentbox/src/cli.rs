@@ -121,7 +121,8 @@ pub(crate) fn with_values(mut error: clap::Error) -> clap::Error {
         }
         _ => return error,
     };
-    let cli = Cli::command();
+    let mut cli = Cli::command();
+    cli.build();
     let arguments = cli.get_subcommands().flat_map(clap::Command::get_arguments);
     let tips = arguments.filter_map(|argument| {
         let name = argument.to_string();

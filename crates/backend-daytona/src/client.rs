@@ -294,16 +294,21 @@ impl Client {
 impl Failure {
     fn lost(error: reqwest::Error) -> Self {
         let unsent = error.is_connect();
+        // The rest of a URL may have a secret in it.
+        let origin = error.url().map(|url| url.origin().ascii_serialization());
+        let service = origin.map_or_else(String::new, |origin| format!(" {origin}"));
         let error = error.without_url();
         let text = match engine::io_kind(&error) {
             Some(io::ErrorKind::ConnectionRefused) => {
-                "no service listens at the URL of the API; see whether it is right"
+                format!("no service listens at{service}; see whether the URL of the API is right")
             }
-            Some(io::ErrorKind::InvalidData) => {
-                "the connection to the service is not secure; see whether a proxy changes it"
-            }
-            _ if error.is_builder() => "the address of the service is malformed",
-            _ => "the service does not answer; see whether it can be reached from here",
+            Some(io::ErrorKind::InvalidData) => format!(
+                "the connection to the service{service} is not secure; see whether a proxy changes it"
+            ),
+            _ if error.is_builder() => "the address of the service is malformed".to_owned(),
+            _ => format!(
+                "the service{service} does not answer; see whether it can be reached from here"
+            ),
         };
         let error = Error::unavailable(text).with_source(error);
         Self::Lost { error, unsent }

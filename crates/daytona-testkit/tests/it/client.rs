@@ -35,6 +35,8 @@ impl Client {
 
     pub(crate) async fn with(options: Options) -> Self {
         let standin = Standin::start_with(options).await.unwrap();
+        // Other crates of the workspace make TLS a part of reqwest, without a library for it.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let mut client = Self {
             standin,
             http: reqwest::Client::builder().no_proxy().build().unwrap(),
