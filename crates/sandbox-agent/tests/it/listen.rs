@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use backend_core::ops::Command;
 use backend_core::{BackendExt as _, ErrorKind, Sandbox as _};
-use backend_testkit::processes::{PATIENCE, gone, survivors, token};
+use backend_testkit::processes::{PATIENCE, describe, gone, survivors, token};
 use futures::future::join_all;
 use rustix::process::Signal;
 use sandbox_wire::AgentSandbox;
@@ -208,6 +208,15 @@ async fn wrong_tokens_disturb_nobody() {
     let sandbox = client(&agent);
     let token = token();
     unleash(&sandbox, &token).await;
+    // Without the shell, which may have become the last of them.
+    let asleep = || {
+        let survivors = survivors(&token).into_iter();
+        let sleeps = survivors.filter(|pid| describe(*pid).starts_with("sleep "));
+        sleeps.count()
+    };
+    while asleep() < 5 {
+        tokio::task::yield_now().await;
+    }
     for _ in 0..4 {
         let wrong = |_| async {
             let stream = agent.dial().await.unwrap();
@@ -216,7 +225,7 @@ async fn wrong_tokens_disturb_nobody() {
         };
         join_all((0..16).map(wrong)).await;
     }
-    assert_eq!(survivors(&token).len(), 5);
+    assert_eq!(asleep(), 5);
     sandbox.write_file("a", "b").await.unwrap();
     assert_eq!(sandbox.machine().connections(), 1);
     assert_eq!(agent.messages(), "", "strangers fill no log");
