@@ -58,7 +58,8 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
             )));
         }
     };
-    process::run(&mut cargo(ctx, "build", &["--bins"])?)?;
+    // The stand-in is built for its own tests.
+    let programs = TestProgram::build(cargo(ctx, "test", &["--test", "it"])?)?;
     let target = ctx.workspace.metadata()?.target_directory;
     let clients = Clients {
         workspace: &ctx.workspace,
@@ -80,17 +81,17 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     if !failed.is_empty() {
         return Ok(Outcome::unless_failed(&failed, String::new()));
     }
-    Ok(match tests(ctx)?.outcome() {
+    Ok(match tests(ctx, &programs)?.outcome() {
         Outcome::Passed(note) => Outcome::Passed(format!("{note}; {EXPECTED} in Daytona's suite")),
         outcome => outcome,
     })
 }
 
 /// Runs the tests that need the agent.
-fn tests(ctx: &Ctx) -> Result<TestRun> {
+fn tests(ctx: &Ctx, programs: &[TestProgram]) -> Result<TestRun> {
     let agent = agent::build(&ctx.workspace, None)?;
     let mut run = TestRun::default();
-    for program in TestProgram::build(cargo(ctx, "test", &["--test", "it"])?)? {
+    for program in programs {
         for module in program.ignored_modules(ctx, MODULES)? {
             let mut command = program.command(ctx)?;
             command.args(["--ignored", &format!("{module}::")]);

@@ -32,7 +32,7 @@ async fn read_again(sandbox: &DaytonaSandbox) -> String {
 async fn a_sandbox_that_was_stopped_is_started_by_the_next_call() {
     let place = Place::new().await;
     let sandbox = with_file(&place).await;
-    for state in ["stopped", "archived", "paused"] {
+    for state in ["stopped", "archived"] {
         place.standin.set_state("box", state);
         assert_eq!(read_again(&sandbox).await, "kept\n", "{state}");
         assert_eq!(place.states(), ["started"]);
