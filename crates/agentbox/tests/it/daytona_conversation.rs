@@ -144,6 +144,8 @@ fn converse(mode: &str, agent: Option<AgentBinary>) {
     let builder = DaytonaSandbox::builder()
         .account(hosted.account())
         .name("conversation")
+        // The home holds other files.
+        .working_dir("/home/daytona/conversation")
         .mode(Mode::Portable);
     let sandbox: Arc<dyn Backend> = Arc::new(builder.build().unwrap());
     hosted.runtime.block_on(script.seed(&*sandbox)).unwrap();

@@ -299,13 +299,17 @@ async fn a_sandbox_that_failed_for_good_is_replaced_after_a_release() {
     here.get_or_create("alice").await.unwrap();
     here.shutdown(PATIENCE).await;
     let name = place.states()[0].0.clone();
-    assert!(place.standin.set_state(&name, "error"));
     let there = manager(&place.engine());
-    let refused = there.get_or_create("alice").await.unwrap_err();
-    assert_eq!(refused.kind(), ErrorKind::Unavailable, "{refused}");
-    assert_eq!(there.cleanup_idle(Some(Duration::ZERO)).await.unwrap(), 0);
-    assert_eq!(place.state(), "error", "an idle one is left to its user");
-    assert!(there.release("alice").await.unwrap());
+    // The first one may recover.
+    for state in ["error", "build_failed"] {
+        assert!(place.standin.set_state(&name, state));
+        let refused = there.get_or_create("alice").await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Unavailable, "{refused}");
+        assert_eq!(there.cleanup_idle(Some(Duration::ZERO)).await.unwrap(), 0);
+        assert_eq!(place.state(), state, "an idle one is left to its user");
+        let is_ended = there.release("alice").await.unwrap();
+        assert_eq!(is_ended, state == "build_failed");
+    }
     there.get_or_create("alice").await.unwrap();
     assert_eq!(place.state(), "started");
 }
