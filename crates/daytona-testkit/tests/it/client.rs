@@ -6,9 +6,11 @@ use daytona_testkit::{Options, Standin};
 use reqwest::multipart::{Form, Part};
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::tungstenite::handshake::client::generate_key;
+use tokio_tungstenite::tungstenite::protocol::Role;
 
 /// The version that official clients of this protocol level send.
 const VERSION: &str = "0.226.1";
@@ -121,19 +123,32 @@ impl Client {
         request.multipart(form).send().await.unwrap()
     }
 
-    /// Opens a websocket.
+    /// Opens a websocket. The service chooses none of the protocols, and clients in Python
+    /// take that; the handshake of tungstenite does not.
     pub(crate) async fn socket(&self, url: &str, protocols: &[&str]) -> Socket {
-        let mut request = url.replacen("http", "ws", 1).into_client_request().unwrap();
-        let key = format!("Bearer {}", self.standin.api_key());
-        let headers = request.headers_mut();
-        headers.insert("authorization", key.parse().unwrap());
-        for protocol in protocols {
-            headers.append("sec-websocket-protocol", protocol.parse().unwrap());
+        let rest = url.strip_prefix("http://").unwrap();
+        let (authority, path) = rest.split_once('/').unwrap();
+        let mut request = format!(
+            "GET /{path} HTTP/1.1\r\nHost: {authority}\r\nAuthorization: Bearer {}\r\n\
+             Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+             Sec-WebSocket-Key: {}\r\n",
+            self.standin.api_key(),
+            generate_key()
+        );
+        if !protocols.is_empty() {
+            let offered = protocols.join(", ");
+            request.push_str(&format!("Sec-WebSocket-Protocol: {offered}\r\n"));
         }
-        let authority = request.uri().authority().unwrap().to_string();
-        let stream = TcpStream::connect(authority).await.unwrap();
-        let opened = tokio_tungstenite::client_async(request, stream).await;
-        opened.unwrap().0
+        request.push_str("\r\n");
+        let mut stream = TcpStream::connect(authority).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"\r\n\r\n") {
+            answer.push(stream.read_u8().await.unwrap());
+        }
+        let answer = String::from_utf8(answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 101 "), "{answer}");
+        WebSocketStream::from_raw_socket(stream, Role::Client, None).await
     }
 }
 
