@@ -44,7 +44,7 @@ fn no_key_is_64_and_no_service_is_3() {
         let ended = dir.run(arguments).code(64);
         ended.complains("set DAYTONA_API_KEY");
         let ended = dir.run_with(arguments, &[KEY, NOWHERE]).code(3);
-        ended.complains("no service listens at the URL of the API");
+        ended.complains("no service listens at http://127.0.0.1:1;");
         assert!(!ended.err.contains("hush"), "{}", ended.err);
     }
     let call = ["--backend", "daytona:snapshot=a", "call", "ls"];
