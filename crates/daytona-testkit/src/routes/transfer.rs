@@ -1,5 +1,6 @@
 //! Files of the toolbox: uploaded and downloaded, several at once.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 
 use axum::body::{Body, Bytes};
@@ -65,7 +66,8 @@ async fn upload_all(toolbox: Toolbox, headers: HeaderMap, body: Bytes) -> Answer
     let fields = form(&headers, &body)?;
     let upload = move |paths: &Paths| {
         let (mut files, mut errors) = (Vec::<Value>::new(), Vec::<String>::new());
-        let mut named: Option<(String, String)> = None;
+        // Clients may send all paths before all files.
+        let mut named = BTreeMap::<String, String>::new();
         for field in &fields {
             let Some((index, kind)) = split_name(&field.name) else {
                 errors.push(format!("{}: unexpected field", field.name));
@@ -73,10 +75,10 @@ async fn upload_all(toolbox: Toolbox, headers: HeaderMap, body: Bytes) -> Answer
             };
             if kind == "path" {
                 let path = String::from_utf8_lossy(&field.content).trim().to_owned();
-                named = Some((index.to_owned(), path));
+                named.insert(index.to_owned(), path);
                 continue;
             }
-            let Some((_, path)) = named.take_if(|(named, _)| named.as_str() == index) else {
+            let Some(path) = named.remove(index) else {
                 errors.push(format!("{}: missing .path metadata", field.name));
                 continue;
             };
