@@ -82,7 +82,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Socket<R, W> {
             match Pin::new(&mut self.writer).poll_write(cx, &self.output) {
                 Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                 Poll::Ready(Ok(written)) => self.output.advance(written),
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(self.reason(error, cx))),
                 Poll::Pending => {
                     self.absorb(cx);
                     return Poll::Pending;
@@ -90,6 +90,16 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Socket<R, W> {
             }
         }
         Poll::Ready(Ok(()))
+    }
+
+    /// Returns the other side's reason to end if it has arrived, and else the
+    /// error of the write, which only says that nobody reads any more.
+    fn reason(&mut self, error: io::Error, cx: &mut Context<'_>) -> io::Error {
+        self.absorb(cx);
+        match &mut self.ended {
+            Some(ended) => std::mem::replace(ended, Ok(())).err().unwrap_or(error),
+            None => error,
+        }
     }
 }
 
@@ -129,7 +139,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> futures::AsyncWrite for Socket
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.drain(cx))?;
-        Pin::new(&mut self.writer).poll_flush(cx)
+        let flushed = ready!(Pin::new(&mut self.writer).poll_flush(cx));
+        Poll::Ready(flushed.map_err(|error| self.reason(error, cx)))
     }
 
     fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -112,7 +112,7 @@ fn packages_are_nothing_else() {
     ] {
         let runtime = base().with_package(manager, bad);
         let text = refused(&runtime);
-        let place = format!("packages.{manager}[0]: '");
+        let place = format!("packages.{manager}[0]: {}", Quoted::new(bad));
         assert!(text.contains(&place), "{text}");
     }
 }

@@ -100,3 +100,31 @@ async fn what_is_taken_while_waiting_is_bounded() {
     read.unwrap();
     assert!(taken <= ABSORB + READ);
 }
+
+#[tokio::test]
+async fn a_failed_write_gives_the_reason_that_has_arrived() {
+    let (gone, writer) = tokio::io::duplex(64);
+    drop(gone);
+    let pieces = [
+        Ok(&b"last words"[..]),
+        Err(io::Error::other("it was replaced")),
+    ];
+    let reader = tokio_util::io::StreamReader::new(futures::stream::iter(pieces));
+    let mut socket = Socket::new(reader, writer);
+    socket.write_all(b"more").await.unwrap();
+    let error = socket.flush().await.unwrap_err();
+    assert_eq!(error.to_string(), "it was replaced");
+    let mut rest = Vec::new();
+    socket.read_to_end(&mut rest).await.unwrap();
+    assert_eq!(rest, b"last words");
+}
+
+#[tokio::test]
+async fn a_failed_write_without_a_reason_is_its_own() {
+    let (gone, writer) = tokio::io::duplex(64);
+    drop(gone);
+    let mut socket = Socket::new(tokio::io::empty(), writer);
+    socket.write_all(b"more").await.unwrap();
+    let error = socket.flush().await.unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+}
