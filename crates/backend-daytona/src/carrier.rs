@@ -2,7 +2,8 @@
 //!
 //! A session runs one shell script, the carrier, which runs one program after the other.
 //! Its input is one request for many lines, and its output is read from the log of the
-//! session. So a program costs one request, and so does each part of its input.
+//! session. So a program costs one request, and so does each part of its input. Where there
+//! is much of either, the lines name files that are uploaded and downloaded.
 
 mod decoder;
 mod drive;
@@ -147,14 +148,14 @@ impl Inner {
     async fn open(&self, toolbox: &Toolbox) -> Result<Carrier> {
         let session = new_session();
         toolbox.create_session(&session).await?;
-        let directory = format!("/tmp/.agentbox/{session}");
-        let arguments = [&*directory, self.working_dir.as_str()];
-        let started = toolbox.start_in_session(&session, SCRIPT, &arguments);
-        let address = Address {
+        let mut address = Address {
             toolbox: toolbox.clone(),
-            command: started.await?,
+            command: String::new(),
             session,
         };
+        let arguments = [&*address.directory(), self.working_dir.as_str()];
+        let started = toolbox.start_in_session(&address.session, SCRIPT, &arguments);
+        address.command = started.await?;
         let (sender, pieces) = mpsc::channel(PIECES);
         let sent = Arc::new(Notify::new());
         let follower = Follower {
@@ -163,6 +164,7 @@ impl Inner {
             sent: Arc::clone(&sent),
             refused: Arc::clone(&self.refused),
             decoder: Decoder::default(),
+            places: Default::default(),
         };
         engine::handle()?.spawn(follower.run());
         Ok(Carrier {
@@ -172,7 +174,6 @@ impl Inner {
                 sent,
             },
             pieces,
-            directory,
             passed: 0,
             is_forgotten: false,
         })
@@ -184,8 +185,6 @@ impl Inner {
 struct Carrier {
     lines: Lines,
     pieces: mpsc::Receiver<Result<Piece>>,
-    /// Its own directory in the sandbox.
-    directory: String,
     /// Bytes of output that it has carried.
     passed: u64,
     is_forgotten: bool,
@@ -211,8 +210,12 @@ impl Drop for Carrier {
         let address = self.lines.address.clone();
         if let Ok(handle) = engine::handle() {
             handle.spawn(async move {
-                let deleted = address.toolbox.delete_session(&address.session).await;
-                if let Err(error) = deleted {
+                let deleted = async {
+                    address.toolbox.delete_session(&address.session).await?;
+                    // It may have been killed before it deleted its files.
+                    address.toolbox.delete(&address.directory()).await
+                };
+                if let Err(error) = deleted.await {
                     tracing::debug!("a session was left behind: {}", error.chain());
                 }
             });
@@ -251,9 +254,15 @@ impl Lines {
         Ok(())
     }
 
-    /// Sends a part of a program's input.
+    /// Sends a part of a program's input: what is more than a line as a file.
     async fn send_input(&mut self, input: &[u8]) -> Result<()> {
-        self.send(&encoded('i', input)).await
+        if input.len() <= LINE_BYTES {
+            return self.send(&encoded('i', input)).await;
+        }
+        let name = format!("i.{}", self.number);
+        let path = self.address.path(&name);
+        self.address.toolbox.upload(&path, input).await?;
+        self.send(&[format!("f {name}")]).await
     }
 
     /// Ends a program's input.

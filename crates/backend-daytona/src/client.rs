@@ -4,12 +4,13 @@
 use std::error::Error as StdError;
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::time::Duration;
 
 use backend_core::{Error, ErrorKind, Result};
 use bytes::{Bytes, BytesMut};
 use reqwest::header::{
-    AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT,
+    AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RANGE, USER_AGENT,
 };
 use reqwest::redirect::Policy;
 use reqwest::{Method, RequestBuilder, Response};
@@ -67,6 +68,8 @@ pub(crate) struct Call {
     method: Method,
     url: String,
     body: Option<(String, Bytes)>,
+    /// The bytes of a file that are asked for.
+    part: Option<Range<u64>>,
     timeout: Duration,
     repeat: Repeat,
     /// The size of the largest reply in bytes.
@@ -84,6 +87,7 @@ impl Call {
             method,
             url,
             body: None,
+            part: None,
             timeout: Duration::from_secs(30),
             repeat,
             limit: 1024 * 1024,
@@ -106,6 +110,12 @@ impl Call {
     /// Sets a form as the body.
     pub(crate) fn form(mut self, boundary: &str, body: Bytes) -> Self {
         self.body = Some((format!("multipart/form-data; boundary={boundary}"), body));
+        self
+    }
+
+    /// Asks for a part of a file, which must not be empty.
+    pub(crate) fn part(mut self, part: Range<u64>) -> Self {
+        self.part = Some(part);
         self
     }
 
@@ -255,6 +265,10 @@ impl Client {
         }
         if !call.is_activity {
             request = request.header("x-daytona-skip-last-activity-update", "true");
+        }
+        if let Some(part) = &call.part {
+            let last = part.end.saturating_sub(1);
+            request = request.header(RANGE, format!("bytes={}-{last}", part.start));
         }
         match &call.body {
             Some((kind, body)) => request.header(CONTENT_TYPE, kind).body(body.clone()),

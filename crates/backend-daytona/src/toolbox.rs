@@ -1,5 +1,6 @@
 //! [`Toolbox`]: the requests to the service's own program in a sandbox.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use backend_core::{Error, ErrorKind, Result};
@@ -115,6 +116,25 @@ impl Toolbox {
         let url = self.at(&format!("/files/download?path={}", encoded(path)));
         let call = Call::get(url).timeout(TRANSFER_TIMEOUT).limit(limit);
         Error::none_if_missing(self.call(call).await)
+    }
+
+    /// Reads a part of a file. `None` if there is no file.
+    pub(crate) async fn download_part(
+        &self,
+        path: &str,
+        part: Range<u64>,
+    ) -> Result<Option<Bytes>> {
+        let url = self.at(&format!("/files/download?path={}", encoded(path)));
+        let limit = usize::try_from(part.end.saturating_sub(part.start)).unwrap_or(usize::MAX);
+        let call = Call::get(url).part(part).limit(limit);
+        Error::none_if_missing(self.call(call).await)
+    }
+
+    /// Deletes a file or a directory, if it is there.
+    pub(crate) async fn delete(&self, path: &str) -> Result<()> {
+        let url = self.at(&format!("/files?path={}&recursive=true", encoded(path)));
+        let call = Call::new(Method::DELETE, url, Repeat::Safe);
+        Error::none_if_missing(self.call(call).await).map(drop)
     }
 
     /// Returns the directory that its commands start in.

@@ -8,11 +8,13 @@
 #   r i     run the program, with its input
 #   r n     run the program without input
 #   i TEXT  a piece of its input
+#   f NAME  a piece of its input: a file in its directory
 #   e       the end of its input
 #   q       the end
 # It prints the program's output, and as its last line on both streams "!end CODE".
+# "!file NUMBER SIZE" stands for output: that of a file of its directory up to this size.
 d=$1
-for t in base64 cat dd mkdir rm; do
+for t in base64 cat chmod dd mkdir rm sleep wc; do
 	command -v $t >/dev/null 2>&1 || {
 		echo "!missing $t"
 		exit 1
@@ -21,7 +23,7 @@ done
 umask 022
 mkdir -p "$2" 2>/dev/null
 umask 077
-mkdir -p "$d" || exit 1
+mkdir -p "$d" && chmod 700 "$d" || exit 1
 trap 'rm -rf "$d"' EXIT
 trap 'exit 1' HUP INT TERM
 
@@ -32,20 +34,42 @@ feed() {
 		last=$n
 		case $op in
 		i) printf %s "$data" | base64 -d ;;
+		f)
+			cat "$d/$data"
+			rm -f "$d/$data"
+			;;
 		e) return ;;
 		esac
 	done
 }
 
-# Prints its input as lines. Of a program that was let go, nothing is printed any more.
+# Prints its input as lines. Much of it goes to files instead, which begin with $1: a
+# session reads lines byte by byte. Three of them may wait to be read and deleted. Of a
+# program that was let go, nothing is printed any more.
 pump() {
-	while c=$(dd bs=32768 count=1 2>/dev/null | base64) && [ -n "$c" ]; do
+	k=0
+	while c=$(dd bs=65536 count=1 2>/dev/null | base64) && [ -n "$c" ]; do
+		while [ -n "$k" ] && [ -e "$d/$1.$((k - 3))" ] && [ ! -e "$d/detached" ]; do
+			sleep 0.05 2>/dev/null || sleep 1
+		done
 		[ ! -e "$d/detached" ] || exec cat >/dev/null
-		printf '%s\n' "$c"
+		if [ -z "$k" ] || [ ${#c} -lt 32768 ]; then
+			printf '%s\n' "$c"
+		elif printf %s "$c" | base64 -d 2>/dev/null >>"$d/$1.$k"; then
+			s=$(($(wc -c <"$d/$1.$k")))
+			printf '!file %s %s\n' "$k" "$s"
+			[ $s -lt 262144 ] || k=$((k + 1))
+		else
+			# The disk is full.
+			printf '%s\n' "$c"
+			k=
+		fi
 	done
 }
 
 run() {
+	set -- "$d"/[12].*
+	[ ! -e "$1" ] || rm -f "$@"
 	{
 		{
 			{
@@ -55,8 +79,8 @@ run() {
 					eval "$text"
 				) 2>&3 3>&- 4>&-
 				echo "$?" >"$d/code"
-			} 2>/dev/null | pump 3>&- >&4 4>&-
-		} 3>&1 | pump 4>&- >&2
+			} 2>/dev/null | pump 1 3>&- >&4 4>&-
+		} 3>&1 | pump 2 4>&- >&2
 	} 4>&1
 	read -r code <"$d/code"
 	printf '!end %s\n' "$code" >&2

@@ -23,6 +23,13 @@ pub(super) enum Stream {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece {
     Output(Stream, Bytes),
+    /// Output up to a size of a file.
+    Spooled {
+        stream: Stream,
+        /// The number of the file.
+        file: u64,
+        size: u64,
+    },
     /// The program has ended with this code, and all of its output has arrived.
     End(i32),
     /// The carrier needs a tool that the image does not have.
@@ -145,6 +152,10 @@ impl Decoder {
                     match control(&words) {
                         Some(Control::End(code)) => lines.end = Some(code),
                         Some(Control::Missing(tool)) => pieces.push(Piece::Missing(tool)),
+                        Some(Control::File(file, size)) => {
+                            flush(stream, &mut output, pieces);
+                            spool(stream, file, size, pieces);
+                        }
                         None => note(&mut self.noise, line),
                     }
                 }
@@ -159,9 +170,7 @@ impl Decoder {
                 "the sandbox printed a line that is too long; something in it may have tampered with its shell",
             ));
         }
-        if !output.is_empty() {
-            pieces.push(Piece::Output(stream, output.freeze()));
-        }
+        flush(stream, &mut output, pieces);
         if let (Some(code), Some(_)) = (self.stdout.end, self.stderr.end) {
             (self.stdout.end, self.stderr.end) = (None, None);
             pieces.push(Piece::End(code));
@@ -170,14 +179,42 @@ impl Decoder {
     }
 }
 
+fn flush(stream: Stream, output: &mut BytesMut, pieces: &mut Vec<Piece>) {
+    if !output.is_empty() {
+        pieces.push(Piece::Output(stream, output.split().freeze()));
+    }
+}
+
+/// Adds a part of a file, or extends the last piece of its stream if that is of the same file.
+fn spool(stream: Stream, file: u64, size: u64, pieces: &mut Vec<Piece>) {
+    let last = pieces.iter_mut().rev().find(|piece| match piece {
+        Piece::Output(its, _) | Piece::Spooled { stream: its, .. } => *its == stream,
+        Piece::End(_) | Piece::Missing(_) => true,
+    });
+    match last {
+        Some(Piece::Spooled {
+            file: its,
+            size: end,
+            ..
+        }) if *its == file => *end = size,
+        _ => pieces.push(Piece::Spooled { stream, file, size }),
+    }
+}
+
 enum Control {
     End(i32),
+    /// The number and the size of a file.
+    File(u64, u64),
     Missing(String),
 }
 
 fn control(words: &str) -> Option<Control> {
     match words.split_once(' ')? {
         ("end", code) => code.parse().ok().map(Control::End),
+        ("file", numbers) => {
+            let (file, size) = numbers.split_once(' ')?;
+            Some(Control::File(file.parse().ok()?, size.parse().ok()?))
+        }
         ("missing", tool) => Some(Control::Missing(tool.to_owned())),
         _ => None,
     }
@@ -228,7 +265,7 @@ mod tests {
                 Piece::Output(Stream::Stdout, bytes) => out += std::str::from_utf8(bytes).unwrap(),
                 Piece::Output(Stream::Stderr, bytes) => err += std::str::from_utf8(bytes).unwrap(),
                 Piece::End(code) => ends.push(*code),
-                Piece::Missing(tool) => panic!("{tool}"),
+                other => panic!("{other:?}"),
             }
         }
         (out, err, ends)
@@ -284,6 +321,33 @@ mod tests {
     }
 
     #[test]
+    fn parts_of_one_file_are_one_piece() {
+        let (mut decoder, mut pieces) = (Decoder::default(), Vec::new());
+        let spooled = |stream, file, size| Piece::Spooled { stream, file, size };
+        let lines = log(&[
+            (Stream::Stdout, "aGVsbG8g"),
+            (Stream::Stdout, "!file 0 100"),
+            (Stream::Stderr, "!file 0 7"),
+            (Stream::Stdout, "!file 0 200"),
+            (Stream::Stdout, "!file 1 50"),
+            (Stream::Stdout, "d29ybGQ="),
+            (Stream::Stdout, "!file 1 60"),
+            (Stream::Stdout, "!file 1 x"),
+        ]);
+        decoder.marked(&lines, &mut pieces).unwrap();
+        let expected = [
+            Piece::Output(Stream::Stdout, "hello ".into()),
+            spooled(Stream::Stdout, 0, 200),
+            spooled(Stream::Stderr, 0, 7),
+            spooled(Stream::Stdout, 1, 50),
+            Piece::Output(Stream::Stdout, "world".into()),
+            spooled(Stream::Stdout, 1, 60),
+        ];
+        assert_eq!(pieces, expected);
+        assert!(decoder.noise().unwrap().contains("!file 1 x"));
+    }
+
+    #[test]
     fn a_line_cannot_grow_forever() {
         let (mut decoder, mut pieces) = (Decoder::default(), Vec::new());
         let mut fed = 0;
@@ -300,7 +364,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_taken(bytes in prop::collection::vec(prop::sample::select(b"\x01\x02!endA= \n\xff".to_vec()), 0..400)) {
+        fn any_bytes_are_taken(bytes in prop::collection::vec(prop::sample::select(b"\x01\x02!endfil12A= \n\xff".to_vec()), 0..400)) {
             let (mut decoder, mut pieces) = (Decoder::default(), Vec::new());
             prop_assert!(decoder.marked(&bytes, &mut pieces).is_ok());
         }

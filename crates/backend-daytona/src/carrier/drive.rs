@@ -12,10 +12,10 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::decoder::{Piece, Stream};
-use super::{Carrier, Inner, LINE_BYTES, LINES, Lines};
+use super::{Carrier, Inner, LINE_BYTES, Lines};
 
 /// Bytes of input that wait to be sent, and so the most in one request.
-const INPUT_BYTES: usize = LINE_BYTES * LINES;
+const INPUT_BYTES: usize = 1024 * 1024;
 /// The time in which more input is collected for one request.
 const COLLECT: Duration = Duration::from_millis(1);
 /// Pieces of output that wait to be read.
@@ -82,7 +82,7 @@ async fn drive(
         Done::Abandoned => {
             // What it left running may hold its streams open. Its carrier stays with it.
             let toolbox = carrier.lines.address.toolbox.clone();
-            let path = format!("{}/{DETACHED}", carrier.directory);
+            let path = carrier.lines.address.path(DETACHED);
             carrier.forget();
             bid(toolbox.upload(&path, b"")).await;
         }
@@ -151,6 +151,8 @@ async fn carry(
                     });
                 }
                 Some(Ok(Piece::End(code))) => break Done::Ended(code),
+                // Already read from its file.
+                Some(Ok(Piece::Spooled { .. })) => {}
                 Some(Ok(Piece::Missing(tool))) => break Done::Failed(Error::unavailable(format!(
                     "there is no `{tool}` in the sandbox, which programs need without an agent; add it to the image, or give an agent"
                 ))),
@@ -172,26 +174,23 @@ fn has_ended(error: &Error) -> bool {
 
 /// Sends the input to the carrier, as much at once as there is.
 async fn feed(lines: &mut Lines, mut input: DuplexStream) -> Result<()> {
-    let mut buffer = vec![0; INPUT_BYTES];
     loop {
-        let mut filled = read(&mut input, &mut buffer).await;
-        if filled == 0 {
+        let mut collected = Vec::new();
+        // A pipe of this process does not fail.
+        if let Ok(0) | Err(_) = input.read_buf(&mut collected).await {
             return lines.end_input().await;
         }
-        tokio::time::sleep(COLLECT).await;
-        while let Some(room) = buffer.get_mut(filled..).filter(|room| !room.is_empty()) {
-            match read(&mut input, room).now_or_never() {
-                None | Some(0) => break,
-                Some(more) => filled += more,
+        // The writer of a large input is given time to go on.
+        loop {
+            let before = collected.len();
+            tokio::time::sleep(COLLECT).await;
+            while collected.len() < INPUT_BYTES
+                && let Some(Ok(1..)) = input.read_buf(&mut collected).now_or_never()
+            {}
+            if collected.len() == before || !(LINE_BYTES..INPUT_BYTES).contains(&collected.len()) {
+                break;
             }
         }
-        lines
-            .send_input(buffer.get(..filled).unwrap_or_default())
-            .await?;
+        lines.send_input(&collected).await?;
     }
-}
-
-/// Reads a pipe of this process, which does not fail.
-async fn read(input: &mut DuplexStream, buffer: &mut [u8]) -> usize {
-    input.read(buffer).await.unwrap_or(0)
 }

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use backend_core::{Error, Result};
-use futures::StreamExt as _;
+use bytes::Bytes;
+use futures::{FutureExt as _, StreamExt as _};
 use reqwest::Upgraded;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::timeout;
@@ -30,12 +31,38 @@ const LAST_PAUSE: Duration = Duration::from_millis(500);
 /// Questions without anything new after which it is asked whether the carrier still runs.
 const QUIET_QUESTIONS: u32 = 20;
 
+/// The size at which a carrier begins a new file.
+const FILE_BYTES: u64 = 256 * 1024;
+/// The size of its largest piece.
+const PIECE_BYTES: u64 = 64 * 1024;
+/// Pieces that are decoded before they are handed over, so that parts of one file are read
+/// at once.
+const BATCH: usize = 64;
+
 /// A carrier in a sandbox.
 #[derive(Debug, Clone)]
 pub(super) struct Address {
     pub(super) toolbox: Toolbox,
     pub(super) session: String,
     pub(super) command: String,
+}
+
+impl Address {
+    /// Returns the path of a file in the carrier's own directory.
+    pub(super) fn path(&self, name: &str) -> String {
+        format!("{}/{name}", self.directory())
+    }
+
+    pub(super) fn directory(&self) -> String {
+        format!("/tmp/.agentbox/{}", self.session)
+    }
+}
+
+/// The file that a stream is at, and its bytes that were read.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Place {
+    file: u64,
+    read: u64,
 }
 
 /// Follows the log of one carrier.
@@ -47,6 +74,8 @@ pub(super) struct Follower {
     /// Whether websockets were refused.
     pub(super) refused: Arc<AtomicBool>,
     pub(super) decoder: Decoder,
+    /// The files of both streams.
+    pub(super) places: [Place; 2],
 }
 
 /// The reason why following stops.
@@ -132,24 +161,71 @@ impl Follower {
                 message = socket.next() => message,
                 () = self.pieces.closed() => return Err(End::Unwanted),
             };
-            let bytes = match message {
-                Some(Ok(Message::Binary(bytes))) => bytes,
-                Some(Ok(Message::Text(text))) => text.into(),
-                Some(Ok(_)) => continue,
-                // A connection may end while the carrier still runs.
-                Some(Err(_)) | None => return Ok(()),
-            };
-            self.decoder.marked(&bytes, &mut pieces)?;
+            let mut message = Some(message);
+            while let Some(next) = message {
+                match next {
+                    Some(Ok(Message::Binary(bytes))) => self.decoder.marked(&bytes, &mut pieces)?,
+                    Some(Ok(Message::Text(text))) => {
+                        self.decoder.marked(text.as_bytes(), &mut pieces)?;
+                    }
+                    Some(Ok(_)) => {}
+                    // A connection may end while the carrier still runs.
+                    Some(Err(_)) | None => return self.hand_over(&mut pieces).await,
+                }
+                message = match pieces.len() < BATCH {
+                    true => socket.next().now_or_never(),
+                    false => None,
+                };
+            }
             self.hand_over(&mut pieces).await?;
         }
     }
 
-    async fn hand_over(&self, pieces: &mut Vec<Piece>) -> std::result::Result<(), End> {
+    async fn hand_over(&mut self, pieces: &mut Vec<Piece>) -> std::result::Result<(), End> {
         for piece in pieces.drain(..) {
+            let piece = match piece {
+                Piece::Spooled { stream, file, size } => {
+                    Piece::Output(stream, self.spooled(stream, file, size).await?)
+                }
+                Piece::End(code) => {
+                    self.places = Default::default();
+                    Piece::End(code)
+                }
+                piece => piece,
+            };
             let sent = self.pieces.send(Ok(piece)).await;
             sent.map_err(|_| End::Unwanted)?;
         }
         Ok(())
+    }
+
+    /// Reads output from a file, and deletes the file if it is complete.
+    async fn spooled(&mut self, stream: Stream, file: u64, size: u64) -> Result<Bytes> {
+        let tampered = || {
+            Error::unavailable(
+                "output that the sandbox named is not there; something in it may have tampered with its files",
+            )
+        };
+        let (number, place) = match stream {
+            Stream::Stdout => (1, &mut self.places[0]),
+            Stream::Stderr => (2, &mut self.places[1]),
+        };
+        if file == place.file + 1 {
+            *place = Place { file, read: 0 };
+        }
+        if file != place.file || size <= place.read || size >= FILE_BYTES + PIECE_BYTES {
+            return Err(tampered());
+        }
+        let Address { toolbox, .. } = &self.address;
+        let path = self.address.path(&format!("{number}.{file}"));
+        let part = toolbox.download_part(&path, place.read..size).await?;
+        let part = part.filter(|part| part.len() as u64 == size - place.read);
+        let part = part.ok_or_else(tampered)?;
+        place.read = size;
+        if size >= FILE_BYTES {
+            toolbox.delete(&path).await?;
+        }
+        Ok(part)
     }
 
     /// Asks for the log again and again.

@@ -3,13 +3,16 @@
 use std::time::Duration;
 
 use backend_core::ops::{Command, CommandStatus, Output};
-use backend_core::{BackendExt as _, Result, Sandbox as _};
+use backend_core::{BackendExt as _, ErrorKind, Result, Sandbox as _};
 use backend_daytona::{Connection, DaytonaSandbox, Mode};
 use daytona_testkit::Fault;
 
 use crate::support::{Place, outcome, purge, run, within};
 
 const LOGS: &str = "GET /toolbox/{id}/process/session/{session}/command/{command}/logs";
+
+const DOWNLOAD: &str = "GET /toolbox/{id}/files/download";
+const DELETE: &str = "DELETE /toolbox/{id}/files";
 
 /// Runs a test by the websocket of the log, and where it is refused by asking for the log.
 async fn in_both_ways(test: impl AsyncFn(&Place, DaytonaSandbox)) {
@@ -59,6 +62,61 @@ async fn output_arrives_as_it_was_printed() {
         }
     })
     .await;
+}
+
+#[tokio::test]
+async fn much_output_survives_lost_answers() {
+    const LINE: &str = "head -c 1000000 /dev/zero; head -c 1000000 /dev/zero >&2";
+    in_both_ways(async |place, sandbox| {
+        for fault in [Fault::BadGateway, Fault::Truncated, Fault::Dropped] {
+            place.standin.inject(fault.at(DOWNLOAD));
+        }
+        place.standin.inject(Fault::AnswerLost.at(DELETE));
+        let printed = sandbox.execute(Command::new(LINE)).await.unwrap();
+        assert_eq!(length(&printed.stdout), 1_000_000);
+        assert_eq!(length(&printed.stderr), 1_000_000);
+        // The files are deleted before the next program, or with the session.
+        let pattern = "/tmp/.agentbox/*/[12].*";
+        let deleted = async {
+            while run(&sandbox, &format!("echo {pattern}")).await != pattern {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        within("the end of all files", deleted).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn much_output_without_room_for_files() {
+    in_both_ways(async |_, sandbox| {
+        let line = "for it in /tmp/.agentbox/*/; do mkdir $it/1.0; done; head -c 300000 /dev/zero";
+        let printed = sandbox.execute(Command::new(line)).await.unwrap();
+        assert_eq!(length(&printed.stdout), 300_000);
+        assert_eq!(printed.stderr.text(), "");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn output_that_is_gone_is_an_error() {
+    let place = Place::new().await;
+    let sandbox = place.builder().build().unwrap();
+    run(&sandbox, "true").await;
+    for body in ["", "{\"message\": \"not found\"}"] {
+        let gone = Fault::Answer {
+            status: 404,
+            body: body.to_owned(),
+        };
+        place.standin.inject(gone.at(DOWNLOAD));
+        let flood = sandbox.execute(Command::new("head -c 300000 /dev/zero"));
+        let error = within("an error", flood).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        assert!(error.to_string().contains("is not there"), "{error}");
+        assert_eq!(run(&sandbox, "echo on").await, "on");
+    }
+    purge(&sandbox).await;
+    place.standin.close().await;
 }
 
 #[tokio::test]

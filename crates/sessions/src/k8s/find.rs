@@ -33,8 +33,10 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The time in which a process completes the claim of a pod that is ready. It takes a hundredth
 /// of this, unless the process was killed.
 const CLAIM_TIMEOUT: Duration = Duration::from_secs(3);
-/// The pause before a pod that is ending is asked for, if it was not reported.
-const RECHECK_INTERVAL: Duration = Duration::from_millis(500);
+/// The pause before a pod that is ending is asked for again: while its end would be reported,
+/// and while nothing is watched.
+const WATCHED_INTERVAL: Duration = Duration::from_secs(10);
+const UNWATCHED_INTERVAL: Duration = Duration::from_millis(500);
 /// The time in which a pod ends after its grace.
 const END_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -151,7 +153,11 @@ impl K8sEngine {
                 if found.is_none_or(|found| found.uid != pod.uid) {
                     return Ok::<(), Error>(());
                 }
-                let _ = timeout(RECHECK_INTERVAL, self.0.view.gone(&pod.uid)).await;
+                let pause = match self.0.view.is_current() {
+                    true => WATCHED_INTERVAL,
+                    false => UNWATCHED_INTERVAL,
+                };
+                let _ = timeout(pause, self.0.view.gone(&pod.uid)).await;
             }
         };
         let late = || {

@@ -123,14 +123,16 @@ impl View {
 
     /// Returns all pods as they were reported last, if the watch works.
     pub(super) fn all(&self) -> Option<Vec<Arc<Pod>>> {
+        let collect = || self.0.seen().pods.values().map(Arc::clone).collect();
+        self.is_current().then(collect)
+    }
+
+    /// Whether the watch works.
+    pub(super) fn is_current(&self) -> bool {
         let task = self.0.task.lock().unwrap_or_else(PoisonError::into_inner);
-        if task.as_ref().is_none_or(JoinHandle::is_finished) {
-            return None;
-        }
+        let is_running = task.as_ref().is_some_and(|task| !task.is_finished());
         drop(task);
-        let seen = self.0.seen();
-        let all = seen.pods.values().map(Arc::clone);
-        seen.is_current.then(|| all.collect())
+        is_running && self.0.seen().is_current
     }
 
     /// Whether a session is known to have a pod.
