@@ -226,6 +226,11 @@ impl Machine for DaytonaMachine {
         self.0.diagnosis().await
     }
 
+    /// Without an agent, each piece of input is a request.
+    fn is_distant(&self) -> bool {
+        true
+    }
+
     fn stream_bytes(&self) -> Option<u64> {
         Some(self.0.carriers.stream_bytes())
     }

@@ -96,7 +96,7 @@ pub(crate) async fn started(
             refusals += 1;
             // The state may have changed meanwhile, which the next look shows.
             if refusals > REFUSALS || !may_be_about_state(&error) {
-                return Err(error);
+                return Err(not_started(&found, error));
             }
         }
         if !waiter.wait().await {
@@ -231,6 +231,19 @@ fn is_passing(error: &Error) -> bool {
 fn may_be_about_state(error: &Error) -> bool {
     let kind = Refusal::of(error).map(|refusal| refusal.kind);
     matches!(kind, Some(RefusalKind::Invalid | RefusalKind::Conflict))
+}
+
+/// The error for a sandbox that the service does not start in its state.
+fn not_started(found: &Instance, error: Error) -> Error {
+    let Some(refusal) = Refusal::of(&error).filter(|_| may_be_about_state(&error)) else {
+        return error;
+    };
+    let (name, state) = (&found.name, &found.state);
+    let said = Quoted::new(&refusal.message);
+    let text = format!(
+        "the sandbox {name} is {state} and cannot be started, because the service says {said}; create another"
+    );
+    Error::unavailable(text).with_source(refusal.clone())
 }
 
 /// The error for a sandbox that could not be created or started.

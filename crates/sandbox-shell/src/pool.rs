@@ -10,6 +10,7 @@ use bytes::Bytes;
 use sandbox_wire::Machine;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
+use crate::failure::broken;
 use crate::sentinel::random_word;
 use crate::worker::{Answer, Request, Worker};
 
@@ -74,12 +75,23 @@ impl<M: Machine> Pool<M> {
     /// Any error of the request; `Unavailable` if the shell is lost, in which
     /// case it is unknown what was done.
     pub(crate) async fn call(self: &Arc<Self>, request: Request) -> Answer {
+        let answer = self.call_all(vec![request]).await?.pop();
+        answer.unwrap_or_else(|| Err(broken("the answer is missing")))
+    }
+
+    /// Runs requests that are sent at once, one after the other. All but the
+    /// last must be short.
+    ///
+    /// # Errors
+    ///
+    /// As [`call`](Self::call), if none has an answer.
+    pub(crate) async fn call_all(self: &Arc<Self>, requests: Vec<Request>) -> Result<Vec<Answer>> {
         let closed = |_| Error::internal("the shells are closed");
         let slot = Arc::clone(&self.slots).acquire_owned().await;
         let slot = slot.map_err(closed)?;
         let worker = self.take().await?;
         let (reply, answer) = oneshot::channel();
-        tokio::spawn(Arc::clone(self).serve(worker, request, slot, reply));
+        tokio::spawn(Arc::clone(self).serve(worker, requests, slot, reply));
         let lost = |_| Error::unavailable("the process is ending");
         answer.await.map_err(lost)?
     }
@@ -92,9 +104,9 @@ impl<M: Machine> Pool<M> {
     async fn serve(
         self: Arc<Self>,
         mut worker: Worker,
-        request: Request,
+        requests: Vec<Request>,
         slot: OwnedSemaphorePermit,
-        mut reply: oneshot::Sender<Answer>,
+        mut reply: oneshot::Sender<Result<Vec<Answer>>>,
     ) {
         let abandoned = async {
             reply.closed().await;
@@ -102,18 +114,18 @@ impl<M: Machine> Pool<M> {
         };
         let done = tokio::select! {
             biased;
-            done = worker.exchange(&*self.machine, &request) => Some(done),
+            done = worker.exchange_all(&*self.machine, &requests) => Some(done),
             () = abandoned => None,
         };
-        let answer = match done {
-            Some(Ok(answer)) => {
+        let answers = match done {
+            Some(Ok(answers)) => {
                 let limit = self.machine.stream_bytes();
                 if limit.is_some_and(|limit| worker.printed > limit) {
                     worker.quit().await;
                 } else {
                     lock(&self.idle).push(worker);
                 }
-                answer
+                Ok(answers)
             }
             Some(Err(error)) => {
                 let told = self.explain(error).await;
@@ -128,7 +140,7 @@ impl<M: Machine> Pool<M> {
         };
         drop(slot);
         // The caller may be gone.
-        let _ = reply.send(answer);
+        let _ = reply.send(answers);
     }
 
     /// Returns a shell that answers.

@@ -46,6 +46,19 @@ pub(crate) struct ResolvedPath {
     pub(crate) path: Bytes,
 }
 
+impl ResolvedPath {
+    /// Reads the answer of the script.
+    pub(crate) fn parse(answer: &Bytes) -> Result<Self> {
+        match answer.first() {
+            Some(&kind) => Ok(Self {
+                kind,
+                path: answer.slice(1..),
+            }),
+            None => Err(broken("the resolved path is missing")),
+        }
+    }
+}
+
 impl<M: Machine> Pool<M> {
     pub(crate) async fn resolve_entry(
         self: &Arc<Self>,
@@ -53,14 +66,7 @@ impl<M: Machine> Pool<M> {
         links: Links,
     ) -> Result<ResolvedPath> {
         let request = Request::at("resolve", path, links);
-        let answer = self.ask(request).await?;
-        match answer.first() {
-            Some(&kind) => Ok(ResolvedPath {
-                kind,
-                path: answer.slice(1..),
-            }),
-            None => Err(broken("the resolved path is missing")),
-        }
+        ResolvedPath::parse(&self.ask(request).await?)
     }
 
     pub(crate) async fn resolve(self: &Arc<Self>, path: &VPath) -> Result<VPath> {

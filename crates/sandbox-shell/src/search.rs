@@ -1,5 +1,6 @@
 //! `glob` and `grep`: the machine lists and reads, the search happens here.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use tokio::sync::mpsc;
 use crate::failure::is_about_entry;
 use crate::pool::Pool;
 use crate::read::{Next, Pieces};
-use crate::tree::{FileInfo, Tree};
+use crate::tree::{Avoid, Content, FileInfo, Tree};
 use crate::worker::Request;
 
 /// Files up to this size are read together with others.
@@ -38,13 +39,18 @@ const LARGE_BYTES: u64 = 1024 * 1024;
 impl<M: Machine> Pool<M> {
     pub(crate) async fn glob(self: &Arc<Self>, query: GlobQuery) -> Result<GlobResult> {
         let options = query.compile()?;
-        let start = self.resolve_entry(&query.path, query.links).await?;
+        let avoid = Avoid::of(&options);
+        let look = self.look_ahead(&query.path, query.links, avoid, Content::Rules);
+        let (start, ahead) = look.await?;
         match start.kind {
             b'd' => {}
             b'n' => return Err(Error::not_found()),
             _ => return Err(Error::not_a_directory()),
         }
         let mut tree = Tree::new(self, query.path.clone(), start.path, options);
+        if let Some(ahead) = ahead {
+            tree.use_ahead(ahead).await?;
+        }
         let mut found = GlobCollector::new(&query);
         while let Some((path, row)) = tree.next_file().await? {
             if found.add(row.entry(path)).is_break() {
@@ -56,7 +62,9 @@ impl<M: Machine> Pool<M> {
 
     pub(crate) async fn grep(self: &Arc<Self>, query: GrepQuery) -> Result<GrepResult> {
         let (options, grep) = query.compile()?;
-        let start = self.resolve_entry(&query.path, query.links).await?;
+        let avoid = Avoid::of(&options);
+        let look = self.look_ahead(&query.path, query.links, avoid, Content::All);
+        let (start, ahead) = look.await?;
         match start.kind {
             b'n' => return Err(Error::not_found()),
             b'o' => return Err(Error::not_a_file()),
@@ -67,6 +75,7 @@ impl<M: Machine> Pool<M> {
             grep,
             found: GrepCollector::new(&query),
             batch: Vec::new(),
+            known: BTreeMap::new(),
             files: FIRST_FILES,
         };
         if start.kind != b'd' {
@@ -76,9 +85,14 @@ impl<M: Machine> Pool<M> {
             return Ok(search.found.finish(Skipped::default()));
         }
         let mut tree = Tree::new(self, query.path.clone(), start.path, options);
+        if let Some(ahead) = ahead {
+            search.known = tree.use_ahead(ahead).await?;
+        }
         while let Some((path, row)) = tree.next_file().await? {
             let real_path = tree.real_path(&path);
-            if search.file(path, &row, real_path).await? {
+            let inside = path.strip_prefix(&query.path).unwrap_or_default();
+            let content = search.known.remove(inside);
+            if search.file(path, &row, real_path, content).await? {
                 return Ok(search.found.finish(tree.skipped()));
             }
         }
@@ -93,6 +107,8 @@ struct Waiting {
     /// Its path without links.
     real_path: Vec<u8>,
     size: u64,
+    /// Its content, if it is known already.
+    content: Option<Bytes>,
 }
 
 struct Search<'p, M> {
@@ -100,13 +116,21 @@ struct Search<'p, M> {
     grep: Grep,
     found: GrepCollector,
     batch: Vec<Waiting>,
+    /// Files that were read ahead, by their path from the start.
+    known: BTreeMap<String, Bytes>,
     /// The number of files to read at once.
     files: usize,
 }
 
 impl<M: Machine> Search<'_, M> {
     /// Adds the next file. Returns whether the result is full.
-    async fn file(&mut self, path: VPath, row: &FileInfo, real_path: Vec<u8>) -> Result<bool> {
+    async fn file(
+        &mut self,
+        path: VPath,
+        row: &FileInfo,
+        real_path: Vec<u8>,
+        content: Option<Bytes>,
+    ) -> Result<bool> {
         // Empty files are skipped. In `/proc` all files claim to be empty, and
         // reading some of them would block.
         if row.size == 0 && (self.pool.is_root() || row.is_readable()) {
@@ -119,6 +143,8 @@ impl<M: Machine> Search<'_, M> {
             path,
             real_path,
             size: row.size,
+            // It may have changed since it was listed, or have been cut.
+            content: content.filter(|content| content.len() as u64 == row.size),
         });
         let bytes: u64 = self.batch.iter().map(|file| file.size).sum();
         let names: usize = self.batch.iter().map(|file| file.real_path.len()).sum();
@@ -135,23 +161,29 @@ impl<M: Machine> Search<'_, M> {
         if batch.is_empty() {
             return Ok(false);
         }
-        let limit = batch.len() * (SMALL_BLOCKS * 64 * 1024 + 1);
-        let request = Request::new("cat")
-            .arg(SMALL_BLOCKS.to_string())
-            .args(batch.iter().map(|file| &file.real_path))
-            .limit(limit);
-        let parts = self.pool.call(request).await?;
-        for (file, part) in batch.iter().zip(parts) {
+        let unknown = batch.iter().filter(|file| file.content.is_none());
+        let unknown: Vec<_> = unknown.map(|file| &file.real_path).collect();
+        let mut parts = Vec::new().into_iter();
+        if !unknown.is_empty() {
+            let request = Request::new("cat")
+                .arg(SMALL_BLOCKS.to_string())
+                .args(&unknown)
+                .limit(unknown.len() * (SMALL_BLOCKS * 64 * 1024 + 1));
+            parts = self.pool.call(request).await?.into_iter();
+        }
+        for file in &batch {
+            if let Some(content) = &file.content {
+                if self.search(&file.path, content) {
+                    return Ok(true);
+                }
+                continue;
+            }
+            let part = parts.next().unwrap_or_default();
             let is_full = match part.split_first() {
                 Some((b'+', rest)) if rest.len() as u64 > SMALL_BYTES => {
                     self.large_entry(&file.path, &file.real_path).await?
                 }
-                Some((b'+', rest)) => {
-                    let searched = tokio::task::block_in_place(|| {
-                        self.grep.worker().search_slice(&file.path, rest)
-                    });
-                    self.found.add(searched)
-                }
+                Some((b'+', rest)) => self.search(&file.path, rest),
                 _ => self.found.add(Err(gone())),
             };
             if is_full {
@@ -159,6 +191,13 @@ impl<M: Machine> Search<'_, M> {
             }
         }
         Ok(false)
+    }
+
+    /// Searches a file in memory. Returns whether the result is full.
+    fn search(&mut self, path: &VPath, content: &[u8]) -> bool {
+        let search = || self.grep.worker().search_slice(path, content);
+        let searched = tokio::task::block_in_place(search);
+        self.found.add(searched)
     }
 
     /// Searches a large file found by a walk.

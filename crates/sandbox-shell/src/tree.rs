@@ -22,10 +22,13 @@ use crate::read::LISTING_BYTES;
 use crate::record::records;
 use crate::worker::Request;
 
+mod ahead;
 mod listing;
 
-pub(crate) use listing::FileInfo;
-use listing::{Avoid, ListedDir, Sorter, ignore_files, last_name};
+use ahead::Ahead;
+pub(crate) use ahead::Content;
+pub(crate) use listing::{Avoid, FileInfo};
+use listing::{ListedDir, Sorter, ignore_files, last_name};
 
 /// The maximum size of the listings in one answer, in bytes.
 const AHEAD_BYTES: usize = 16 * 1024 * 1024;
@@ -65,12 +68,7 @@ impl<'p, M: Machine> Tree<'p, M> {
         real_path: Bytes,
         options: WalkOptions,
     ) -> Self {
-        // Hidden directories are only listed when they are entered.
-        let avoid = if options.hidden {
-            Avoid::Git
-        } else {
-            Avoid::Hidden
-        };
+        let avoid = Avoid::of(&options);
         let ignoring = !options.ignored;
         Self {
             pool,
@@ -85,6 +83,28 @@ impl<'p, M: Machine> Tree<'p, M> {
             above: false,
             batch: 0,
         }
+    }
+
+    /// Uses answers that were asked for ahead, where they are complete. Returns the
+    /// files in them.
+    pub(crate) async fn use_ahead(&mut self, ahead: Ahead) -> Result<BTreeMap<String, Bytes>> {
+        self.above = true;
+        self.ignore_files.extend(ahead.above);
+        for (file, text) in &ahead.files {
+            if matches!(last_name(file), ".gitignore" | ".ignore")
+                && let Ok(path) = self.start.join(&format!("./{file}"))
+            {
+                self.ignore_files
+                    .insert(path.to_string(), Some(text.clone()));
+            }
+        }
+        if !ahead.listing.is_empty() {
+            let keys = [String::new()];
+            self.take(&keys, PATH_DEPTH, ahead::LISTING_BYTES, &ahead.listing)
+                .await?;
+            self.batch = 1;
+        }
+        Ok(ahead.files)
     }
 
     pub(crate) fn skipped(&self) -> Skipped {
@@ -199,14 +219,7 @@ impl<'p, M: Machine> Tree<'p, M> {
 
     /// Requests listings of trees. Returns whether they were too large.
     async fn fetch(&mut self, keys: &[String], depth: usize, most: usize) -> Result<bool> {
-        let inside = |key: &String| format!("./{}", key.strip_suffix('/').unwrap_or_default());
-        let request = Request::new("tree")
-            .arg(self.real_path_of(""))
-            .arg(depth.to_string())
-            .arg(most.to_string())
-            .arg(self.avoid.pattern())
-            .args(keys.iter().map(inside))
-            .limit(most + 1024);
+        let request = tree_request(&self.real_path_of(""), depth, most, self.avoid, keys);
         let parts = match self.pool.call(request).await {
             Ok(parts) => parts,
             // The start is gone or unreadable, and so are its contents.
@@ -217,7 +230,18 @@ impl<'p, M: Machine> Tree<'p, M> {
             }
             Err(error) => return Err(error),
         };
-        let [readable, rows] = parts.as_slice() else {
+        self.take(keys, depth, most, &parts).await
+    }
+
+    /// Takes listings of trees. Returns whether they were too large.
+    async fn take(
+        &mut self,
+        keys: &[String],
+        depth: usize,
+        most: usize,
+        parts: &[Bytes],
+    ) -> Result<bool> {
+        let [readable, rows] = parts else {
             return Err(broken("the listing is missing"));
         };
         let mut starts = Vec::new();
@@ -247,14 +271,7 @@ impl<'p, M: Machine> Tree<'p, M> {
 
     /// Reads the ignore files above the start, all at once.
     async fn read_above(&mut self) -> Result<()> {
-        let mut paths = Vec::new();
-        for above in self.start.ancestors() {
-            for name in [".gitignore", ".ignore"] {
-                if let Ok(path) = above.child(name) {
-                    paths.push(path);
-                }
-            }
-        }
+        let paths = ignore_files_above(&self.start);
         for some in paths.chunks(IGNORE_FILES) {
             let paths = some.iter().map(|path| path.as_str().as_bytes().to_vec());
             let texts = self.read_small(paths.collect()).await?;
@@ -265,7 +282,11 @@ impl<'p, M: Machine> Tree<'p, M> {
     }
 
     /// Reads ignore files beneath the start ahead of time.
-    async fn read_ignore_files(&mut self, files: Vec<String>) -> Result<()> {
+    async fn read_ignore_files(&mut self, mut files: Vec<String>) -> Result<()> {
+        files.retain(|file| {
+            let path = self.start.join(&format!("./{file}"));
+            !path.is_ok_and(|path| self.ignore_files.contains_key(path.as_str()))
+        });
         if files.is_empty() {
             return Ok(());
         }
@@ -296,23 +317,65 @@ impl<'p, M: Machine> Tree<'p, M> {
     }
 
     async fn read_small(&self, paths: Vec<Vec<u8>>) -> Result<Vec<Option<Bytes>>> {
-        const BLOCK: usize = 64 * 1024;
-        // One block more than the limit, to detect the end.
-        let blocks = IGNORE_FILE_BYTES / BLOCK + 1;
-        let request = Request::new("cat")
-            .arg(blocks.to_string())
-            .args(&paths)
-            .limit(paths.len() * (blocks * BLOCK + 1) + 1);
-        let parts = match self.pool.call(request).await {
+        let parts = match self.pool.call(cat_small(&paths)).await {
             Ok(parts) => parts,
             Err(error) if is_about_entry(&error) => Vec::new(),
             Err(error) => return Err(error),
         };
-        let text = |part: Bytes| (part.first() == Some(&b'+')).then(|| part.slice(1..));
-        let mut texts: Vec<_> = parts.into_iter().map(text).collect();
-        texts.resize(paths.len(), None);
-        Ok(texts)
+        Ok(contents(parts, paths.len()))
     }
+}
+
+/// Returns the request for listings of trees beneath a directory.
+fn tree_request(
+    real_path: &[u8],
+    depth: usize,
+    most: usize,
+    avoid: Avoid,
+    keys: &[String],
+) -> Request {
+    let inside = |key: &String| format!("./{}", key.strip_suffix('/').unwrap_or_default());
+    Request::new("tree")
+        .arg(real_path)
+        .arg(depth.to_string())
+        .arg(most.to_string())
+        .arg(avoid.pattern())
+        .args(keys.iter().map(inside))
+        .limit(most + 1024)
+}
+
+/// Returns the request for the content of small files.
+fn cat_small(paths: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Request {
+    const BLOCK: usize = 64 * 1024;
+    // One block more than the limit, to detect the end.
+    let blocks = IGNORE_FILE_BYTES / BLOCK + 1;
+    let paths: Vec<_> = paths.into_iter().collect();
+    Request::new("cat")
+        .arg(blocks.to_string())
+        .args(&paths)
+        .limit(paths.len() * (blocks * BLOCK + 1) + 1)
+}
+
+/// Returns the contents of so many files from the answer to such a request; `None` for
+/// those that cannot be read.
+fn contents(parts: Vec<Bytes>, files: usize) -> Vec<Option<Bytes>> {
+    let text = |part: Bytes| (part.first() == Some(&b'+')).then(|| part.slice(1..));
+    let mut texts: Vec<_> = parts.into_iter().map(text).collect();
+    texts.resize(files, None);
+    texts
+}
+
+/// Returns the paths of the ignore files above a directory.
+fn ignore_files_above(start: &VPath) -> Vec<VPath> {
+    let mut paths = Vec::new();
+    for above in start.ancestors() {
+        for name in [".gitignore", ".ignore"] {
+            if let Ok(path) = above.child(name) {
+                paths.push(path);
+            }
+        }
+    }
+    paths
 }
 
 /// Returns the key of a directory from its path beneath the start.

@@ -48,9 +48,9 @@ pub(crate) struct Request {
     operation: &'static str,
     line: Vec<u8>,
     body: Bytes,
-    /// The number of arguments. An answer has at most one part for each, and
-    /// one more.
-    arguments: usize,
+    /// The number of parts that an answer may have, beyond its last. By default
+    /// that of the arguments.
+    parts: usize,
     /// The maximum size of an answer in bytes.
     limit: usize,
     /// The timeout.
@@ -63,7 +63,7 @@ impl Request {
             operation,
             line: Vec::new(),
             body: Bytes::new(),
-            arguments: 0,
+            parts: 0,
             limit: 64 * 1024,
             patience: PATIENCE,
         }
@@ -76,7 +76,7 @@ impl Request {
 
     /// Adds an argument, which arrives unchanged.
     pub(crate) fn arg(mut self, argument: impl AsRef<[u8]>) -> Self {
-        self.arguments += 1;
+        self.parts += 1;
         self.line.extend_from_slice(b" '");
         for &byte in argument.as_ref() {
             match byte {
@@ -105,6 +105,11 @@ impl Request {
     /// Removes the timeout, for requests that walk a tree or wait for a disk.
     pub(crate) fn slow(mut self) -> Self {
         self.patience = Duration::MAX;
+        self
+    }
+
+    pub(crate) fn parts(mut self, parts: usize) -> Self {
+        self.parts = parts;
         self
     }
 
@@ -255,23 +260,52 @@ impl Worker {
         machine: &M,
         request: &Request,
     ) -> Result<Answer> {
-        let word = random_word();
-        let mut line = Vec::with_capacity(request.line.len() + 64);
-        line.extend_from_slice(word.as_bytes());
-        line.push(b' ');
-        line.extend_from_slice(request.operation.as_bytes());
-        line.extend_from_slice(&request.line);
-        line.push(b'\n');
+        let answers = self.exchange_all(machine, std::slice::from_ref(request));
+        let answer = answers.await?.pop();
+        answer.ok_or_else(|| broken("the answer is missing"))
+    }
+
+    /// Sends requests at once and waits for their answers. All but the last
+    /// must be short: the shell does not read them before it has answered
+    /// those before.
+    pub(crate) async fn exchange_all<M: Machine>(
+        &mut self,
+        machine: &M,
+        requests: &[Request],
+    ) -> Result<Vec<Answer>> {
+        let words: Vec<_> = requests.iter().map(|_| random_word()).collect();
         self.stderr.clear();
         let until = Wait::new(PATIENCE).until();
         let sent = wait_until(machine, until, async {
-            self.stdin.write_all(&line).await?;
-            self.stdin.write_all(&request.body).await?;
+            for (request, word) in requests.iter().zip(&words) {
+                let mut line = Vec::with_capacity(request.line.len() + 64);
+                line.extend_from_slice(word.as_bytes());
+                line.push(b' ');
+                line.extend_from_slice(request.operation.as_bytes());
+                line.extend_from_slice(&request.line);
+                line.push(b'\n');
+                self.stdin.write_all(&line).await?;
+                self.stdin.write_all(&request.body).await?;
+            }
             self.stdin.flush().await
         });
         let sent = sent.await.map_err(WorkerError::error)?;
         sent.map_err(|error| gone().with_source(error))?;
-        let scanner = Scanner::new(&word);
+        let mut answers = Vec::with_capacity(requests.len());
+        for (request, word) in requests.iter().zip(&words) {
+            answers.push(self.answer(machine, request, word).await?);
+        }
+        Ok(answers)
+    }
+
+    /// Waits for the answer to a request that was sent.
+    async fn answer<M: Machine>(
+        &mut self,
+        machine: &M,
+        request: &Request,
+        word: &str,
+    ) -> Result<Answer> {
+        let scanner = Scanner::new(word);
         let mut parts = Vec::new();
         let mut left = request.limit;
         let mut wait = Wait::new(request.patience);
@@ -280,7 +314,7 @@ impl Worker {
             let (part, words) = said.map_err(WorkerError::error)?;
             left = left.saturating_sub(part.len());
             match words.as_str() {
-                "part" if parts.len() > request.arguments => {
+                "part" if parts.len() > request.parts => {
                     return Err(broken("the answer is too long"));
                 }
                 "part" => parts.push(part),

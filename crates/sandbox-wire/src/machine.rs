@@ -100,6 +100,13 @@ pub trait Machine: fmt::Debug + Send + Sync + 'static {
         None
     }
 
+    /// Whether each piece of input takes long to reach a program, so that it
+    /// pays to ask for more at once than is certainly needed. By default it does
+    /// not. No I/O.
+    fn is_distant(&self) -> bool {
+        false
+    }
+
     /// Returns the reason why the machine no longer answers, if known: it was
     /// removed, it is paused, it ran out of memory. Called when a channel was
     /// lost. By default nothing is known.

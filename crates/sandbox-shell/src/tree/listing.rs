@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use backend_core::VPath;
 use backend_core::ops::{Entry, FileKind};
-use backend_core::search::{Child, is_generated};
+use backend_core::search::{Child, WalkOptions, is_generated};
 
 use super::IGNORE_FILES;
 use crate::record::Record;
@@ -41,15 +41,24 @@ pub(super) struct ListedDir {
 /// Directories that are only listed when they are entered, because searches
 /// seldom do.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Avoid {
+pub(crate) enum Avoid {
     Git,
     Hidden,
 }
 
 impl Avoid {
+    /// Returns the directories that a walk seldom enters. Hidden ones are only
+    /// listed when they are entered.
+    pub(crate) fn of(options: &WalkOptions) -> Self {
+        match options.hidden {
+            true => Self::Git,
+            false => Self::Hidden,
+        }
+    }
+
     /// Returns the pattern for `find`. The script excludes generated
     /// directories by itself.
-    pub(super) fn pattern(self) -> &'static str {
+    pub(crate) fn pattern(self) -> &'static str {
         match self {
             Self::Git => ".git",
             Self::Hidden => ".?*",
@@ -205,10 +214,12 @@ mod tests {
     #[test]
     fn find_avoids_the_same_names() {
         let script = include_str!("../worker/read.sh");
-        let avoided = script.split("-name \"$avoid\"").nth(1).unwrap();
-        let avoided = avoided.split("-prune").next().unwrap();
-        let names = avoided.split("-name ").skip(1);
-        let names: Vec<_> = names.filter_map(|name| name.split(' ').next()).collect();
+        let avoided = script.split("generated='").nth(1).unwrap();
+        let avoided = avoided.split('\'').next().unwrap();
+        let words = avoided.split_whitespace();
+        let names: Vec<_> = words
+            .filter(|word| !["-name", "-o"].contains(word))
+            .collect();
         assert_eq!(names, GENERATED_DIRECTORIES);
     }
 

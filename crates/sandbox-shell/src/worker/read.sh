@@ -46,6 +46,11 @@ op_targets() {
 	:
 }
 
+# Generated directories, which searches seldom enter.
+generated='-name .eggs -o -name .mypy_cache -o -name .pytest_cache -o -name .ruff_cache
+	-o -name .tox -o -name .venv -o -name __pycache__ -o -name build
+	-o -name dist -o -name node_modules -o -name target -o -name venv'
+
 # Describes everything beneath directories in $1, up to $2 levels deep and in at
 # most $3 bytes. $4 is the pattern of names not to enter. First prints for each
 # directory whether it can be read.
@@ -65,12 +70,32 @@ op_tree() {
 	part
 	[ $# != 0 ] || return 0
 	find "$@" -mindepth 1 -maxdepth "$depth" -exec stat -c "$look" {} + \
-		-type d \( -name "$avoid" \
-		-o -name .eggs -o -name .mypy_cache -o -name .pytest_cache -o -name .ruff_cache \
-		-o -name .tox -o -name .venv -o -name __pycache__ -o -name build \
-		-o -name dist -o -name node_modules -o -name target -o -name venv \
-		\) -prune \
+		-type d \( -name "$avoid" -o $generated \) -prune \
 		2>/dev/null | head -c "$most"
+}
+
+# Reads the ignore files near the directory $1 and, if $2 is `a`, other small
+# files: at most $3 files of at most 16 KiB. $4 is the pattern of names not to
+# enter. Prints the path of each before its content.
+op_peek() {
+	all=$2 most=$3 avoid=$4
+	into "$1" || return
+	{
+		near -name .gitignore -o -name .ignore
+		[ "$all" != a ] || near ! -name .gitignore ! -name .ignore
+	} 2>/dev/null | head -n "$most" | while IFS= read -r one; do
+		[ -f "$one" ] && [ ! -L "$one" ] && [ -r "$one" ] || continue
+		printf '%s\n' "${one#./}"
+		dd bs=16384 count=1 2>/dev/null <"$one"
+		part
+	done
+	:
+}
+
+# Finds small files near this directory.
+near() {
+	find . -maxdepth 6 -xdev -type d ! -name . \( -name "$avoid" -o $generated \) -prune \
+		-o -type f -size -33 \( "$@" \) -print
 }
 
 # Ends a part of an answer.

@@ -1,6 +1,7 @@
 //! The conformance suite on a machine without an agent: once with the tools of
-//! busybox, once with those of the host.
+//! busybox, once with those of the host on a machine that counts as distant.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use backend_testkit::{DirectoryFixture, Need};
@@ -8,11 +9,11 @@ use sandbox_shell::PortableSandbox;
 
 use crate::support::host_machine::{HostMachine, busybox_path, host_path};
 
-/// A directory of this host with the tools in `path`. A machine has no outside, and it
-/// decides itself whether it can be written to.
-fn portable(path: String) -> DirectoryFixture {
+/// A directory of this host as a machine. A machine has no outside, and it decides itself
+/// whether it can be written to.
+fn portable(machine: impl FnOnce(&Path) -> HostMachine) -> DirectoryFixture {
     let fixture = DirectoryFixture::new(|root| {
-        let machine = HostMachine::new(root, path);
+        let machine = machine(root);
         (Arc::new(PortableSandbox::new(Arc::new(machine))), None)
     });
     let fixture = fixture.host_names();
@@ -21,10 +22,10 @@ fn portable(path: String) -> DirectoryFixture {
 
 backend_testkit::conformance! {
     mod busybox;
-    fixture = async || portable(busybox_path());
+    fixture = async || portable(|root| HostMachine::new(root, busybox_path()));
     skipped = 15;
 
     mod host_tools;
-    fixture = async || portable(host_path());
+    fixture = async || portable(|root| HostMachine::new(root, host_path()).distant());
     skipped = 15;
 }

@@ -40,6 +40,16 @@ impl Place {
         PortableSandbox::new(Arc::new(HostMachine::new(&self.directory, path)))
     }
 
+    /// The tools of the host and of busybox, and a machine that counts as distant.
+    fn machines(&self) -> [PortableSandbox<HostMachine>; 3] {
+        let distant = HostMachine::new(&self.directory, host_path()).distant();
+        [
+            self.portable(host_path()),
+            self.portable(busybox_path()),
+            PortableSandbox::new(Arc::new(distant)),
+        ]
+    }
+
     fn local(&self) -> LocalBackend {
         let names = NameSpace::Host {
             allowed: Vec::new(),
@@ -131,8 +141,7 @@ async fn large_trees_are_searched_alike() {
     );
     place.put("binary", "needle\0needle\n");
     let local = place.local();
-    for path in [host_path(), busybox_path()] {
-        let portable = place.portable(path);
+    for portable in place.machines() {
         same(&local, &portable, &place.path()).await;
     }
 }
@@ -153,8 +162,7 @@ async fn generated_directories_are_searched_alike() {
         place.put(path, text);
     }
     let local = place.local();
-    for path in [host_path(), busybox_path()] {
-        let portable = place.portable(path);
+    for portable in place.machines() {
         same(&local, &portable, &place.path()).await;
         let query = GlobQuery::new("**", place.path()).hidden(true);
         let found = portable.glob(query).await.unwrap();

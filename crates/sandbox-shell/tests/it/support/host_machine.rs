@@ -21,6 +21,7 @@ pub(crate) struct HostMachine {
     /// The user that programs run as, if not the test's.
     user: Option<u32>,
     stream_bytes: Option<u64>,
+    is_distant: bool,
     alive: AtomicBool,
     /// The number of programs started.
     pub(crate) spawned: AtomicUsize,
@@ -34,6 +35,7 @@ impl HostMachine {
             path,
             user: None,
             stream_bytes: None,
+            is_distant: false,
             alive: AtomicBool::new(false),
             spawned: AtomicUsize::new(0),
         }
@@ -43,6 +45,12 @@ impl HostMachine {
     #[allow(dead_code, reason = "not every test needs it")]
     pub(crate) fn user(mut self, user: u32) -> Self {
         self.user = Some(user);
+        self
+    }
+
+    /// Says that each piece of input takes long.
+    pub(crate) fn distant(mut self) -> Self {
+        self.is_distant = true;
         self
     }
 
@@ -110,6 +118,10 @@ impl Machine for HostMachine {
 
     async fn is_alive(&self) -> Result<bool> {
         Ok(self.alive.load(Ordering::SeqCst))
+    }
+
+    fn is_distant(&self) -> bool {
+        self.is_distant
     }
 
     fn stream_bytes(&self) -> Option<u64> {
