@@ -37,6 +37,12 @@ async fn a_sandbox_that_was_stopped_is_started_by_the_next_call() {
         assert_eq!(read_again(&sandbox).await, "kept\n", "{state}");
         assert_eq!(place.states(), ["started"]);
     }
+    // Only virtual machines can be resumed.
+    sandbox.stop(StopMode::Keep).await.unwrap();
+    place.standin.set_state("box", "paused");
+    let error = read(&sandbox).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    assert!(error.message().contains("cannot be started"), "{error}");
     purge(&sandbox).await;
     place.standin.close().await;
 }

@@ -185,6 +185,7 @@ async fn requests_of_each_operation() {
     let place = Place::new().await;
     let sandbox = place.builder().build().unwrap();
     sandbox.write_file("dir/a.txt", "one\ntwo\n").await.unwrap();
+    sandbox.write_file("dir/.gitignore", "*.log\n").await.unwrap();
     run(&sandbox, "true").await;
     costs(&place, "read", 1, sandbox.read_bytes("dir/a.txt")).await;
     costs(
