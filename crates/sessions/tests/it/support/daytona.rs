@@ -31,6 +31,14 @@ impl Place {
         engine(self.account()).build().unwrap()
     }
 
+    /// Returns the engine of a process that does not wait for the changes of this one: changes of
+    /// labels by one process, at one address, wait for each other.
+    pub(crate) fn engine_elsewhere(&self) -> DaytonaEngine {
+        let url = self.standin.api_url().replace("127.0.0.1", "localhost");
+        let account = account(&url, self.standin.api_key());
+        engine(account).build().unwrap()
+    }
+
     /// Returns the states of all sandboxes that are not deleted, by their names.
     pub(crate) fn states(&self) -> Vec<(String, String)> {
         let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
