@@ -58,8 +58,6 @@ pub(crate) enum Repeat {
     Safe,
     /// Only if it was certainly not performed.
     Unperformed,
-    /// Never.
-    Never,
 }
 
 /// A request.
@@ -319,7 +317,10 @@ impl Failure {
             Some(io::ErrorKind::InvalidData) => format!(
                 "the connection to the service{service} is not secure; see whether a proxy changes it"
             ),
-            _ if error.is_builder() => "the address of the service is malformed".to_owned(),
+            _ if error.is_builder() => {
+                "the address of the service is malformed; see whether the URL of the API is right"
+                    .to_owned()
+            }
             _ => format!(
                 "the service{service} does not answer; see whether it can be reached from here"
             ),
@@ -340,9 +341,6 @@ impl Failure {
 
 /// Returns the pause after which a failed request is repeated; `None` if it is not.
 fn pause(failure: &Failure, call: &Call, attempt: usize, passed: Duration) -> Option<Duration> {
-    if call.repeat == Repeat::Never {
-        return None;
-    }
     match failure {
         Failure::Refused(refusal) if refusal.kind == RefusalKind::RateLimited => {
             let pause = refusal.retry_after.unwrap_or(RATE_PAUSE);

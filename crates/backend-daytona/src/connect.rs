@@ -4,12 +4,12 @@
 use std::time::Duration;
 
 use backend_core::{Error, ErrorKind, Result};
-use reqwest::{Method, Upgraded};
+use reqwest::Upgraded;
 use sandbox_wire::Process;
 use sandbox_wire::websocket::{self, Handshake, Token};
 use tokio::time::{Instant, timeout};
 
-use crate::client::{Call, Client, Repeat};
+use crate::client::{Call, Client};
 use crate::options::Connection;
 use crate::refusal::{Refusal, RefusalKind};
 use crate::toolbox::Toolbox;
@@ -149,7 +149,7 @@ pub(crate) async fn upgrade(
     preview_token: Option<&str>,
 ) -> Result<Option<Upgraded>> {
     let handshake = Handshake::new();
-    let call = Call::new(Method::GET, url.to_owned(), Repeat::Never).unnoticed();
+    let call = Call::get(url.to_owned()).unnoticed();
     let mut request = client.request(&call);
     for (name, value) in handshake.headers() {
         request = request.header(name, value);

@@ -44,8 +44,8 @@ pub const MANAGED: (&str, &str) = (labels::MANAGED_BY, labels::MANAGER);
 const FILE_BYTES: usize = 1024 * 1024;
 /// The time for a start or a stop.
 const CHANGE_TIMEOUT: Duration = Duration::from_secs(180);
-/// The time for a file's mode to be set.
-const MODE_TIMEOUT: Duration = Duration::from_secs(30);
+/// The time for a file to be moved to its place.
+const MOVE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Lists the sandboxes that have all of these labels, in any state.
 ///
@@ -220,7 +220,7 @@ pub async fn write_file(
             .execute(
                 script,
                 &[&partial, &path],
-                MODE_TIMEOUT,
+                MOVE_TIMEOUT,
                 Repeat::Unperformed,
             )
             .await?;

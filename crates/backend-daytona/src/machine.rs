@@ -97,8 +97,7 @@ impl DaytonaMachine {
     }
 
     pub(crate) fn instance_id(&self) -> Option<String> {
-        let known = self.0.state().id.clone();
-        known.or_else(|| self.0.config.id.clone())
+        self.0.known_id()
     }
 
     pub(crate) fn connection(&self) -> Option<Connection> {

@@ -26,13 +26,10 @@ pub enum Network {
 }
 
 /// A volume of the organization, mounted in a sandbox.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Volume {
-    #[serde(rename = "id")]
     pub(crate) volume: String,
     pub(crate) target: String,
-    #[serde(default)]
     pub(crate) subpath: Option<String>,
 }
 

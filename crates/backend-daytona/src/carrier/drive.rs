@@ -151,7 +151,7 @@ async fn carry(
                     });
                 }
                 Some(Ok(Piece::End(code))) => break Done::Ended(code),
-                // Already read from its file.
+                // Never comes: the follower sends what it has read from the file.
                 Some(Ok(Piece::Spooled { .. })) => {}
                 Some(Ok(Piece::Missing(tool))) => break Done::Failed(Error::unavailable(format!(
                     "there is no `{tool}` in the sandbox, which programs need without an agent; add it to the image, or give an agent"

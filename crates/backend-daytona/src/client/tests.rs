@@ -28,7 +28,6 @@ fn only_safe_requests_are_repeated() {
     // These were certainly not performed.
     for failure in [refused(429, None), refused(401, None), lost(true)] {
         assert!(is_repeated(&failure, Repeat::Unperformed), "{failure:?}");
-        assert!(!is_repeated(&failure, Repeat::Never), "{failure:?}");
     }
     for status in [400, 403, 404, 409, 422, 500] {
         assert!(
@@ -84,6 +83,19 @@ fn no_message_shows_the_credential() {
             .headers()
             .contains_key("x-daytona-skip-last-activity-update")
     );
+}
+
+#[tokio::test]
+async fn a_service_that_never_answers_is_not_waited_for_forever() {
+    // Connections are made, and nothing reads from them.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let client = Client::new(Secret::new("k"), None, false).unwrap();
+    let call = Call::new(Method::POST, url, Repeat::Unperformed);
+    let call = call.timeout(Duration::from_millis(50));
+    let error = client.call(&call).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
+    assert!(is_lost(&error), "it may have been performed");
 }
 
 #[test]

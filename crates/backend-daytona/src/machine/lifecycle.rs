@@ -57,17 +57,14 @@ impl Lifecycle for Core {
             return wait::changed(account, &id, Change::Stop, END_TIMEOUT).await;
         }
         wait::deleted(account, &id, END_TIMEOUT).await?;
-        let mut state = self.state();
-        let starts = state.starts;
-        state.forget(self.config.initial_presence());
-        state.starts = starts;
+        self.forget_instance();
         Ok(())
     }
 }
 
 impl Core {
     /// The id of the sandbox that is used, if there is one.
-    fn known_id(&self) -> Option<String> {
+    pub(super) fn known_id(&self) -> Option<String> {
         let known = self.state().id.clone();
         known.or_else(|| self.config.id.clone())
     }
@@ -126,10 +123,11 @@ impl Core {
         state.id = Some(found.id.clone());
     }
 
+    /// Forgets a sandbox that is gone, but not how often one was started.
     pub(super) fn forget_instance(&self) {
         let mut state = self.state();
         let starts = state.starts;
-        state.forget(Presence::Unseen);
+        state.forget(self.config.initial_presence());
         state.starts = starts;
     }
 
