@@ -175,12 +175,12 @@ impl Account {
         let parsed = parse(url).map_err(|_| {
             let shown = Quoted::new(url);
             Error::unavailable(format!(
-                "the service names {shown}, which is not an address"
+                "the service names {shown}, which is not an address; see whether the URL of the API is right"
             ))
         })?;
         if self.0.url.starts_with("https:") && parsed.scheme() != "https" {
             return Err(Error::unavailable(format!(
-                "the service names the address {}, which is not secure, and the credential is not sent there",
+                "the service names the address {}, which is not secure, and the credential is not sent there; let its operator name one with https",
                 Quoted::new(url)
             )));
         }

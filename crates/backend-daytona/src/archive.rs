@@ -70,7 +70,10 @@ pub(crate) async fn get(toolbox: &Toolbox, from: &str, limit: usize) -> Result<B
     match packed.code {
         0 => {}
         NO_PATH => {
-            let text = format!("there is nothing at {} in the sandbox", Quoted::new(from));
+            let text = format!(
+                "there is nothing at {} in the sandbox; name a path that exists",
+                Quoted::new(from)
+            );
             return Err(Error::new(ErrorKind::NotFound, text));
         }
         _ => return Err(failed(&packed, "packed from", from)),
@@ -108,6 +111,6 @@ fn failed(executed: &Executed, what: &str, path: &str) -> Error {
     }
     let said = Quoted::new(executed.printed.trim()).to_string();
     Error::unavailable(format!(
-        "the archive could not be {what} {path} in the sandbox, where `tar` said {said}"
+        "the archive could not be {what} {path} in the sandbox, where `tar` said {said}; see whether the disk is full or the archive is damaged"
     ))
 }

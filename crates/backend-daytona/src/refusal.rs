@@ -133,11 +133,27 @@ impl Refusal {
                 "the sandbox is changing its state",
                 "; try again in a moment",
             ),
-            RefusalKind::Conflict => (ErrorKind::Conflict, "the service refuses it", ""),
-            RefusalKind::Missing => (ErrorKind::NotFound, "the service does not find it", ""),
-            RefusalKind::Gone => (ErrorKind::Unavailable, "it has ended", ""),
-            RefusalKind::Invalid => (ErrorKind::Config, "the service refuses the request", ""),
-            RefusalKind::Timeout => (ErrorKind::Timeout, "the service ran out of time", ""),
+            RefusalKind::Conflict => (
+                ErrorKind::Conflict,
+                "the service refuses it",
+                "; look at the state of the sandbox",
+            ),
+            RefusalKind::Missing => (
+                ErrorKind::NotFound,
+                "the service does not find it",
+                "; see whether it was deleted",
+            ),
+            RefusalKind::Gone => (ErrorKind::Unavailable, "it has ended", "; start it again"),
+            RefusalKind::Invalid => (
+                ErrorKind::Config,
+                "the service refuses the request",
+                "; see whether the options are right",
+            ),
+            RefusalKind::Timeout => (
+                ErrorKind::Timeout,
+                "the service ran out of time",
+                "; try again",
+            ),
             RefusalKind::Server => (
                 ErrorKind::Unavailable,
                 "the service or the sandbox does not work",

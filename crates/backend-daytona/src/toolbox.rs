@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use backend_core::{Error, ErrorKind, Result};
+use backend_core::{Error, Quoted, Result};
 use bytes::{BufMut as _, Bytes, BytesMut};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::account::Account;
 use crate::api::{document, encoded};
 use crate::client::{self, Call, Repeat};
+use crate::refusal::{Refusal, RefusalKind};
 
 /// The time for a file to be sent or received.
 const TRANSFER_TIMEOUT: Duration = Duration::from_secs(600);
@@ -99,15 +100,16 @@ impl Toolbox {
             .form(&boundary, body)
             .timeout(TRANSFER_TIMEOUT);
         self.call(call).await.map(drop).map_err(|error| {
-            if error.kind() != ErrorKind::Config {
-                return error;
-            }
             // The answer to a file that cannot be written is that to a malformed request.
+            let is_invalid = |refusal: &&Refusal| refusal.kind == RefusalKind::Invalid;
+            let Some(refusal) = Refusal::of(&error).filter(is_invalid) else {
+                return error;
+            };
+            let said = Quoted::new(&refusal.message);
             let text = format!(
-                "{path} could not be written in the sandbox: {}",
-                error.message()
+                "{path} could not be written in the sandbox, because the toolbox says {said}; see whether its disk is full"
             );
-            Error::unavailable(text)
+            Error::unavailable(text).with_source(refusal.clone())
         })
     }
 

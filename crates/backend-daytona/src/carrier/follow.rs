@@ -31,7 +31,7 @@ const LAST_PAUSE: Duration = Duration::from_millis(500);
 /// Questions without anything new after which it is asked whether the carrier still runs.
 const QUIET_QUESTIONS: u32 = 20;
 
-/// The size at which a carrier begins a new file.
+/// The size at which `carrier.sh` begins a new file.
 const FILE_BYTES: u64 = 256 * 1024;
 /// The size of its largest piece.
 const PIECE_BYTES: u64 = 64 * 1024;
@@ -123,7 +123,8 @@ impl Follower {
                 failures + 1
             };
             if failures > FAILURES {
-                let silent = || Error::unavailable("the log of a session ends again and again");
+                let silent =
+                    || Error::unavailable("the log of a session ends again and again; try again");
                 return Err(lost.unwrap_or_else(silent).into());
             }
             tokio::time::sleep(FIRST_PAUSE * 2_u32.pow(failures)).await;
