@@ -1,8 +1,12 @@
 //! The lines that carry input and output of a program without an agent.
 
+use std::sync::Weak;
+
 use backend_core::ErrorKind;
+use futures::StreamExt as _;
 
 use super::*;
+use crate::account::Account;
 
 fn text(lines: &[String]) -> String {
     let (last, pieces) = lines.split_last().unwrap();
@@ -58,4 +62,37 @@ fn a_missing_tool_is_named() {
     let ended = shell.env("PATH", empty.path()).output().unwrap();
     let printed = String::from_utf8_lossy(&ended.stdout);
     assert_eq!(printed, "!missing base64\n");
+}
+
+#[tokio::test]
+async fn a_missing_tool_is_told_to_callers() {
+    let account = Account::builder().api_key("k").build().unwrap();
+    let address = Address {
+        toolbox: Toolbox::new(account, "http://127.0.0.1:1".to_owned()),
+        session: "session".to_owned(),
+        command: "command".to_owned(),
+    };
+    let (sender, pieces) = mpsc::channel(PIECES);
+    let missing = Piece::Missing("base64".to_owned());
+    sender.send(Ok(missing)).await.unwrap();
+    let sent = Arc::new(Notify::new());
+    let carrier = Carrier {
+        lines: Lines {
+            address,
+            number: 0,
+            sent,
+        },
+        pieces,
+        passed: 0,
+        is_forgotten: true,
+    };
+    let (process, driver) = drive::process(carrier, false, Weak::new(), 1);
+    let Process {
+        mut output, exit, ..
+    } = process;
+    let (printed, exit, ()) = tokio::join!(output.next(), exit, driver);
+    let error = printed.unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(error.message().contains("no `base64`"), "{error}");
+    assert_eq!(exit.unwrap_err().kind(), ErrorKind::Unavailable);
 }

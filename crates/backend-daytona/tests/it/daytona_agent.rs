@@ -38,6 +38,13 @@ async fn after_the_connection_no_operation_is_a_request() {
     }
     let used = place.standin.requests().since(&before);
     assert_eq!(used.total(), 0, "{used}");
+    // The stream is no activity of the sandbox: the service is told of that apart.
+    let streams = place.standin.recorded(PROXY);
+    assert!(!streams.is_empty());
+    for stream in streams {
+        let unnoticed = "x-daytona-skip-last-activity-update";
+        assert!(stream.headers.contains_key(unnoticed), "{stream:?}");
+    }
     purge(&sandbox).await;
     place.standin.close().await;
 }

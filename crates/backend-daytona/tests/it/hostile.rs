@@ -1,4 +1,4 @@
-//! A service that sends nonsense, too much, or nothing.
+//! A service that sends nonsense or too much.
 
 use std::collections::BTreeMap;
 

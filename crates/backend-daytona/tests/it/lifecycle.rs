@@ -89,6 +89,29 @@ async fn an_error_is_told_with_its_next_step() {
 }
 
 #[tokio::test]
+async fn a_sandbox_in_an_error_is_recovered_on_request() {
+    let place = Place::new().await;
+    let sandbox = with_file(&place).await;
+    let fail = async |state: &str| {
+        sandbox.stop(StopMode::Keep).await.unwrap();
+        place.standin.set_state("box", state);
+    };
+    fail("error").await;
+    within("a recovery", sandbox.recover()).await.unwrap();
+    assert_eq!(place.states(), ["started"]);
+    assert_eq!(read_again(&sandbox).await, "kept\n");
+    // Or by the next operation, if that is an option.
+    fail("error").await;
+    let eager = place.builder().name("box").recover(true).build().unwrap();
+    assert_eq!(read_again(&eager).await, "kept\n");
+    fail("build_failed").await;
+    let error = within("a refusal", sandbox.recover()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+    purge(&sandbox).await;
+    place.standin.close().await;
+}
+
+#[tokio::test]
 async fn a_deleted_sandbox_is_not_made_anew_unasked() {
     let place = Place::new().await;
     let sandbox = with_file(&place).await;
@@ -130,19 +153,28 @@ async fn a_sandbox_is_attached_by_its_name_or_its_id() {
     place.standin.close().await;
 }
 
+/// Creates a sandbox as another program does.
+async fn create_foreign(place: &Place, body: &'static str) {
+    let created = crate::support::http()
+        .post(format!("{}/sandbox", place.account.url()))
+        .bearer_auth(place.standin.api_key())
+        .header("content-type", "application/json")
+        .body(body)
+        .send()
+        .await
+        .unwrap();
+    assert!(created.status().is_success());
+}
+
 #[tokio::test]
 async fn a_sandbox_of_another_program_is_only_used_on_request() {
     let place = Place::new().await;
     let account = &place.account;
-    let foreign = crate::support::http()
-        .post(format!("{}/sandbox", account.url()))
-        .bearer_auth(place.standin.api_key())
-        .header("content-type", "application/json")
-        .body(r#"{"name":"theirs","labels":{"code-toolbox-language":"python"}}"#)
-        .send()
-        .await
-        .unwrap();
-    assert!(foreign.status().is_success());
+    create_foreign(
+        &place,
+        r#"{"name":"theirs","labels":{"code-toolbox-language":"python"}}"#,
+    )
+    .await;
     let refused = place.attach("theirs").open().await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::PermissionDenied, "{refused}");
     let named = place.builder().name("theirs").build().unwrap();
@@ -161,6 +193,21 @@ async fn a_sandbox_of_another_program_is_only_used_on_request() {
 }
 
 #[tokio::test]
+async fn a_virtual_machine_is_paused_and_resumed() {
+    let place = Place::new().await;
+    create_foreign(&place, r#"{"name":"vm","kvm":true}"#).await;
+    instances::start(&place.account, "vm").await.unwrap();
+    let attached = place.attach("vm").allow_foreign(true).open().await.unwrap();
+    attached.write_file("kept.txt", "kept\n").await.unwrap();
+    within("a pause", attached.pause()).await.unwrap();
+    assert_eq!(attached.state().await.unwrap(), InstanceState::Paused);
+    assert_eq!(read_again(&attached).await, "kept\n");
+    assert_eq!(attached.state().await.unwrap(), InstanceState::Started);
+    purge(&attached).await;
+    place.standin.close().await;
+}
+
+#[tokio::test]
 async fn pauses_archives_and_previews() {
     let place = Place::new().await;
     let sandbox = with_file(&place).await;
@@ -170,6 +217,9 @@ async fn pauses_archives_and_previews() {
     sandbox.keep_alive().await.unwrap();
     let touch = "POST /api/sandbox/{id}/last-activity";
     assert_eq!(place.standin.requests().of(touch), 1);
+    // Only virtual machines can be paused.
+    let error = within("a refusal", sandbox.pause()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Config, "{error}");
     sandbox.archive().await.unwrap();
     let state = sandbox.state().await.unwrap();
     assert!(

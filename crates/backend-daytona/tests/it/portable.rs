@@ -11,6 +11,9 @@ use crate::support::{Place, outcome, purge, run, within};
 
 const LOGS: &str = "GET /toolbox/{id}/process/session/{session}/command/{command}/logs";
 
+/// The header of requests that are no activity.
+const UNNOTICED: &str = "x-daytona-skip-last-activity-update";
+
 const DOWNLOAD: &str = "GET /toolbox/{id}/files/download";
 const DELETE: &str = "DELETE /toolbox/{id}/files";
 
@@ -184,7 +187,10 @@ async fn requests_of_each_operation() {
     let place = Place::new().await;
     let sandbox = place.builder().build().unwrap();
     sandbox.write_file("dir/a.txt", "one\ntwo\n").await.unwrap();
-    sandbox.write_file("dir/.gitignore", "*.log\n").await.unwrap();
+    sandbox
+        .write_file("dir/.gitignore", "*.log\n")
+        .await
+        .unwrap();
     run(&sandbox, "true").await;
     costs(&place, "read", 1, sandbox.read_bytes("dir/a.txt")).await;
     let write = sandbox.write_file("dir/b.txt", "text\n");
@@ -211,6 +217,11 @@ async fn without_an_agent_there_is_one_choice() {
     let sandbox = place.builder().mode(Mode::Auto).build().unwrap();
     assert_eq!(run(&sandbox, "echo hello").await, "hello");
     assert_eq!(sandbox.connection(), Some(Connection::Sessions));
+    let streams = place.standin.recorded(LOGS);
+    assert!(!streams.is_empty());
+    for stream in streams {
+        assert!(stream.headers.contains_key(UNNOTICED), "{stream:?}");
+    }
     purge(&sandbox).await;
     place.standin.close().await;
 }
