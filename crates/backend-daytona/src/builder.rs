@@ -222,8 +222,8 @@ impl DaytonaBuilder {
         DaytonaSandbox::create(self.settings.validate()?).await
     }
 
-    /// Returns options for attaching to a sandbox, with the account, the agents, the mode
-    /// and the start timeout of this builder.
+    /// Returns options for attaching to a sandbox, with the account, the agents, the mode,
+    /// the start timeout and the choice of [`recover`](Self::recover) of this builder.
     pub fn attach(&self, sandbox: impl Into<String>) -> Attach {
         let settings = Settings {
             account: self.settings.account.clone(),

@@ -131,7 +131,8 @@ impl DaytonaSandbox {
     ///
     /// # Errors
     ///
-    /// `Unavailable` if it cannot, or the service does not answer.
+    /// `Config` if it cannot; `Unavailable` if there is no sandbox or the service does not
+    /// answer.
     pub async fn recover(&self) -> Result<()> {
         self.change(Change::Recover).await
     }
