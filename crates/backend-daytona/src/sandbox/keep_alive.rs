@@ -19,7 +19,7 @@ impl DaytonaSandbox {
     pub(super) fn used(&self) -> &HostedSandbox<DaytonaMachine> {
         let is_new = !self.0.watched.swap(true, Ordering::AcqRel);
         if is_new && let Ok(handle) = engine::handle() {
-            handle.spawn(watch(Arc::downgrade(&self.0)));
+            handle.spawn(watch(Arc::downgrade(&self.0), INTERVAL));
         }
         &self.0.hosted
     }
@@ -27,10 +27,10 @@ impl DaytonaSandbox {
 
 /// Tells the service once in a while, as long as the sandbox is used. It does not keep the
 /// sandbox alive itself. The operation after its end starts another one.
-async fn watch(sandbox: Weak<Inner>) {
+async fn watch(sandbox: Weak<Inner>, interval: Duration) {
     let mut told = SystemTime::now();
     loop {
-        tokio::time::sleep(INTERVAL).await;
+        tokio::time::sleep(interval).await;
         let Some(inner) = sandbox.upgrade() else {
             return;
         };
@@ -46,5 +46,56 @@ async fn watch(sandbox: Weak<Inner>) {
         if let Err(error) = machine.touch_if_running().await {
             tracing::debug!("activity was not told: {}", error.chain());
         }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use backend_core::BackendExt as _;
+    use backend_core::ops::{Command, StopMode};
+    use daytona_testkit::Standin;
+    use sandbox_shell::Mode;
+
+    use super::*;
+    use crate::account::Account;
+
+    /// The longest wait for anything. Only what never comes about takes this long.
+    const PATIENCE: Duration = Duration::from_secs(120);
+    const TOUCH: &str = "POST /api/sandbox/{id}/last-activity";
+
+    #[tokio::test]
+    async fn a_command_that_runs_is_told_until_it_ends() {
+        let standin = Standin::start().await.unwrap();
+        let account = Account::builder()
+            .api_key(standin.api_key())
+            .url(standin.api_url())
+            .build()
+            .unwrap();
+        let sandbox = DaytonaSandbox::builder()
+            .account(account)
+            .mode(Mode::Portable)
+            .reap_leftovers(false)
+            .build()
+            .unwrap();
+        let moment = Duration::from_millis(10);
+        let command = Command::new("until [ -e end ]; do sleep 0.05; done");
+        let command = sandbox.execute(command);
+        let watched = async {
+            let watcher = watch(Arc::downgrade(&sandbox.0), moment);
+            let watcher = engine::handle().unwrap().spawn(watcher);
+            while standin.requests().of(TOUCH) < 2 {
+                tokio::time::sleep(moment).await;
+            }
+            sandbox.write_file("end", "").await.unwrap();
+            watcher
+        };
+        let both = async { tokio::join!(command, watched) };
+        let (ended, watcher) = tokio::time::timeout(PATIENCE, both).await.unwrap();
+        assert!(ended.unwrap().status.success());
+        watcher.await.unwrap();
+        let is_watched = sandbox.0.watched.load(Ordering::Acquire);
+        assert!(!is_watched, "the next operation starts a new watcher");
+        sandbox.stop(StopMode::Purge).await.unwrap();
+        standin.close().await;
     }
 }
