@@ -352,10 +352,12 @@ fn pause(failure: &Failure, call: &Call, attempt: usize, passed: Duration) -> Op
             let pause = FLAKE_PAUSES.get(attempt).copied();
             pause.filter(|_| call.through_proxy)
         }
-        Failure::Refused(Refusal {
-            status: 502..=504, ..
-        })
-        | Failure::Lost { unsent: false, .. } => {
+        Failure::Refused(refusal) if matches!(refusal.status, 502..=504) => {
+            let asked = refusal.retry_after.unwrap_or_default();
+            let pause = LOST_PAUSES.get(attempt).copied()?.max(asked);
+            (call.repeat == Repeat::Safe && pause <= LONGEST_WAIT).then_some(pause)
+        }
+        Failure::Lost { unsent: false, .. } => {
             let pause = LOST_PAUSES.get(attempt).copied();
             pause.filter(|_| call.repeat == Repeat::Safe)
         }

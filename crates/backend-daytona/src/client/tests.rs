@@ -53,6 +53,10 @@ fn a_request_is_not_repeated_forever() {
     assert_eq!(pause(&limited, &safe, 9, LONGEST_WAIT), None);
     let far = refused(429, Some(3_600));
     assert_eq!(pause(&far, &safe, 0, Duration::ZERO), None);
+    let overloaded = |wait| pause(&refused(503, wait), &safe, 0, Duration::ZERO);
+    assert_eq!(overloaded(None), Some(LOST_PAUSES[0]));
+    assert_eq!(overloaded(Some(7)), Some(Duration::from_secs(7)));
+    assert_eq!(overloaded(Some(3_600)), None);
     // Only the proxy refuses valid credentials.
     let control = Call::get(String::new());
     let flake = pause(&refused(401, None), &control, 0, Duration::ZERO);
