@@ -207,6 +207,12 @@ async fn requests_of_each_operation() {
         sandbox.execute(Command::new("cat dir/a.txt")),
     )
     .await;
+    let directory = run(&sandbox, "cd dir && pwd").await;
+    let empty = tar::Builder::new(Vec::new()).into_inner().unwrap();
+    let put = sandbox.put_tar(&directory, empty.into());
+    costs(&place, "put_tar", 2, put).await;
+    let get = sandbox.get_tar(&directory, 1 << 20);
+    costs(&place, "get_tar", 3, get).await;
     purge(&sandbox).await;
     place.standin.close().await;
 }
