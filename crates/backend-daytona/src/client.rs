@@ -37,6 +37,8 @@ const CONNECTIONS: usize = 32;
 
 /// The longest error message of the service.
 const ERROR_BYTES: usize = 64 * 1024;
+/// The time for the message of an answer to an upgrade. What answers may be any program.
+const MESSAGE_TIMEOUT: Duration = Duration::from_secs(2);
 /// The pauses before a request is repeated that was lost.
 const LOST_PAUSES: [Duration; 3] = [
     Duration::from_millis(200),
@@ -278,7 +280,8 @@ impl Client {
 
     /// Returns the error for an answer that was not expected, such as one to an upgrade.
     pub(crate) async fn refusal(&self, mut response: Response) -> Error {
-        let body = read_start(&mut response, ERROR_BYTES).await;
+        let body = timeout(MESSAGE_TIMEOUT, read_start(&mut response, ERROR_BYTES)).await;
+        let body = body.unwrap_or_default();
         let (status, wait) = (response.status().as_u16(), retry_after(headers(&response)));
         self.error(Failure::Refused(Refusal::read(status, wait, &body)))
     }
