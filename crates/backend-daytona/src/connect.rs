@@ -149,7 +149,11 @@ pub(crate) async fn upgrade(
     preview_token: Option<&str>,
 ) -> Result<Option<Upgraded>> {
     let handshake = Handshake::new();
-    let call = Call::new(Method::GET, url.to_owned(), Repeat::Never).unnoticed();
+    let mut call = Call::new(Method::GET, url.to_owned(), Repeat::Never).unnoticed();
+    if preview_token.is_some() {
+        // A preview ends at a program in the sandbox. Its token is enough.
+        call = call.anonymous();
+    }
     let mut request = client.request(&call);
     for (name, value) in handshake.headers() {
         request = request.header(name, value);
@@ -219,5 +223,12 @@ mod tests {
     #[tokio::test]
     async fn an_answer_that_never_ends_is_a_refusal() {
         assert!(refused(None).await.contains("dtn_key"));
+    }
+
+    #[tokio::test]
+    async fn a_preview_gets_its_token_and_not_the_credential() {
+        let request = refused(Some("of-the-preview")).await;
+        assert!(request.contains("of-the-preview"), "{request}");
+        assert!(!request.contains("dtn_key"), "{request}");
     }
 }
