@@ -70,21 +70,24 @@ pump() {
 run() {
 	set -- "$d"/[12].*
 	[ ! -e "$1" ] || rm -f "$@"
+	# A program can fill the disk and delete files, so its code is in none.
 	{
-		{
+		code=$({
 			{
-				(
-					umask 022
-					trap - EXIT HUP INT TERM
-					eval "$text"
-				) 2>&3 3>&- 4>&-
-				echo "$?" >"$d/code"
-			} 2>/dev/null | pump 1 3>&- >&4 4>&-
-		} 3>&1 | pump 2 4>&- >&2
+				{
+					(
+						umask 022
+						trap - EXIT HUP INT TERM
+						eval "$text"
+					) 2>&3 3>&- 4>&- 5>&-
+					echo "$?" >&5
+				} 2>/dev/null | pump 1 3>&- 5>&- >&4 4>&-
+			} 3>&1 | pump 2 4>&- 5>&- >&2
+		} 5>&1)
 	} 4>&1
-	read -r code <"$d/code"
-	printf '!end %s\n' "$code" >&2
-	printf '!end %s\n' "$code"
+	# Without one, the shell that waited for it was killed.
+	printf '!end %s\n' "${code:-137}" >&2
+	printf '!end %s\n' "${code:-137}"
 }
 
 last=0 text=
@@ -100,6 +103,7 @@ while read -r n op data; do
 		*) run </dev/null ;;
 		esac
 		text=
+		[ ! -e "$d/detached" ] || break
 		;;
 	q) break ;;
 	esac

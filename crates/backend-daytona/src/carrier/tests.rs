@@ -1,5 +1,8 @@
 //! The lines that carry input and output of a program without an agent.
 
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
 use backend_core::ErrorKind;
 
 use super::*;
@@ -53,9 +56,46 @@ fn no_argument_holds_a_nul() {
 #[test]
 fn a_missing_tool_is_named() {
     let empty = tempfile::tempdir().unwrap();
-    let mut shell = std::process::Command::new("/bin/sh");
+    let mut shell = Command::new("/bin/sh");
     shell.args(["-c", SCRIPT, "sh", "/nothing/here", "/"]);
     let ended = shell.env("PATH", empty.path()).output().unwrap();
     let printed = String::from_utf8_lossy(&ended.stdout);
     assert_eq!(printed, "!missing base64\n");
+}
+
+/// Runs programs without input in a carrier, whose directory is `$D`. Returns its output.
+fn carried(programs: &[&str]) -> String {
+    let place = tempfile::tempdir().unwrap();
+    let directory = place.path().join("own");
+    let mut lines = String::new();
+    for (number, program) in programs.iter().enumerate() {
+        let text = STANDARD.encode(program);
+        let number = 2 * number + 1;
+        lines.push_str(&format!("{number} p {text}\n{} r n\n", number + 1));
+    }
+    lines.push_str("1000 q\n");
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", SCRIPT, "sh"]).arg(&directory).arg("/");
+    shell.env("D", &directory);
+    shell.stdin(Stdio::piped());
+    shell.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut shell = shell.spawn().unwrap();
+    let mut input = shell.stdin.take().unwrap();
+    input.write_all(lines.as_bytes()).unwrap();
+    drop(input);
+    let ended = shell.wait_with_output().unwrap();
+    String::from_utf8(ended.stdout).unwrap()
+}
+
+#[test]
+fn the_end_of_a_program_needs_no_file() {
+    let removes = "rm -rf \"$D\"; exit 4";
+    let printed = carried(&["exit 3", removes, "exit 5"]);
+    assert_eq!(printed, "!end 3\n!end 4\n!end 5\n");
+}
+
+#[test]
+fn a_carrier_that_prints_nothing_any_more_runs_no_other_program() {
+    let printed = carried(&[": >\"$D/detached\"; exit 3", "echo lost"]);
+    assert_eq!(printed, "!end 3\n");
 }
