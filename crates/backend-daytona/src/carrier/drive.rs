@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::sync::Weak;
 use std::time::Duration;
 
-use backend_core::{Error, ErrorKind, Result};
+use backend_core::{Error, ErrorKind, Quoted, Result};
 use futures::{FutureExt as _, StreamExt as _, stream};
 use sandbox_wire::{OutputChunk, Process};
 use tokio::io::{AsyncReadExt as _, AsyncWrite, DuplexStream};
@@ -161,7 +161,8 @@ async fn carry(
                 // Already read from its file.
                 Some(Ok(Piece::Spooled { .. })) => {}
                 Some(Ok(Piece::Missing(tool))) => break Done::Failed(Error::unavailable(format!(
-                    "there is no `{tool}` in the sandbox, which programs need without an agent; add it to the image, or give an agent"
+                    "there is no {} in the sandbox, which programs need without an agent; add it to the image, or give an agent",
+                    Quoted::new(&tool)
                 ))),
                 Some(Err(error)) => break Done::Failed(error),
                 None => break Done::Failed(Error::unavailable(
