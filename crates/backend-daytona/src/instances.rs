@@ -215,7 +215,8 @@ pub async fn write_file(
         let partial = format!("{path}.{:016x}", fastrand::u64(..));
         toolbox.upload(&partial, &content).await?;
         // The toolbox moves no file over another one.
-        let script = r#"chmod 600 "$1" && mv -f "$1" "$2" || { rm -f "$1"; exit 1; }"#;
+        let script =
+            r#"chmod 600 "$1" && [ ! -d "$2" ] && mv -f "$1" "$2" || { rm -f "$1"; exit 1; }"#;
         let moved = toolbox
             .execute(
                 script,
