@@ -25,6 +25,7 @@ use std::time::Duration;
 use backend_core::sync::lock;
 use backend_core::{Error, ErrorKind, Result};
 use bytes::Bytes;
+use tokio::time::timeout;
 
 use crate::account::{Account, run};
 use crate::api::Change;
@@ -44,6 +45,8 @@ pub const MANAGED: (&str, &str) = (labels::MANAGED_BY, labels::MANAGER);
 const FILE_BYTES: usize = 1024 * 1024;
 /// The time for a start or a stop.
 const CHANGE_TIMEOUT: Duration = Duration::from_secs(180);
+/// The time for a file to be read. A pipe in its place never ends.
+const READ_TIMEOUT: Duration = Duration::from_secs(60);
 /// The time for a file's mode to be set.
 const MODE_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -179,14 +182,20 @@ pub async fn touch(account: &Account, id: &str) -> Result<()> {
 /// # Errors
 ///
 /// `NotFound` if the sandbox is gone; `TooLarge` for more than 1 MiB; `Unavailable` if it
-/// does not run.
+/// does not run, or the file cannot be read in a minute.
 pub async fn read_file(account: &Account, sandbox: &str, path: &str) -> Result<Option<Bytes>> {
     check::path(path)?;
     let (account, sandbox) = checked(account, sandbox)?;
     let path = path.to_owned();
     run(async move {
         let toolbox = toolbox(account, &sandbox).await?;
-        toolbox.download(&path, FILE_BYTES).await
+        let read = timeout(READ_TIMEOUT, toolbox.download(&path, FILE_BYTES)).await;
+        read.unwrap_or_else(|_| {
+            let seconds = READ_TIMEOUT.as_secs();
+            Err(Error::unavailable(format!(
+                "{path} could not be read in {seconds} s; see whether it is a file"
+            )))
+        })
     })
     .await
 }
