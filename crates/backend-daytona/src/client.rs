@@ -295,8 +295,11 @@ impl Client {
         match failure {
             Failure::Refused(mut refusal) => {
                 let secret = self.secret.expose();
-                if refusal.message.contains(secret) {
-                    refusal.message = refusal.message.replace(secret, "…");
+                let code = refusal.code.as_mut();
+                for text in [Some(&mut refusal.message), code].into_iter().flatten() {
+                    if text.contains(secret) {
+                        *text = text.replace(secret, "…");
+                    }
                 }
                 refusal.error()
             }

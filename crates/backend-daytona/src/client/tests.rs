@@ -64,7 +64,7 @@ fn a_request_is_not_repeated_forever() {
 fn no_message_shows_the_credential() {
     let secret = Secret::new("dtn_very_secret");
     let client = Client::new(secret, Some("org-1"), false).unwrap();
-    let body = br#"{"message":"the key dtn_very_secret is not valid"}"#;
+    let body = br#"{"message":"the key dtn_very_secret is not valid","code":"dtn_very_secret"}"#;
     let error = client.error(Failure::Refused(Refusal::read(401, None, body)));
     let shown = format!("{error} {error:?} {} {client:?}", error.chain());
     assert!(shown.contains("is not valid"), "{shown}");
