@@ -50,8 +50,9 @@ const LOST_PAUSES: [Duration; 3] = [
 const FLAKE_PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(5_500)];
 /// The longest time that a request waits because the service asks for it, in all.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
-/// The pause if the service names none.
+/// The pause if the service names none, and the shortest if it does.
 const RATE_PAUSE: Duration = Duration::from_secs(1);
+const SHORTEST_RATE_PAUSE: Duration = Duration::from_millis(100);
 
 /// Whether a request may be repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -352,6 +353,7 @@ fn pause(failure: &Failure, call: &Call, attempt: usize, passed: Duration) -> Op
     match failure {
         Failure::Refused(refusal) if refusal.kind == RefusalKind::RateLimited => {
             let pause = refusal.retry_after.unwrap_or(RATE_PAUSE);
+            let pause = pause.max(SHORTEST_RATE_PAUSE);
             // Many clients are told the same time.
             let pause = pause + pause.mul_f64(fastrand::f64() / 10.0);
             (passed + pause <= LONGEST_WAIT).then_some(pause)

@@ -52,6 +52,8 @@ fn a_request_is_not_repeated_forever() {
     let first = pause(&limited, &safe, 0, Duration::ZERO).unwrap();
     assert!((2.0..=2.2).contains(&first.as_secs_f64()), "{first:?}");
     assert_eq!(pause(&limited, &safe, 9, LONGEST_WAIT), None);
+    let at_once = pause(&refused(429, Some(0)), &safe, 0, Duration::ZERO);
+    assert!(at_once.unwrap() >= SHORTEST_RATE_PAUSE);
     let far = refused(429, Some(3_600));
     assert_eq!(pause(&far, &safe, 0, Duration::ZERO), None);
     // Only the proxy refuses valid credentials.
