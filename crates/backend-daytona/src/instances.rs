@@ -164,7 +164,14 @@ pub async fn stop(account: &Account, sandbox: &str) -> Result<()> {
 /// it does not answer; `PermissionDenied` if the credential does not allow it.
 pub async fn delete(account: &Account, sandbox: &str) -> Result<bool> {
     let (account, sandbox) = checked(account, sandbox)?;
-    run(async move { wait::deleted(&account, &sandbox, CHANGE_TIMEOUT).await }).await
+    run(async move {
+        // By its id: a request that is repeated must not meet a new sandbox of its name.
+        match account.find(&sandbox).await? {
+            Some(found) => wait::deleted(&account, &found.id, CHANGE_TIMEOUT).await,
+            None => Ok(false),
+        }
+    })
+    .await
 }
 
 /// Tells the service that a sandbox is used, which delays its timers.
