@@ -11,7 +11,8 @@
 #   f NAME  a piece of its input: a file in its directory
 #   e       the end of its input
 #   q       the end
-# It prints the program's output, and as its last line on both streams "!end CODE".
+# It prints the program's output, and as its last line on both streams "!end CODE". If a
+# piece of its input is missing, it prints "!lost input" as an error.
 # "!file NUMBER SIZE" stands for output: that of a file of its directory up to this size.
 d=$1
 for t in base64 cat chmod dd mkdir rm sleep wc; do
@@ -27,18 +28,26 @@ mkdir -p "$d" && chmod 700 "$d" || exit 1
 trap 'rm -rf "$d"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# Passes the input on, until its end.
+# Passes the input on, until its end. A line that was sent again while the first was still
+# being written may be mixed with it.
 feed() {
 	while read -r n op data; do
 		[ "$n" -gt "$last" ] 2>/dev/null || continue
+		case $op$data in
+		e) return ;;
+		*' '*) continue ;;
+		i* | f*) ;;
+		*) continue ;;
+		esac
+		[ "$n" -eq $((last + 1)) ] || echo '!lost input' >&2
 		last=$n
 		case $op in
 		i) printf %s "$data" | base64 -d ;;
 		f)
+			[ -e "$d/$data" ] || echo '!lost input' >&2
 			cat "$d/$data"
 			rm -f "$d/$data"
 			;;
-		e) return ;;
 		esac
 	done
 }

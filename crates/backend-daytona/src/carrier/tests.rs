@@ -63,17 +63,10 @@ fn a_missing_tool_is_named() {
     assert_eq!(printed, "!missing base64\n");
 }
 
-/// Runs programs without input in a carrier, whose directory is `$D`. Returns its output.
-fn carried(programs: &[&str]) -> String {
+/// Runs a carrier, whose directory is `$D`. Returns its output and its error output.
+fn printed(lines: &str) -> [String; 2] {
     let place = tempfile::tempdir().unwrap();
     let directory = place.path().join("own");
-    let mut lines = String::new();
-    for (number, program) in programs.iter().enumerate() {
-        let text = STANDARD.encode(program);
-        let number = 2 * number + 1;
-        lines.push_str(&format!("{number} p {text}\n{} r n\n", number + 1));
-    }
-    lines.push_str("1000 q\n");
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", SCRIPT, "sh"]).arg(&directory).arg("/");
     shell.env("D", &directory);
@@ -84,7 +77,20 @@ fn carried(programs: &[&str]) -> String {
     input.write_all(lines.as_bytes()).unwrap();
     drop(input);
     let ended = shell.wait_with_output().unwrap();
-    String::from_utf8(ended.stdout).unwrap()
+    [ended.stdout, ended.stderr].map(|text| String::from_utf8(text).unwrap())
+}
+
+/// Runs programs without input. Returns the output of their carrier.
+fn carried(programs: &[&str]) -> String {
+    let mut lines = String::new();
+    for (number, program) in programs.iter().enumerate() {
+        let text = STANDARD.encode(program);
+        let number = 2 * number + 1;
+        lines.push_str(&format!("{number} p {text}\n{} r n\n", number + 1));
+    }
+    lines.push_str("1000 q\n");
+    let [output, _] = printed(&lines);
+    output
 }
 
 #[test]
@@ -98,4 +104,27 @@ fn the_end_of_a_program_needs_no_file() {
 fn a_carrier_that_prints_nothing_any_more_runs_no_other_program() {
     let printed = carried(&[": >\"$D/detached\"; exit 3", "echo lost"]);
     assert_eq!(printed, "!end 3\n");
+}
+
+#[test]
+fn input_that_is_missing_or_mixed_is_noticed() {
+    let program = format!("1 p {}\n2 r i\n", STANDARD.encode("exec cat"));
+    let with = |input: &str| {
+        let [output, errors] = printed(&format!("{program}{input}1000 q\n"));
+        let pieces = output.lines().filter(|line| !line.starts_with('!'));
+        let pieces = pieces.map(|line| STANDARD.decode(line).unwrap());
+        let output = String::from_utf8(pieces.collect::<Vec<_>>().concat()).unwrap();
+        (output, errors)
+    };
+    let (one, two) = (STANDARD.encode("one "), STANDARD.encode("two "));
+    let again = format!("3 i {one}\n4 i {two}\n3 i {one}\n5 e\n");
+    let mixed = format!("3 i {one}\n4 i dH4 i {two}\nd28g\n4 4 i {two}\n4 i {two}\n5 e\n");
+    for input in [again, mixed] {
+        let (output, errors) = with(&input);
+        assert_eq!((&*output, &*errors), ("one two ", "!end 0\n"), "{input}");
+    }
+    for lost in ["4 i dH4 i dHdv\n5 i eA==\n", "5 i eA==\n", "4 f none\n"] {
+        let (_, errors) = with(&format!("3 i {one}\n{lost}6 e\n"));
+        assert!(errors.contains("!lost input\n"), "{lost}: {errors}");
+    }
 }
