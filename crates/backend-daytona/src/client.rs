@@ -38,7 +38,7 @@ const CONNECTIONS: usize = 32;
 /// The longest error message of the service.
 const ERROR_BYTES: usize = 64 * 1024;
 /// The time for the message of an answer to an upgrade. What answers may be any program.
-const MESSAGE_TIMEOUT: Duration = Duration::from_secs(2);
+const MESSAGE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The pauses before a request is repeated that was lost.
 const LOST_PAUSES: [Duration; 3] = [
     Duration::from_millis(200),
