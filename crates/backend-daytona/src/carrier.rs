@@ -148,35 +148,38 @@ impl Inner {
     async fn open(&self, toolbox: &Toolbox) -> Result<Carrier> {
         let session = new_session();
         toolbox.create_session(&session).await?;
-        let mut address = Address {
-            toolbox: toolbox.clone(),
-            command: String::new(),
-            session,
-        };
-        let arguments = [&*address.directory(), self.working_dir.as_str()];
-        let started = toolbox.start_in_session(&address.session, SCRIPT, &arguments);
-        address.command = started.await?;
         let (sender, pieces) = mpsc::channel(PIECES);
         let sent = Arc::new(Notify::new());
+        // From now on there is a session to be ended, whatever fails.
+        let mut carrier = Carrier {
+            lines: Lines {
+                address: Address {
+                    toolbox: toolbox.clone(),
+                    command: String::new(),
+                    session,
+                },
+                number: 0,
+                sent: Arc::clone(&sent),
+            },
+            pieces,
+            passed: 0,
+            is_forgotten: false,
+        };
+        let address = &mut carrier.lines.address;
+        let directory = address.directory();
+        let arguments = [&*directory, self.working_dir.as_str()];
+        let started = toolbox.start_in_session(&address.session, SCRIPT, &arguments);
+        address.command = started.await?;
         let follower = Follower {
             address: address.clone(),
             pieces: sender,
-            sent: Arc::clone(&sent),
+            sent,
             refused: Arc::clone(&self.refused),
             decoder: Decoder::default(),
             places: Default::default(),
         };
         engine::handle()?.spawn(follower.run());
-        Ok(Carrier {
-            lines: Lines {
-                address,
-                number: 0,
-                sent,
-            },
-            pieces,
-            passed: 0,
-            is_forgotten: false,
-        })
+        Ok(carrier)
     }
 }
 

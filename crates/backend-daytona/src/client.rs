@@ -37,6 +37,8 @@ const CONNECTIONS: usize = 32;
 
 /// The longest error message of the service.
 const ERROR_BYTES: usize = 64 * 1024;
+/// The time for the message of an answer to an upgrade. What answers may be any program.
+const MESSAGE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The pauses before a request is repeated that was lost.
 const LOST_PAUSES: [Duration; 3] = [
     Duration::from_millis(200),
@@ -48,8 +50,9 @@ const LOST_PAUSES: [Duration; 3] = [
 const FLAKE_PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(5_500)];
 /// The longest time that a request waits because the service asks for it, in all.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
-/// The pause if the service names none.
+/// The pause if the service names none, and the shortest if it does.
 const RATE_PAUSE: Duration = Duration::from_secs(1);
+const SHORTEST_RATE_PAUSE: Duration = Duration::from_millis(100);
 
 /// Whether a request may be repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -276,7 +279,8 @@ impl Client {
 
     /// Returns the error for an answer that was not expected, such as one to an upgrade.
     pub(crate) async fn refusal(&self, mut response: Response) -> Error {
-        let body = read_start(&mut response, ERROR_BYTES).await;
+        let body = timeout(MESSAGE_TIMEOUT, read_start(&mut response, ERROR_BYTES)).await;
+        let body = body.unwrap_or_default();
         let (status, wait) = (response.status().as_u16(), retry_after(headers(&response)));
         self.error(Failure::Refused(Refusal::read(status, wait, &body)))
     }
@@ -290,8 +294,11 @@ impl Client {
         match failure {
             Failure::Refused(mut refusal) => {
                 let secret = self.secret.expose();
-                if refusal.message.contains(secret) {
-                    refusal.message = refusal.message.replace(secret, "…");
+                let code = refusal.code.as_mut();
+                for text in [Some(&mut refusal.message), code].into_iter().flatten() {
+                    if text.contains(secret) {
+                        *text = text.replace(secret, "…");
+                    }
                 }
                 refusal.error()
             }
@@ -344,6 +351,7 @@ fn pause(failure: &Failure, call: &Call, attempt: usize, passed: Duration) -> Op
     match failure {
         Failure::Refused(refusal) if refusal.kind == RefusalKind::RateLimited => {
             let pause = refusal.retry_after.unwrap_or(RATE_PAUSE);
+            let pause = pause.max(SHORTEST_RATE_PAUSE);
             // Many clients are told the same time.
             let pause = pause + pause.mul_f64(fastrand::f64() / 10.0);
             (passed + pause <= LONGEST_WAIT).then_some(pause)

@@ -149,7 +149,11 @@ pub(crate) async fn upgrade(
     preview_token: Option<&str>,
 ) -> Result<Option<Upgraded>> {
     let handshake = Handshake::new();
-    let call = Call::get(url.to_owned()).unnoticed();
+    let mut call = Call::get(url.to_owned()).unnoticed();
+    if preview_token.is_some() {
+        // A preview ends at a program in the sandbox. Its token is enough.
+        call = call.anonymous();
+    }
     let mut request = client.request(&call);
     for (name, value) in handshake.headers() {
         request = request.header(name, value);
@@ -184,4 +188,47 @@ pub(crate) async fn upgrade(
     }
     let upgraded = response.upgrade().await;
     upgraded.map(Some).map_err(|error| client.unanswered(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::secret::Secret;
+
+    /// Asks for a websocket where the answer is another one, which never ends. Returns the
+    /// request.
+    async fn refused(preview_token: Option<&str>) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let client = Client::new(Secret::new("dtn_key"), None, false).unwrap();
+        let answer = async {
+            let (mut connection, _) = listener.accept().await.unwrap();
+            let mut request = Vec::new();
+            while !request.ends_with(b"\r\n\r\n") {
+                assert_ne!(connection.read_buf(&mut request).await.unwrap(), 0);
+            }
+            let head = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n";
+            connection.write_all(head).await.unwrap();
+            (connection, String::from_utf8(request).unwrap())
+        };
+        let asked = upgrade(&client, &url, preview_token);
+        let (upgraded, (_connection, request)) = tokio::join!(asked, answer);
+        assert!(upgraded.unwrap().is_none());
+        request
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_never_ends_is_a_refusal() {
+        assert!(refused(None).await.contains("dtn_key"));
+    }
+
+    #[tokio::test]
+    async fn a_preview_gets_its_token_and_not_the_credential() {
+        let request = refused(Some("of-the-preview")).await;
+        assert!(request.contains("of-the-preview"), "{request}");
+        assert!(!request.contains("dtn_key"), "{request}");
+    }
 }

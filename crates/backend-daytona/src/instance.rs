@@ -74,7 +74,10 @@ impl Instance {
             Some((key.clone(), value.to_owned()))
         });
         Some(Self {
-            name: text("name").unwrap_or_else(|| id.clone()),
+            // Messages and lists show it.
+            name: text("name")
+                .filter(|name| check::name("a sandbox", name).is_ok())
+                .unwrap_or_else(|| id.clone()),
             id,
             state: InstanceState::read(state, recoverable.unwrap_or_default()),
             reason: text("errorReason"),
@@ -153,6 +156,10 @@ mod tests {
             "createdAt": "yesterday", "recoverable": "yes", "toolboxProxyUrl": ""
         });
         assert_eq!(Instance::read(&odd), Instance::read(&json!({"id": "x"})));
+        for shown in ["\u{1b}[2J", &*"x".repeat(1_000)] {
+            let read = Instance::read(&json!({"id": "x", "name": shown})).unwrap();
+            assert_eq!(read.name, "x");
+        }
     }
 
     proptest! {

@@ -25,6 +25,7 @@ use std::time::Duration;
 use backend_core::sync::lock;
 use backend_core::{Error, ErrorKind, Result};
 use bytes::Bytes;
+use tokio::time::timeout;
 
 use crate::account::{Account, run};
 use crate::api::Change;
@@ -44,6 +45,8 @@ pub const MANAGED: (&str, &str) = (labels::MANAGED_BY, labels::MANAGER);
 const FILE_BYTES: usize = 1024 * 1024;
 /// The time for a start or a stop.
 const CHANGE_TIMEOUT: Duration = Duration::from_secs(180);
+/// The time for a file to be read. A pipe in its place never ends.
+const READ_TIMEOUT: Duration = Duration::from_secs(60);
 /// The time for a file to be moved to its place.
 const MOVE_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -161,7 +164,14 @@ pub async fn stop(account: &Account, sandbox: &str) -> Result<()> {
 /// it does not answer; `PermissionDenied` if the credential does not allow it.
 pub async fn delete(account: &Account, sandbox: &str) -> Result<bool> {
     let (account, sandbox) = checked(account, sandbox)?;
-    run(async move { wait::deleted(&account, &sandbox, CHANGE_TIMEOUT).await }).await
+    run(async move {
+        // By its id: a request that is repeated must not meet a new sandbox of its name.
+        match account.find(&sandbox).await? {
+            Some(found) => wait::deleted(&account, &found.id, CHANGE_TIMEOUT).await,
+            None => Ok(false),
+        }
+    })
+    .await
 }
 
 /// Tells the service that a sandbox is used, which delays its timers.
@@ -179,14 +189,20 @@ pub async fn touch(account: &Account, id: &str) -> Result<()> {
 /// # Errors
 ///
 /// `NotFound` if the sandbox is gone; `TooLarge` for more than 1 MiB; `Unavailable` if it
-/// does not run.
+/// does not run, or the file cannot be read in a minute.
 pub async fn read_file(account: &Account, sandbox: &str, path: &str) -> Result<Option<Bytes>> {
     check::path(path)?;
     let (account, sandbox) = checked(account, sandbox)?;
     let path = path.to_owned();
     run(async move {
         let toolbox = toolbox(account, &sandbox).await?;
-        toolbox.download(&path, FILE_BYTES).await
+        let read = timeout(READ_TIMEOUT, toolbox.download(&path, FILE_BYTES)).await;
+        read.unwrap_or_else(|_| {
+            let seconds = READ_TIMEOUT.as_secs();
+            Err(Error::unavailable(format!(
+                "{path} could not be read in {seconds} s; see whether it is a file"
+            )))
+        })
     })
     .await
 }
@@ -215,7 +231,8 @@ pub async fn write_file(
         let partial = format!("{path}.{:016x}", fastrand::u64(..));
         toolbox.upload(&partial, &content).await?;
         // The toolbox moves no file over another one.
-        let script = r#"chmod 600 "$1" && mv -f "$1" "$2" || { rm -f "$1"; exit 1; }"#;
+        let script =
+            r#"chmod 600 "$1" && [ ! -d "$2" ] && mv -f "$1" "$2" || { rm -f "$1"; exit 1; }"#;
         let moved = toolbox
             .execute(
                 script,

@@ -11,7 +11,8 @@
 #   f NAME  a piece of its input: a file in its directory
 #   e       the end of its input
 #   q       the end
-# It prints the program's output, and as its last line on both streams "!end CODE".
+# It prints the program's output, and as its last line on both streams "!end CODE". If a
+# piece of its input is missing, it prints "!lost input" as an error.
 # "!file NUMBER SIZE" stands for output: that of a file of its directory up to this size.
 d=$1
 for t in base64 cat chmod dd mkdir rm sleep wc; do
@@ -27,18 +28,26 @@ mkdir -p "$d" && chmod 700 "$d" || exit 1
 trap 'rm -rf "$d"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# Passes the input on, until its end.
+# Passes the input on, until its end. A line that was sent again while the first was still
+# being written may be mixed with it.
 feed() {
 	while read -r n op data; do
 		[ "$n" -gt "$last" ] 2>/dev/null || continue
+		case $op$data in
+		e) return ;;
+		*' '*) continue ;;
+		i* | f*) ;;
+		*) continue ;;
+		esac
+		[ "$n" -eq $((last + 1)) ] || echo '!lost input' >&2
 		last=$n
 		case $op in
 		i) printf %s "$data" | base64 -d ;;
 		f)
+			[ -e "$d/$data" ] || echo '!lost input' >&2
 			cat "$d/$data"
 			rm -f "$d/$data"
 			;;
-		e) return ;;
 		esac
 	done
 }
@@ -70,21 +79,24 @@ pump() {
 run() {
 	set -- "$d"/[12].*
 	[ ! -e "$1" ] || rm -f "$@"
+	# A program can fill the disk and delete files, so its code is in none.
 	{
-		{
+		code=$({
 			{
-				(
-					umask 022
-					trap - EXIT HUP INT TERM
-					eval "$text"
-				) 2>&3 3>&- 4>&-
-				echo "$?" >"$d/code"
-			} 2>/dev/null | pump 1 3>&- >&4 4>&-
-		} 3>&1 | pump 2 4>&- >&2
+				{
+					(
+						umask 022
+						trap - EXIT HUP INT TERM
+						eval "$text"
+					) 2>&3 3>&- 4>&- 5>&-
+					echo "$?" >&5
+				} 2>/dev/null | pump 1 3>&- 5>&- >&4 4>&-
+			} 3>&1 | pump 2 4>&- 5>&- >&2
+		} 5>&1)
 	} 4>&1
-	read -r code <"$d/code"
-	printf '!end %s\n' "$code" >&2
-	printf '!end %s\n' "$code"
+	# Without one, the shell that waited for it was killed.
+	printf '!end %s\n' "${code:-137}" >&2
+	printf '!end %s\n' "${code:-137}"
 }
 
 last=0 text=
@@ -100,6 +112,7 @@ while read -r n op data; do
 		*) run </dev/null ;;
 		esac
 		text=
+		[ ! -e "$d/detached" ] || break
 		;;
 	q) break ;;
 	esac

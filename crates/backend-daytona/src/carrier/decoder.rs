@@ -152,6 +152,11 @@ impl Decoder {
                     match control(&words) {
                         Some(Control::End(code)) => lines.end = Some(code),
                         Some(Control::Missing(tool)) => pieces.push(Piece::Missing(tool)),
+                        Some(Control::Lost) => {
+                            return Err(Error::unavailable(
+                                "a part of a program's input was lost in the sandbox; try again",
+                            ));
+                        }
                         Some(Control::File(file, size)) => {
                             flush(stream, &mut output, pieces);
                             spool(stream, file, size, pieces);
@@ -206,6 +211,8 @@ enum Control {
     /// The number and the size of a file.
     File(u64, u64),
     Missing(String),
+    /// A part of the input.
+    Lost,
 }
 
 fn control(words: &str) -> Option<Control> {
@@ -216,6 +223,7 @@ fn control(words: &str) -> Option<Control> {
             Some(Control::File(file.parse().ok()?, size.parse().ok()?))
         }
         ("missing", tool) => Some(Control::Missing(tool.to_owned())),
+        ("lost", _) => Some(Control::Lost),
         _ => None,
     }
 }

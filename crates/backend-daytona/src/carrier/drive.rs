@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::sync::Weak;
 use std::time::Duration;
 
-use backend_core::{Error, ErrorKind, Result};
+use backend_core::{Error, ErrorKind, Quoted, Result};
 use futures::{FutureExt as _, StreamExt as _, stream};
 use sandbox_wire::{OutputChunk, Process};
 use tokio::io::{AsyncReadExt as _, AsyncWrite, DuplexStream};
@@ -20,7 +20,7 @@ const INPUT_BYTES: usize = 1024 * 1024;
 const COLLECT: Duration = Duration::from_millis(1);
 /// Pieces of output that wait to be read.
 const OUTPUT_PIECES: usize = 8;
-/// The time for a program to end after its process was dropped.
+/// The time for a program to end after its process was dropped, or its input was refused.
 const LINGER: Duration = Duration::from_secs(10);
 /// The time for the last words to a carrier.
 const FAREWELL: Duration = Duration::from_secs(10);
@@ -122,16 +122,20 @@ async fn carry(
     });
     let mut waiting: Option<OutputChunk> = None;
     let mut given_up: Option<Instant> = None;
+    let mut refused: Option<(Instant, Error)> = None;
     let done = loop {
         let until = given_up.unwrap_or_else(Instant::now);
+        let shown = refused.as_ref().map_or(until, |(shown, _)| *shown);
         tokio::select! {
             biased;
             fed = &mut feeding, if !is_fed => {
                 is_fed = true;
-                if let Err(error) = fed
-                    && !has_ended(&error)
-                {
-                    break Done::Failed(error);
+                match fed {
+                    Ok(()) => {}
+                    Err(error) if has_ended(&error) => {
+                        refused = Some((Instant::now() + LINGER, error));
+                    }
+                    Err(error) => break Done::Failed(error),
                 }
             }
             () = output.closed(), if given_up.is_none() => {
@@ -145,6 +149,9 @@ async fn carry(
             piece = pieces.recv(), if waiting.is_none() || given_up.is_some() => match piece {
                 Some(Ok(Piece::Output(stream, bytes))) => {
                     *passed += bytes.len() as u64;
+                    if let Some((shown, _)) = &mut refused {
+                        *shown = Instant::now() + LINGER;
+                    }
                     waiting = Some(match stream {
                         Stream::Stdout => OutputChunk::Stdout(bytes),
                         Stream::Stderr => OutputChunk::Stderr(bytes),
@@ -154,7 +161,8 @@ async fn carry(
                 // Never comes: the follower sends what it has read from the file.
                 Some(Ok(Piece::Spooled { .. })) => {}
                 Some(Ok(Piece::Missing(tool))) => break Done::Failed(Error::unavailable(format!(
-                    "there is no `{tool}` in the sandbox, which programs need without an agent; add it to the image, or give an agent"
+                    "there is no {} in the sandbox, which programs need without an agent; add it to the image, or give an agent",
+                    Quoted::new(&tool)
                 ))),
                 Some(Err(error)) => break Done::Failed(error),
                 None => break Done::Failed(Error::unavailable(
@@ -162,12 +170,18 @@ async fn carry(
                 )),
             },
             () = tokio::time::sleep_until(until), if given_up.is_some() => break Done::Abandoned,
+            // Else a program would wait forever for input that does not come.
+            () = tokio::time::sleep_until(shown), if refused.is_some() && waiting.is_none() => {
+                if let Some((_, error)) = refused.take() {
+                    break Done::Failed(error);
+                }
+            }
         }
     };
-    (done, is_fed)
+    (done, is_fed && refused.is_none())
 }
 
-/// Whether input was refused because the program has ended, which its output shows.
+/// Whether input was refused because the program has probably ended, which its output shows.
 fn has_ended(error: &Error) -> bool {
     super::is_gone(error) || error.kind() == ErrorKind::NotFound
 }

@@ -1,5 +1,7 @@
 //! The lines that carry input and output of a program without an agent.
 
+use std::io::Write as _;
+use std::process::{Command, Stdio};
 use std::sync::Weak;
 
 use backend_core::ErrorKind;
@@ -57,7 +59,7 @@ fn no_argument_holds_a_nul() {
 #[test]
 fn a_missing_tool_is_named() {
     let empty = tempfile::tempdir().unwrap();
-    let mut shell = std::process::Command::new("/bin/sh");
+    let mut shell = Command::new("/bin/sh");
     shell.args(["-c", SCRIPT, "sh", "/nothing/here", "/"]);
     let ended = shell.env("PATH", empty.path()).output().unwrap();
     let printed = String::from_utf8_lossy(&ended.stdout);
@@ -95,4 +97,70 @@ async fn a_missing_tool_is_told_to_callers() {
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(error.message().contains("no `base64`"), "{error}");
     assert_eq!(exit.unwrap_err().kind(), ErrorKind::Unavailable);
+}
+
+/// Runs a carrier, whose directory is `$D`. Returns its output and its error output.
+fn printed(lines: &str) -> [String; 2] {
+    let place = tempfile::tempdir().unwrap();
+    let directory = place.path().join("own");
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", SCRIPT, "sh"]).arg(&directory).arg("/");
+    shell.env("D", &directory);
+    shell.stdin(Stdio::piped());
+    shell.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut shell = shell.spawn().unwrap();
+    let mut input = shell.stdin.take().unwrap();
+    input.write_all(lines.as_bytes()).unwrap();
+    drop(input);
+    let ended = shell.wait_with_output().unwrap();
+    [ended.stdout, ended.stderr].map(|text| String::from_utf8(text).unwrap())
+}
+
+/// Runs programs without input. Returns the output of their carrier.
+fn carried(programs: &[&str]) -> String {
+    let mut lines = String::new();
+    for (number, program) in programs.iter().enumerate() {
+        let text = STANDARD.encode(program);
+        let number = 2 * number + 1;
+        lines.push_str(&format!("{number} p {text}\n{} r n\n", number + 1));
+    }
+    lines.push_str("1000 q\n");
+    let [output, _] = printed(&lines);
+    output
+}
+
+#[test]
+fn the_end_of_a_program_needs_no_file() {
+    let removes = "rm -rf \"$D\"; exit 4";
+    let printed = carried(&["exit 3", removes, "exit 5"]);
+    assert_eq!(printed, "!end 3\n!end 4\n!end 5\n");
+}
+
+#[test]
+fn a_carrier_that_prints_nothing_any_more_runs_no_other_program() {
+    let printed = carried(&[": >\"$D/detached\"; exit 3", "echo lost"]);
+    assert_eq!(printed, "!end 3\n");
+}
+
+#[test]
+fn input_that_is_missing_or_mixed_is_noticed() {
+    let program = format!("1 p {}\n2 r i\n", STANDARD.encode("exec cat"));
+    let with = |input: &str| {
+        let [output, errors] = printed(&format!("{program}{input}1000 q\n"));
+        let pieces = output.lines().filter(|line| !line.starts_with('!'));
+        let pieces = pieces.map(|line| STANDARD.decode(line).unwrap());
+        let output = String::from_utf8(pieces.collect::<Vec<_>>().concat()).unwrap();
+        (output, errors)
+    };
+    let (one, two) = (STANDARD.encode("one "), STANDARD.encode("two "));
+    let again = format!("3 i {one}\n4 i {two}\n3 i {one}\n5 e\n");
+    let mixed = format!("3 i {one}\n4 i dH4 i {two}\nd28g\n4 4 i {two}\n4 i {two}\n5 e\n");
+    for input in [again, mixed] {
+        let (output, errors) = with(&input);
+        assert_eq!((&*output, &*errors), ("one two ", "!end 0\n"), "{input}");
+    }
+    for lost in ["4 i dH4 i dHdv\n5 i eA==\n", "5 i eA==\n", "4 f none\n"] {
+        let (_, errors) = with(&format!("3 i {one}\n{lost}6 e\n"));
+        assert!(errors.contains("!lost input\n"), "{lost}: {errors}");
+    }
 }

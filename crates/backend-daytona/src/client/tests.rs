@@ -51,6 +51,8 @@ fn a_request_is_not_repeated_forever() {
     let first = pause(&limited, &safe, 0, Duration::ZERO).unwrap();
     assert!((2.0..=2.2).contains(&first.as_secs_f64()), "{first:?}");
     assert_eq!(pause(&limited, &safe, 9, LONGEST_WAIT), None);
+    let at_once = pause(&refused(429, Some(0)), &safe, 0, Duration::ZERO);
+    assert!(at_once.unwrap() >= SHORTEST_RATE_PAUSE);
     let far = refused(429, Some(3_600));
     assert_eq!(pause(&far, &safe, 0, Duration::ZERO), None);
     let overloaded = |wait| pause(&refused(503, wait), &safe, 0, Duration::ZERO);
@@ -67,7 +69,7 @@ fn a_request_is_not_repeated_forever() {
 fn no_message_shows_the_credential() {
     let secret = Secret::new("dtn_very_secret");
     let client = Client::new(secret, Some("org-1"), false).unwrap();
-    let body = br#"{"message":"the key dtn_very_secret is not valid"}"#;
+    let body = br#"{"message":"the key dtn_very_secret is not valid","code":"dtn_very_secret"}"#;
     let error = client.error(Failure::Refused(Refusal::read(401, None, body)));
     let shown = format!("{error} {error:?} {} {client:?}", error.chain());
     assert!(shown.contains("is not valid"), "{shown}");

@@ -109,6 +109,9 @@ async fn small_files_and_states() {
     }
     let mode = crate::support::run(&sandbox, &format!("stat -c %a {path}")).await;
     assert_eq!(mode, "600");
+    crate::support::run(&sandbox, "mkdir /tmp/records/directory").await;
+    let lost = instances::write_file(account, "a", "/tmp/records/directory", b"{}").await;
+    assert_eq!(lost.unwrap_err().kind(), ErrorKind::Unavailable);
     let large = vec![0; 2 << 20];
     let refused = instances::write_file(account, "a", path, &large)
         .await

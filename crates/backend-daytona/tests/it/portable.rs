@@ -7,7 +7,7 @@ use backend_core::{BackendExt as _, ErrorKind, Result, Sandbox as _};
 use backend_daytona::{Connection, DaytonaSandbox, Mode};
 use daytona_testkit::Fault;
 
-use crate::support::{Place, outcome, purge, run, within};
+use crate::support::{Place, outcome, purge, run, until, within};
 
 const LOGS: &str = "GET /toolbox/{id}/process/session/{session}/command/{command}/logs";
 
@@ -118,6 +118,22 @@ async fn output_that_is_gone_is_an_error() {
         assert!(error.to_string().contains("is not there"), "{error}");
         assert_eq!(run(&sandbox, "echo on").await, "on");
     }
+    purge(&sandbox).await;
+    place.standin.close().await;
+}
+
+#[tokio::test]
+async fn a_shell_that_does_not_start_leaves_no_session() {
+    const START: &str = "POST /toolbox/{id}/process/session/{session}/exec";
+    const END: &str = "DELETE /toolbox/{id}/process/session/{session}";
+    let place = Place::new().await;
+    let sandbox = place.builder().build().unwrap();
+    place.standin.inject(Fault::AnswerLost.at(START));
+    // It may be that of the command, or the one beside it.
+    let _ = outcome(&sandbox, "true").await;
+    let is_ended = || place.standin.requests().of(END) > 0;
+    until("the end of the session", is_ended).await;
+    assert_eq!(run(&sandbox, "echo on").await, "on");
     purge(&sandbox).await;
     place.standin.close().await;
 }

@@ -92,10 +92,11 @@ op_peek() {
 	:
 }
 
-# Finds small files near this directory.
+# Finds small files near this directory. The second line of a path would be
+# another one, anywhere.
 near() {
 	find . -maxdepth 6 -xdev -type d ! -name . \( -name "$avoid" -o $generated \) -prune \
-		-o -type f -size -33 \( "$@" \) -print
+		-o -type f -size -33 ! -path "*$nl*" \( "$@" \) -print
 }
 
 # Ends a part of an answer.

@@ -1,6 +1,7 @@
 //! Shells that talk without answering, on a clock that advances by itself.
 
 use std::borrow::Cow;
+use std::path::Path;
 
 use async_trait::async_trait;
 use backend_core::ops::StopMode;
@@ -106,4 +107,24 @@ async fn talking_without_answering_gets_no_more_time() {
         let taken = taken.unwrap_or_else(|_| panic!("{talk:?} is waited for"));
         assert!(taken <= most.as_secs(), "{talk:?} took {taken} s");
     }
+}
+
+/// A directory whose name ends with a line end, and in it a path from the root.
+#[test]
+fn a_look_ahead_stays_beneath_its_start() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path().canonicalize().unwrap();
+    let (start, outside) = (place.join("start"), place.join("outside.txt"));
+    let named = format!("{}/line\n{}", start.display(), outside.display());
+    std::fs::create_dir_all(Path::new(&named).parent().unwrap()).unwrap();
+    std::fs::write(&named, "named").unwrap();
+    std::fs::write(&outside, "outside").unwrap();
+    std::fs::write(start.join("inside.txt"), "inside").unwrap();
+    let functions = [include_str!("paths.sh"), include_str!("read.sh")].concat();
+    let script = format!("{functions}\nN=word\nop_peek \"$1\" a 64 .git");
+    let mut shell = std::process::Command::new("/bin/sh");
+    shell.args(["-c", &script, "sh"]).arg(&start);
+    let printed = shell.output().unwrap().stdout;
+    let printed = String::from_utf8(printed).unwrap();
+    assert_eq!(printed, "inside.txt\ninside\u{1e}word part\n");
 }
