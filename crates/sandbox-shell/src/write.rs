@@ -23,8 +23,9 @@ use crate::pool::Pool;
 use crate::sentinel::random_word;
 use crate::worker::{Request, flag};
 
-/// Bytes sent with one request.
+/// Bytes sent with one request: to a machine nearby, and to one that is distant.
 const PIECE_BYTES: usize = 256 * 1024;
+const DISTANT_PIECE_BYTES: usize = 1000 * 1024;
 
 /// Changes files, one at a time, so that a write's condition on the old file
 /// still holds when the file is replaced.
@@ -87,7 +88,7 @@ impl<M: Machine> Writer<M> {
         needs_turn: bool,
     ) -> Result<WriteOutcome> {
         let pieces = match content {
-            Content::Bytes(bytes) if bytes.len() <= PIECE_BYTES => {
+            Content::Bytes(bytes) if bytes.len() <= self.piece_bytes() => {
                 let _turn = self.turn_if(needs_turn).await;
                 if gone.is_cancelled() {
                     return Err(cancelled());
@@ -113,6 +114,13 @@ impl<M: Machine> Writer<M> {
             let _ = self.pool.ask(request).await;
         }
         placed
+    }
+
+    fn piece_bytes(&self) -> usize {
+        match self.pool.machine.is_distant() {
+            true => DISTANT_PIECE_BYTES,
+            false => PIECE_BYTES,
+        }
     }
 
     async fn turn_if(&self, is_needed: bool) -> Option<tokio::sync::MutexGuard<'_, ()>> {
@@ -180,6 +188,7 @@ impl<M: Machine> Writer<M> {
         mut pieces: BoxStream<'static, Result<Bytes>>,
         gone: &CancellationToken,
     ) -> Result<(u64, ContentHash)> {
+        let piece_bytes = self.piece_bytes();
         let mut hasher = ContentHasher::new();
         let (mut size, mut waiting) = (0, BytesMut::new());
         loop {
@@ -193,11 +202,11 @@ impl<M: Machine> Writer<M> {
                 return Ok((size, hasher.finish()));
             };
             hasher.update(&piece);
-            while waiting.len() + piece.len() >= PIECE_BYTES {
+            while waiting.len() + piece.len() >= piece_bytes {
                 if gone.is_cancelled() {
                     return Err(cancelled());
                 }
-                let part = piece.split_to(PIECE_BYTES - waiting.len());
+                let part = piece.split_to(piece_bytes - waiting.len());
                 let part = if waiting.is_empty() {
                     part
                 } else {

@@ -12,7 +12,8 @@
 #   e       the end of its input
 #   q       the end
 # It prints the program's output, and as its last line on both streams "!end CODE". If a
-# piece of its input is missing, it prints "!lost input" as an error.
+# piece of its input or output is missing, it prints "!lost input" or "!lost output" as an
+# error.
 # "!file NUMBER SIZE" stands for output: that of a file of its directory up to this size.
 d=$1
 for t in base64 cat chmod dd mkdir rm sleep wc; do
@@ -56,23 +57,40 @@ feed() {
 # session reads lines byte by byte. Three of them may wait to be read and deleted. Of a
 # program that was let go, nothing is printed any more.
 pump() {
-	k=0
-	while c=$(dd bs=65536 count=1 2>/dev/null | base64) && [ -n "$c" ]; do
+	k=0 s=0 much=
+	while :; do
 		while [ -n "$k" ] && [ -e "$d/$1.$((k - 3))" ] && [ ! -e "$d/detached" ]; do
 			sleep 0.05 2>/dev/null || sleep 1
 		done
-		[ ! -e "$d/detached" ] || exec cat >/dev/null
-		if [ -z "$k" ] || [ ${#c} -lt 32768 ]; then
-			printf '%s\n' "$c"
-		elif printf %s "$c" | base64 -d 2>/dev/null >>"$d/$1.$k"; then
-			s=$(($(wc -c <"$d/$1.$k")))
-			printf '!file %s %s\n' "$k" "$s"
-			[ $s -lt 262144 ] || k=$((k + 1))
+		f=$d/$1.$k
+		if [ -n "$much" ]; then
+			# Probably there is more. A piece that does not fit on the disk is lost.
+			dd bs=65536 count=1 2>/dev/null >>"$f" || {
+				echo '!lost output' >&2
+				exec cat >/dev/null
+			}
 		else
-			# The disk is full.
-			printf '%s\n' "$c"
-			k=
+			c=$(dd bs=65536 count=1 2>/dev/null | base64)
+			[ -n "$c" ] || return
 		fi
+		[ ! -e "$d/detached" ] || exec cat >/dev/null
+		if [ -z "$much" ]; then
+			if [ -z "$k" ] || [ ${#c} -lt 32768 ]; then
+				printf '%s\n' "$c"
+				continue
+			fi
+			if ! printf %s "$c" | base64 -d 2>/dev/null >>"$f"; then
+				# The disk is full.
+				printf '%s\n' "$c"
+				k=
+				continue
+			fi
+		fi
+		o=$s s=$(($(wc -c <"$f")))
+		[ $s != $o ] || return
+		printf '!file %s %s\n' "$k" "$s"
+		if [ $((s - o)) -lt 24576 ]; then much=; else much=1; fi
+		if [ $s -ge 262144 ]; then k=$((k + 1)) s=0; fi
 	done
 }
 

@@ -154,7 +154,7 @@ impl Decoder {
                         Some(Control::Missing(tool)) => pieces.push(Piece::Missing(tool)),
                         Some(Control::Lost) => {
                             return Err(Error::unavailable(
-                                "a part of a program's input was lost in the sandbox; try again",
+                                "a part of a program's input or output was lost in the sandbox; see whether its disk is full, and try again",
                             ));
                         }
                         Some(Control::File(file, size)) => {

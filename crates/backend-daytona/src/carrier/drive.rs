@@ -16,6 +16,8 @@ use super::{Carrier, Inner, LINE_BYTES, Lines};
 
 /// Bytes of input that wait to be sent, and so the most in one request.
 const INPUT_BYTES: usize = 1024 * 1024;
+/// Bytes of input that are read at once.
+const READ_BYTES: usize = 16 * 1024;
 /// The time in which more input is collected for one request.
 const COLLECT: Duration = Duration::from_millis(1);
 /// Pieces of output that wait to be read.
@@ -189,7 +191,7 @@ fn has_ended(error: &Error) -> bool {
 /// Sends the input to the carrier, as much at once as there is.
 async fn feed(lines: &mut Lines, mut input: DuplexStream) -> Result<()> {
     loop {
-        let mut collected = Vec::new();
+        let mut collected = Vec::with_capacity(READ_BYTES);
         // A pipe of this process does not fail.
         if let Ok(0) | Err(_) = input.read_buf(&mut collected).await {
             return lines.end_input().await;

@@ -95,7 +95,7 @@ async fn a_missing_tool_is_told_to_callers() {
     let (printed, exit, ()) = tokio::join!(output.next(), exit, driver);
     let error = printed.unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
-    assert!(error.message().contains("no `base64`"), "{error}");
+    assert!(error.message().contains("no 'base64'"), "{error}");
     assert_eq!(exit.unwrap_err().kind(), ErrorKind::Unavailable);
 }
 

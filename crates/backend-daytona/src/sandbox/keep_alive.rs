@@ -80,19 +80,20 @@ mod tests {
         let moment = Duration::from_millis(10);
         let command = Command::new("until [ -e end ]; do sleep 0.05; done");
         let command = sandbox.execute(command);
+        let mut watcher = None;
+        // Begun after the command, without which it would end at once.
         let watched = async {
-            let watcher = watch(Arc::downgrade(&sandbox.0), moment);
-            let watcher = engine::handle().unwrap().spawn(watcher);
+            let watch = watch(Arc::downgrade(&sandbox.0), moment);
+            watcher = Some(engine::handle().unwrap().spawn(watch));
             while standin.requests().of(TOUCH) < 2 {
                 tokio::time::sleep(moment).await;
             }
             sandbox.write_file("end", "").await.unwrap();
-            watcher
         };
         let both = async { tokio::join!(command, watched) };
-        let (ended, watcher) = tokio::time::timeout(PATIENCE, both).await.unwrap();
+        let (ended, ()) = tokio::time::timeout(PATIENCE, both).await.unwrap();
         assert!(ended.unwrap().status.success());
-        watcher.await.unwrap();
+        watcher.unwrap().await.unwrap();
         let is_watched = sandbox.0.watched.load(Ordering::Acquire);
         assert!(!is_watched, "the next operation starts a new watcher");
         sandbox.stop(StopMode::Purge).await.unwrap();
