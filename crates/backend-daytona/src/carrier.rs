@@ -9,6 +9,7 @@ mod decoder;
 mod drive;
 mod follow;
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -16,6 +17,7 @@ use backend_core::sync::lock;
 use backend_core::{Error, Result, VPath};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use futures::future;
 use sandbox_wire::{Process, Spawn, engine};
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{Notify, mpsc};
@@ -51,15 +53,20 @@ struct Inner {
     working_dir: VPath,
     /// Carriers that run no program, and the start of the sandbox that they belong to.
     idle: Mutex<Vec<(u64, Carrier)>>,
+    /// The sessions of carriers that are to be ended.
+    sessions: Sessions,
     /// Whether websockets were refused.
     refused: Arc<AtomicBool>,
 }
+
+type Sessions = Arc<Mutex<BTreeSet<String>>>;
 
 impl Carriers {
     pub(crate) fn new(working_dir: VPath) -> Self {
         Self(Arc::new(Inner {
             working_dir,
             idle: Mutex::default(),
+            sessions: Arc::default(),
             refused: Arc::default(),
         }))
     }
@@ -70,6 +77,17 @@ impl Carriers {
         for (_, carrier) in idle {
             carrier.forget();
         }
+    }
+
+    /// Ends all sessions, and the programs that run in them.
+    pub(crate) async fn end(&self, toolbox: &Toolbox) -> Result<()> {
+        let all = std::mem::take(&mut *lock(&self.0.sessions));
+        self.clear();
+        let ends = all.into_iter().map(|session| {
+            let address = Address::new(toolbox.clone(), session);
+            async move { address.end().await }
+        });
+        future::try_join_all(ends).await.map(drop)
     }
 
     /// Returns the number of bytes after which a stream is to be replaced.
@@ -151,18 +169,16 @@ impl Inner {
         let (sender, pieces) = mpsc::channel(PIECES);
         let sent = Arc::new(Notify::new());
         // From now on there is a session to be ended, whatever fails.
+        lock(&self.sessions).insert(session.clone());
         let mut carrier = Carrier {
             lines: Lines {
-                address: Address {
-                    toolbox: toolbox.clone(),
-                    command: String::new(),
-                    session,
-                },
+                address: Address::new(toolbox.clone(), session),
                 number: 0,
                 sent: Arc::clone(&sent),
             },
             pieces,
             passed: 0,
+            sessions: Arc::clone(&self.sessions),
             is_forgotten: false,
         };
         let address = &mut carrier.lines.address;
@@ -190,6 +206,7 @@ struct Carrier {
     pieces: mpsc::Receiver<Result<Piece>>,
     /// Bytes of output that it has carried.
     passed: u64,
+    sessions: Sessions,
     is_forgotten: bool,
 }
 
@@ -207,19 +224,19 @@ impl Carrier {
 
 impl Drop for Carrier {
     fn drop(&mut self) {
+        let address = self.lines.address.clone();
         if self.is_forgotten {
+            lock(&self.sessions).remove(&address.session);
             return;
         }
-        let address = self.lines.address.clone();
+        let sessions = Arc::clone(&self.sessions);
         if let Ok(handle) = engine::handle() {
             handle.spawn(async move {
-                let deleted = async {
-                    address.toolbox.delete_session(&address.session).await?;
-                    // It may have been killed before it deleted its files.
-                    address.toolbox.delete(&address.directory()).await
-                };
-                if let Err(error) = deleted.await {
-                    tracing::debug!("a session was left behind: {}", error.chain());
+                match address.end().await {
+                    Ok(()) => drop(lock(&sessions).remove(&address.session)),
+                    Err(error) => {
+                        tracing::debug!("a session was left behind: {}", error.chain());
+                    }
                 }
             });
         }

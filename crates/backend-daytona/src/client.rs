@@ -13,7 +13,7 @@ use reqwest::header::{
     AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RANGE, USER_AGENT,
 };
 use reqwest::redirect::Policy;
-use reqwest::{Method, RequestBuilder, Response};
+use reqwest::{Method, RequestBuilder, Response, Url};
 use sandbox_wire::engine;
 use tokio::time::{Instant, timeout};
 
@@ -232,7 +232,7 @@ impl Client {
             let failure = match timeout(call.timeout, self.once(call)).await {
                 Ok(Ok(body)) => return Ok(body),
                 Ok(Err(failure)) => failure,
-                Err(_) => Failure::late(call.timeout),
+                Err(_) => Failure::late(call),
             };
             let Some(pause) = pause(&failure, call, attempt, began.elapsed()) else {
                 return Err(self.error(failure));
@@ -336,9 +336,13 @@ impl Failure {
         Self::Lost { error, unsent }
     }
 
-    fn late(limit: Duration) -> Self {
-        let seconds = limit.as_secs();
-        let text = format!("the service did not answer in {seconds} s; try again");
+    fn late(call: &Call) -> Self {
+        let seconds = call.timeout.as_secs();
+        let origin = Url::parse(&call.url).map(|url| url.origin().ascii_serialization());
+        let service = origin.map_or_else(|_| String::new(), |origin| format!(" {origin}"));
+        let text = format!(
+            "the service{service} did not answer in {seconds} s; see whether it works, and try again"
+        );
         Self::Lost {
             error: Error::new(ErrorKind::Timeout, text),
             unsent: false,
@@ -365,6 +369,8 @@ fn pause(failure: &Failure, call: &Call, attempt: usize, passed: Duration) -> Op
             let pause = LOST_PAUSES.get(attempt).copied()?.max(asked);
             (call.repeat == Repeat::Safe && pause <= LONGEST_WAIT).then_some(pause)
         }
+        // The caller has waited long enough.
+        Failure::Lost { error, .. } if error.kind() == ErrorKind::Timeout => None,
         Failure::Lost { unsent: false, .. } => {
             let pause = LOST_PAUSES.get(attempt).copied();
             pause.filter(|_| call.repeat == Repeat::Safe)

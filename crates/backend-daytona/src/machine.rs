@@ -14,6 +14,7 @@ use async_trait::async_trait;
 use backend_core::ops::StopMode;
 use backend_core::sync::lock;
 use backend_core::{Error, ErrorKind, Result, VPath};
+use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use sandbox_shell::{Agents, HostedMachine, OnDemand, Presence, StartReason};
 use sandbox_wire::{Machine, Process, Spawn};
@@ -109,6 +110,23 @@ impl DaytonaMachine {
         let create = |core: OnDemand<Core>| async move { core.create_new().await };
         self.0.exclusively(create).await?;
         self.instance_id().ok_or_else(|| self.0.deleted())
+    }
+
+    /// Ends the sessions and the agent that were started in the sandbox.
+    pub(crate) async fn leave(&self) -> Result<()> {
+        let (toolbox, listener) = {
+            let mut state = self.0.state();
+            state.connected = None;
+            (state.toolbox.clone(), state.listener.take())
+        };
+        let Some(toolbox) = toolbox else {
+            return Ok(());
+        };
+        self.0.carriers.end(&toolbox).await?;
+        match listener {
+            Some(listener) => toolbox.delete_session(&listener.session).await,
+            None => Ok(()),
+        }
     }
 
     pub(crate) async fn find(&self) -> Result<Option<Instance>> {
@@ -278,7 +296,10 @@ impl HostedMachine for DaytonaMachine {
     }
 
     fn close(&self) -> Option<BoxFuture<'static, Result<()>>> {
-        let recipe = self.0.config.recipe.as_ref()?;
+        let Some(recipe) = &self.0.config.recipe else {
+            let machine = self.clone();
+            return Some(async move { machine.leave().await }.boxed());
+        };
         self.0.close(recipe.settings.disposal().stop_mode()?)
     }
 }

@@ -137,6 +137,18 @@ impl DaytonaSandbox {
         self.change(Change::Recover).await
     }
 
+    /// Ends the sessions and the agent that were started in the sandbox through this object
+    /// and its clones, with all that they run. The sandbox stays as it is. If the last clone
+    /// is dropped, this is done in the background for a sandbox that was attached to.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable` if the service does not answer.
+    pub async fn leave(&self) -> Result<()> {
+        let machine = self.machine().clone();
+        account::run(async move { machine.leave().await }).await
+    }
+
     async fn change(&self, change: Change) -> Result<()> {
         let machine = self.machine().clone();
         account::run(async move { machine.change(change).await }).await

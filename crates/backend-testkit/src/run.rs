@@ -14,7 +14,7 @@ use crate::failure::{CaseResult, Failure};
 use crate::fixture::{Fixture, Need};
 
 /// Timeout of one case. Only a hang takes this long.
-const CASE_TIMEOUT: Duration = Duration::from_secs(60);
+const CASE_TIMEOUT: Duration = Duration::from_secs(240);
 
 /// The result of running a case.
 #[derive(Debug, Clone, PartialEq, Eq)]

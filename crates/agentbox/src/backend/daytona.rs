@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use backend_core::ops::StopMode;
 use backend_daytona::Account;
+use futures::FutureExt as _;
 use sandbox_runtime::Runtime;
 use sessions::{DaytonaEngine, DaytonaEngineBuilder};
 
@@ -127,7 +128,12 @@ pub(super) async fn open(spec: &BackendSpec) -> Result<OpenBackend, Failure> {
         // This program did not create it, and leaves it running.
         Source::Other(Target::Attach(id)) => {
             let attach = sandbox::attach(&daytona, id)?.account(daytona.account()?);
-            return Ok(OpenBackend::new(Arc::new(attach.open().await?), None));
+            let sandbox = attach.open().await?;
+            let open = OpenBackend::new(Arc::new(sandbox.clone()), None);
+            return Ok(open.leaving(move || {
+                let sandbox = sandbox.clone();
+                async move { sandbox.leave().await }.boxed()
+            }));
         }
         Source::Other(Target::Image(image)) => sandbox::builder(&daytona)?.image(image),
         Source::Other(Target::Runtime(name)) => {

@@ -1,11 +1,13 @@
 //! An open backend, and the actions that end it with the program.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use backend_core::ops::StopMode;
-use backend_core::{Backend, VPath};
+use backend_core::{Backend, Result, VPath};
 use backend_mounts::MountConfig;
+use futures::future::BoxFuture;
 
 #[derive(Debug)]
 pub(crate) struct OpenBackend {
@@ -35,13 +37,26 @@ impl OpenBackend {
     /// Wraps a backend. `stop` tells how the program's end stops it; `None` leaves it.
     pub(crate) fn new(backend: Arc<dyn Backend>, stop: Option<StopMode>) -> Self {
         Self {
-            stop_actions: StopActions(vec![(Arc::clone(&backend), stop)]),
+            stop_actions: StopActions {
+                stops: vec![(Arc::clone(&backend), stop)],
+                leaves: Vec::new(),
+            },
             backend,
             mounts: None,
             guarded: None,
             host_dirs: Vec::new(),
             confined: Vec::new(),
         }
+    }
+
+    /// Adds an action that takes away what was started in a sandbox that stays.
+    #[cfg(feature = "daytona")]
+    pub(super) fn leaving(
+        mut self,
+        leave: impl Fn() -> BoxFuture<'static, Result<()>> + Send + Sync + 'static,
+    ) -> Self {
+        self.stop_actions.leaves.push(Leave(Box::new(leave)));
+        self
     }
 
     /// Returns the backend for use as a part, which enforces its mounts without asking.
@@ -106,28 +121,49 @@ pub(crate) fn host_paths(file: &Path) -> Vec<PathBuf> {
 /// The stop actions of all parts of a backend. A part that is only dropped is ended too,
 /// but in the background, and the program may exit before that is done.
 #[derive(Debug, Default)]
-pub(crate) struct StopActions(Vec<(Arc<dyn Backend>, Option<StopMode>)>);
+pub(crate) struct StopActions {
+    stops: Vec<(Arc<dyn Backend>, Option<StopMode>)>,
+    leaves: Vec<Leave>,
+}
+
+/// An action that takes away what was started in a sandbox that stays.
+pub(super) struct Leave(pub(super) Box<dyn Fn() -> BoxFuture<'static, Result<()>> + Send + Sync>);
+
+impl fmt::Debug for Leave {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Leave")
+    }
+}
 
 impl StopActions {
     pub(super) fn extend(&mut self, part: Self) {
-        self.0.extend(part.0);
+        self.stops.extend(part.stops);
+        self.leaves.extend(part.leaves);
     }
 
     /// Returns `true` if any of them is still in use elsewhere.
     pub(crate) fn is_used(&self) -> bool {
-        let mut parts = self.0.iter();
+        let mut parts = self.stops.iter();
         parts.any(|(backend, _)| Arc::strong_count(backend) > 1)
     }
 
     /// Runs all of them concurrently.
     pub(crate) async fn stop(&self) {
-        let stops = self.0.iter().map(|(backend, mode)| async move {
+        let stops = self.stops.iter().map(|(backend, mode)| async move {
             if let (Some(sandbox), Some(mode)) = (backend.as_sandbox(), *mode)
                 && let Err(error) = sandbox.stop(mode).await
             {
                 tracing::warn!(%error, "the sandbox could not be stopped");
             }
         });
-        futures::future::join_all(stops).await;
+        let leaves = self.leaves.iter().map(|Leave(leave)| async move {
+            if let Err(error) = leave().await {
+                tracing::warn!(%error, "something was left behind in the sandbox");
+            }
+        });
+        futures::join!(
+            futures::future::join_all(stops),
+            futures::future::join_all(leaves)
+        );
     }
 }

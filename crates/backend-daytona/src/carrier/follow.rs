@@ -48,6 +48,23 @@ pub(super) struct Address {
 }
 
 impl Address {
+    /// Returns the address of a carrier that is not started yet.
+    pub(super) fn new(toolbox: Toolbox, session: String) -> Self {
+        let command = String::new();
+        Self {
+            toolbox,
+            session,
+            command,
+        }
+    }
+
+    /// Ends the session of the carrier, with all that runs in it.
+    pub(super) async fn end(&self) -> Result<()> {
+        self.toolbox.delete_session(&self.session).await?;
+        // The carrier may have been killed before it deleted its files.
+        self.toolbox.delete(&self.directory()).await
+    }
+
     /// Returns the path of a file in the carrier's own directory.
     pub(super) fn path(&self, name: &str) -> String {
         format!("{}/{name}", self.directory())

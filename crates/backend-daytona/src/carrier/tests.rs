@@ -69,11 +69,8 @@ fn a_missing_tool_is_named() {
 #[tokio::test]
 async fn a_missing_tool_is_told_to_callers() {
     let account = Account::builder().api_key("k").build().unwrap();
-    let address = Address {
-        toolbox: Toolbox::new(account, "http://127.0.0.1:1".to_owned()),
-        session: "session".to_owned(),
-        command: "command".to_owned(),
-    };
+    let toolbox = Toolbox::new(account, "http://127.0.0.1:1".to_owned());
+    let address = Address::new(toolbox, "session".to_owned());
     let (sender, pieces) = mpsc::channel(PIECES);
     let missing = Piece::Missing("base64".to_owned());
     sender.send(Ok(missing)).await.unwrap();
@@ -86,6 +83,7 @@ async fn a_missing_tool_is_told_to_callers() {
         },
         pieces,
         passed: 0,
+        sessions: Sessions::default(),
         is_forgotten: true,
     };
     let (process, driver) = drive::process(carrier, false, Weak::new(), 1);

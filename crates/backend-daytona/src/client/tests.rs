@@ -110,7 +110,18 @@ fn a_lost_answer_is_not_a_refusal() {
     let error = |failure| client.error(failure);
     assert!(is_lost(&error(refused(502, None))));
     assert!(is_lost(&error(lost(false))));
-    assert!(is_lost(&error(Failure::late(Duration::from_secs(1)))));
+    let late = Failure::late(&Call::get("http://localhost/a?b=c".to_owned()));
+    assert_eq!(
+        pause(&late, &Call::get(String::new()), 0, Duration::ZERO),
+        None
+    );
+    let late = error(late);
+    assert!(is_lost(&late));
+    assert!(
+        late.message()
+            .contains("http://localhost did not answer in 30 s"),
+        "{late}"
+    );
     assert!(!is_lost(&error(refused(409, None))));
     assert_eq!(status(&error(refused(409, None))), Some(409));
     assert_eq!(status(&error(lost(false))), None);

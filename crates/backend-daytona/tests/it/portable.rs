@@ -234,6 +234,34 @@ async fn requests_of_each_operation() {
 }
 
 #[tokio::test]
+async fn no_session_stays_in_a_sandbox_that_was_attached_to() {
+    const OPENED: &str = "POST /toolbox/{id}/process/session";
+    const ENDED: &str = "DELETE /toolbox/{id}/process/session/{session}";
+    let place = Place::new().await;
+    let owner = place.builder().build().unwrap();
+    run(&owner, "true").await;
+    let before = place.standin.requests();
+    let guest = place.attach(owner.name()).open().await.unwrap();
+    guest.write_file("a.txt", "text\n").await.unwrap();
+    assert_eq!(run(&guest, "cat a.txt").await, "text");
+    guest.leave().await.unwrap();
+    let used = place.standin.requests().since(&before);
+    assert!(used.of(OPENED) > 0, "{used}");
+    assert_eq!(used.of(OPENED), used.of(ENDED), "{used}");
+    // It can be used again, and dropping it is enough.
+    assert_eq!(run(&guest, "cat a.txt").await, "text");
+    drop(guest);
+    until("the end of all sessions", || {
+        let used = place.standin.requests().since(&before);
+        used.of(OPENED) <= used.of(ENDED)
+    })
+    .await;
+    assert_eq!(run(&owner, "cat a.txt").await, "text");
+    purge(&owner).await;
+    place.standin.close().await;
+}
+
+#[tokio::test]
 async fn without_an_agent_there_is_one_choice() {
     let place = Place::new().await;
     let sandbox = place.builder().mode(Mode::Auto).build().unwrap();

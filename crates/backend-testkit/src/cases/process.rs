@@ -15,7 +15,7 @@ use crate::failure::{CaseResult, Failure};
 use crate::{check, check_eq};
 
 /// Timeout for a process to be gone. Only a leak takes this long.
-const GONE: Duration = Duration::from_secs(20);
+const GONE: Duration = Duration::from_secs(120);
 
 /// Reads the FIFO `alive` and reports when no process holds it any more.
 pub(crate) struct Watch(EventStream);
