@@ -84,6 +84,12 @@ fn the_doctor_finds_the_service_and_hides_the_key() {
     let said = String::from_utf8_lossy(&refused.stdout);
     assert_eq!(refused.status.code(), Some(3), "{said}");
     assert!(!said.contains("dtn_wrong"), "{said}");
+    let mut refused = hosted.command(&["sandboxes", "list"]);
+    refused.env("DAYTONA_API_KEY", "dtn_wrong");
+    let refused = refused.output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(said.contains("check the key in DAYTONA_API_KEY"), "{said}");
+    assert_eq!(said.matches("status 401").count(), 1, "{said}");
 }
 
 #[test]
