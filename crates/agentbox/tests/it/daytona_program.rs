@@ -152,7 +152,11 @@ fn what_a_killed_program_left_is_listed_and_reaped() {
     server.kill();
     let listed = hosted.run(&["sandboxes", "list"]).code(0).out;
     assert!(listed.contains(name), "{listed}");
-    let reaped = hosted.run(&["sandboxes", "reap"]).code(0).out;
-    assert!(reaped.contains(name), "{reaped}");
+    let listed = hosted.run(&["sandboxes", "list", "--json"]).code(0).json();
+    assert_eq!(listed[0]["keep"], false, "{listed}");
+    assert_eq!(listed[0]["removed"], false, "it is only listed: {listed}");
+    let reaped = hosted.run(&["sandboxes", "reap", "--json"]).code(0).json();
+    assert_eq!(reaped[0]["name"], name.as_str(), "{reaped}");
+    assert_eq!(reaped[0]["removed"], true, "{reaped}");
     assert_eq!(hosted.sandboxes(), []);
 }
