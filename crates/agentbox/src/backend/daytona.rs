@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backend_core::ops::StopMode;
-use backend_daytona::Account;
+use backend_daytona::{Account, Mode};
 use sandbox_runtime::Runtime;
 use sessions::{DaytonaEngine, DaytonaEngineBuilder};
 
@@ -119,6 +119,30 @@ pub(super) fn check(spec: &BackendSpec) -> Result<(), Failure> {
         runtimes(spec)?.get(name)?;
     }
     sandbox::without_agents(&daytona).map(drop)
+}
+
+/// Checks everything that opening checks, except for the agents: all options, and whether there is
+/// a sandbox to attach to. Nothing is created or started. Returns what was found.
+pub(crate) async fn try_out(spec: &BackendSpec, account: Account) -> Result<&'static str, Failure> {
+    let daytona: DaytonaSettings = spec.settings()?;
+    // This mode needs no agent.
+    let builder = sandbox::without_agents(&daytona)?
+        .mode(Mode::Portable)
+        .account(account);
+    let builder = match daytona.source(spec.argument.as_deref())? {
+        Source::Other(Target::Attach(id)) => {
+            let mut attach = builder.attach(id).allow_foreign(true);
+            apply! { attach, working_dir: &daytona.work_dir }
+            attach.open().await?;
+            return Ok("it exists");
+        }
+        Source::Other(Target::Image(image)) => builder.image(image),
+        Source::Other(Target::Runtime(name)) => builder.runtime(runtimes(spec)?.get(name)?),
+        Source::Snapshot(None) => builder,
+        Source::Snapshot(Some(name)) => builder.snapshot(name),
+    };
+    builder.build()?;
+    Ok("its settings are valid")
 }
 
 pub(super) async fn open(spec: &BackendSpec) -> Result<OpenBackend, Failure> {

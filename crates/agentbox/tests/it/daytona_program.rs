@@ -71,6 +71,7 @@ fn the_doctor_finds_the_service_and_hides_the_key() {
     for (name, said) in [
         ("daytona key", "is in DAYTONA_API_KEY"),
         ("daytona", "accepts the key"),
+        ("sandbox", "its settings are valid"),
         ("left sandboxes", "there are none"),
     ] {
         let finding = findings.iter().find(|finding| finding["name"] == name);
@@ -90,6 +91,26 @@ fn the_doctor_finds_the_service_and_hides_the_key() {
     let said = String::from_utf8_lossy(&refused.stderr);
     assert!(said.contains("check the key in DAYTONA_API_KEY"), "{said}");
     assert_eq!(said.matches("status 401").count(), 1, "{said}");
+}
+
+#[test]
+fn the_doctor_refuses_what_run_refuses() {
+    let hosted = Hosted::new();
+    for (backend, about) in [
+        ("daytona:attach=nope", "there is no sandbox nope"),
+        ("daytona:bad image", "bad image"),
+    ] {
+        let run = ["--backend", backend, "run", "--", "true"];
+        let said = hosted.run(&run).err;
+        assert!(said.contains(about), "{said}");
+        let ended = hosted.run(&["doctor", "--backend", backend, "--json"]);
+        let found = ended.code(3).json();
+        let findings = found["findings"].as_array().unwrap();
+        let finding = findings.iter().find(|finding| finding["name"] == "sandbox");
+        let told = finding.unwrap()["found"].as_str().unwrap();
+        assert!(told.contains(about) && said.contains(told), "{told}");
+    }
+    assert_eq!(hosted.sandboxes(), []);
 }
 
 #[test]
