@@ -8,13 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backend_core::ops::StopMode;
-use backend_daytona::{Account, Mode};
+use backend_core::{Error, ErrorKind};
+use backend_daytona::{Account, DaytonaSandbox, Mode};
 use sandbox_runtime::Runtime;
 use sessions::{DaytonaEngine, DaytonaEngineBuilder};
 
 use self::settings::DaytonaSettings;
 use super::kind::Kind;
-use super::open_backend::OpenBackend;
+use super::open_backend::{OpenBackend, Outliving};
 use super::runtimes::of_docker as runtimes;
 use super::spec::BackendSpec;
 use super::target::Target;
@@ -167,8 +168,49 @@ pub(super) async fn open(spec: &BackendSpec) -> Result<OpenBackend, Failure> {
         StopMode::Purge
     };
     // Last, so that mistakes in the settings are reported even without a key.
-    let builder = builder.account(daytona.account()?);
-    Ok(OpenBackend::new(Arc::new(builder.build()?), Some(stop)))
+    let sandbox = builder.account(daytona.account()?).build()?;
+    let created = Created {
+        sandbox: sandbox.clone(),
+        has_name: daytona.name.is_some(),
+        keep: daytona.keep,
+    };
+    Ok(OpenBackend::new(Arc::new(sandbox), Some(stop)).outliving(created))
+}
+
+/// A sandbox that this program creates.
+#[derive(Debug)]
+struct Created {
+    sandbox: DaytonaSandbox,
+    /// Whether the user named it.
+    has_name: bool,
+    keep: bool,
+}
+
+impl Outliving for Created {
+    fn left(&self, error: &Error) -> Option<String> {
+        // A service that refuses the account or is another one has created nothing.
+        let is_refused = matches!(error.kind(), ErrorKind::Auth | ErrorKind::Config);
+        if is_refused && self.sandbox.instance_id().is_none() {
+            return None;
+        }
+        let name = self.sandbox.name();
+        let next = if self.has_name {
+            "look at the dashboard of Daytona"
+        } else {
+            "end it with agentbox sandboxes reap --backend daytona"
+        };
+        Some(format!("the sandbox {name} could not be stopped; {next}"))
+    }
+
+    fn kept(&self) -> Option<String> {
+        let is_unknown = self.keep && !self.has_name && self.sandbox.instance_id().is_some();
+        let name = self.sandbox.name();
+        is_unknown.then(|| {
+            format!(
+                "the sandbox {name} is stopped and kept; use it with --backend daytona:attach={name}"
+            )
+        })
+    }
 }
 
 /// Checks that a server can have sessions, without asking the service.

@@ -1,11 +1,14 @@
 //! An open backend, and the actions that end it with the program.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use backend_core::ops::StopMode;
-use backend_core::{Backend, VPath};
+use backend_core::{Backend, Error, VPath};
 use backend_mounts::MountConfig;
+
+use crate::output;
 
 #[derive(Debug)]
 pub(crate) struct OpenBackend {
@@ -34,14 +37,28 @@ pub(super) struct HostDir {
 impl OpenBackend {
     /// Wraps a backend. `stop` tells how the program's end stops it; `None` leaves it.
     pub(crate) fn new(backend: Arc<dyn Backend>, stop: Option<StopMode>) -> Self {
+        let stop_action = StopAction {
+            backend: Arc::clone(&backend),
+            mode: stop,
+            outliving: None,
+        };
         Self {
-            stop_actions: StopActions(vec![(Arc::clone(&backend), stop)]),
+            stop_actions: StopActions(vec![stop_action]),
             backend,
             mounts: None,
             guarded: None,
             host_dirs: Vec::new(),
             confined: Vec::new(),
         }
+    }
+
+    /// Has the user told of a sandbox that is still there when the program has ended.
+    #[cfg(feature = "daytona")]
+    pub(super) fn outliving(mut self, sandbox: impl Outliving + 'static) -> Self {
+        if let Some(action) = self.stop_actions.0.first_mut() {
+            action.outliving = Some(Box::new(sandbox));
+        }
+        self
     }
 
     /// Returns the backend for use as a part, which enforces its mounts without asking.
@@ -106,7 +123,23 @@ pub(crate) fn host_paths(file: &Path) -> Vec<PathBuf> {
 /// The stop actions of all parts of a backend. A part that is only dropped is ended too,
 /// but in the background, and the program may exit before that is done.
 #[derive(Debug, Default)]
-pub(crate) struct StopActions(Vec<(Arc<dyn Backend>, Option<StopMode>)>);
+pub(crate) struct StopActions(Vec<StopAction>);
+
+#[derive(Debug)]
+struct StopAction {
+    backend: Arc<dyn Backend>,
+    mode: Option<StopMode>,
+    outliving: Option<Box<dyn Outliving>>,
+}
+
+/// A sandbox that can outlive the program, where the user does not see it.
+pub(super) trait Outliving: fmt::Debug + Send + Sync {
+    /// Returns the message for a stop that failed; `None` if nothing was left.
+    fn left(&self, error: &Error) -> Option<String>;
+
+    /// Returns the message for a stop that succeeded, if the sandbox was kept.
+    fn kept(&self) -> Option<String>;
+}
 
 impl StopActions {
     pub(super) fn extend(&mut self, part: Self) {
@@ -116,18 +149,36 @@ impl StopActions {
     /// Returns `true` if any of them is still in use elsewhere.
     pub(crate) fn is_used(&self) -> bool {
         let mut parts = self.0.iter();
-        parts.any(|(backend, _)| Arc::strong_count(backend) > 1)
+        parts.any(|part| Arc::strong_count(&part.backend) > 1)
     }
 
     /// Runs all of them concurrently.
     pub(crate) async fn stop(&self) {
-        let stops = self.0.iter().map(|(backend, mode)| async move {
-            if let (Some(sandbox), Some(mode)) = (backend.as_sandbox(), *mode)
-                && let Err(error) = sandbox.stop(mode).await
-            {
+        let stops = self.0.iter().map(|part| part.stop());
+        futures::future::join_all(stops).await;
+    }
+}
+
+impl StopAction {
+    async fn stop(&self) {
+        let (Some(sandbox), Some(mode)) = (self.backend.as_sandbox(), self.mode) else {
+            return;
+        };
+        match (sandbox.stop(mode).await, &self.outliving) {
+            (Ok(()), None) => {}
+            (Ok(()), Some(outliving)) => {
+                if let Some(message) = outliving.kept() {
+                    output::note(&format!("agentbox: {message}"));
+                }
+            }
+            (Err(error), None) => {
                 tracing::warn!(%error, "the sandbox could not be stopped");
             }
-        });
-        futures::future::join_all(stops).await;
+            (Err(error), Some(outliving)) => {
+                if let Some(message) = outliving.left(&error) {
+                    tracing::warn!(%error, "{message}");
+                }
+            }
+        }
     }
 }

@@ -139,6 +139,31 @@ fn a_sandbox_with_a_name_stays_and_is_attached_to() {
 }
 
 #[test]
+fn the_name_of_a_kept_sandbox_is_told() {
+    let hosted = Hosted::new();
+    let config = hosted.dir.read("config.toml");
+    hosted
+        .dir
+        .file("config.toml", &format!("{config}keep = true\n"));
+    let ended = hosted.run(&["run", "--", "true"]).code(0);
+    let kept = hosted.sandboxes();
+    assert_eq!(kept.len(), 1);
+    let use_it = format!("daytona:attach={}", kept[0].0);
+    assert!(ended.err.contains(&use_it), "{}", ended.err);
+}
+
+#[test]
+fn without_a_sandbox_none_is_said_to_be_left() {
+    let hosted = Hosted::new();
+    let mut refused = hosted.command(&["run", "--", "true"]);
+    refused.env("DAYTONA_API_KEY", "dtn_wrong");
+    let refused = refused.output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(said.contains("check the key"), "{said}");
+    assert!(!said.contains("WARN"), "{said}");
+}
+
+#[test]
 fn every_client_has_its_sandbox_until_it_goes() {
     let hosted = Hosted::new();
     let server = serve(&hosted);
