@@ -114,10 +114,23 @@ impl From<backend_core::Error> for Failure {
         };
         let message = match Refusal::of(&error) {
             Some(refusal) => refusal.console_text(),
-            None => error.chain().to_string(),
+            None => with_sources(&error),
         };
         Self::new(code, message)
     }
+}
+
+/// Returns the message of an error with its sources, but without the answer of a service, whose
+/// status is in the message.
+fn with_sources(error: &backend_core::Error) -> String {
+    let text = error.chain().to_string();
+    #[cfg(feature = "daytona")]
+    if let Some(answer) = backend_daytona::Refusal::of(error)
+        && let Some(message) = text.strip_suffix(&format!(": {answer}"))
+    {
+        return message.to_owned();
+    }
+    text
 }
 
 impl From<BuildError> for Failure {

@@ -190,8 +190,14 @@ impl Account {
 
 fn wrong_api(url: &str) -> Error {
     let [first, second] = URLS;
+    let is_complete = url.trim_end_matches('/').ends_with("/api") || url.contains(HOST_OF_2);
+    let missing = if is_complete {
+        ""
+    } else {
+        " /api is missing at its end, or"
+    };
     wrong(format!(
-        "{} is not the v0 API of Daytona; the 2.x API is another one, and its users may have it in {second}: set {first} to the URL of the v0 API, such as {DEFAULT_URL}",
+        "{} is not the v0 API of Daytona: perhaps{missing} it is the 2.x API, which is another one and whose users may have it in {second}; set {first} to the URL of the v0 API, such as {DEFAULT_URL}",
         Quoted::new(url)
     ))
 }
@@ -410,7 +416,12 @@ mod tests {
             for name in URLS {
                 assert!(error.message().contains(name), "{error}");
             }
+            assert!(!error.message().contains("missing"), "{error}");
         }
+        let short = wrong_api("http://localhost:3000");
+        assert!(short.message().contains("/api is missing"), "{short}");
+        let page = wrong_api("http://localhost:3000/api/");
+        assert!(!page.message().contains("missing"), "{page}");
     }
 
     #[test]

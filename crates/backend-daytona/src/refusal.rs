@@ -111,7 +111,7 @@ impl Refusal {
             RefusalKind::Auth => (
                 ErrorKind::Auth,
                 "the service does not accept the credentials",
-                "; set DAYTONA_API_KEY, or DAYTONA_JWT_TOKEN with DAYTONA_ORGANIZATION_ID",
+                "; check the key in DAYTONA_API_KEY or in the key file, or DAYTONA_JWT_TOKEN and DAYTONA_ORGANIZATION_ID",
             ),
             RefusalKind::Forbidden => (
                 ErrorKind::PermissionDenied,

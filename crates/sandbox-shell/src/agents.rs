@@ -57,7 +57,7 @@ impl Agents {
         if found.is_empty() && mode == Mode::Agent {
             return Err(Error::new(
                 ErrorKind::Config,
-                "there is no sandbox-agent beside this program; give one with `agent` (`agentbox agent install` makes one), or use Mode::Portable",
+                "there is no sandbox-agent beside this program; give one with `agent` (`agentbox agent install` makes one), or use the portable mode",
             ));
         }
         Ok(found)
@@ -81,10 +81,10 @@ impl Agents {
             let ours: Vec<_> = self.0.iter().map(AgentBinary::arch).collect();
             let verb = if ours.len() == 1 { "agent is" } else { "agents are" };
             let message = if ours.is_empty() {
-                format!("there is no agent to place in the {machine}; give one, or use Mode::Portable")
+                format!("there is no agent to place in the {machine}; give one, or use the portable mode")
             } else {
                 format!(
-                    "the {verb} for {} and the {of} for {}; build the agent for it, or use Mode::Portable",
+                    "the {verb} for {} and the {of} for {}; build the agent for it, or use the portable mode",
                     ours.join(" and "),
                     Quoted::new(architecture)
                 )
@@ -154,6 +154,6 @@ mod tests {
         assert!(none.located(Mode::Auto).unwrap().is_empty());
         let error = none.located(Mode::Agent).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Config, "{error}");
-        assert!(error.message().contains("use Mode::Portable"), "{error}");
+        assert!(error.message().contains("use the portable mode"), "{error}");
     }
 }

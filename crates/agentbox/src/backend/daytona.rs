@@ -7,15 +7,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use backend_core::ops::StopMode;
-use backend_daytona::Account;
-use futures::FutureExt as _;
+use backend_core::{Error, ErrorKind};
+use backend_daytona::{Account, DaytonaSandbox, Mode};
 use sandbox_runtime::Runtime;
 use sessions::{DaytonaEngine, DaytonaEngineBuilder};
 
 use self::settings::DaytonaSettings;
 use super::kind::Kind;
-use super::open_backend::OpenBackend;
+use super::open_backend::{OpenBackend, Outliving};
 use super::runtimes::of_docker as runtimes;
 use super::spec::BackendSpec;
 use super::target::Target;
@@ -122,6 +123,30 @@ pub(super) fn check(spec: &BackendSpec) -> Result<(), Failure> {
     sandbox::without_agents(&daytona).map(drop)
 }
 
+/// Checks everything that opening checks, except for the agents: all options, and whether there is
+/// a sandbox to attach to. Nothing is created or started. Returns what was found.
+pub(crate) async fn try_out(spec: &BackendSpec, account: Account) -> Result<&'static str, Failure> {
+    let daytona: DaytonaSettings = spec.settings()?;
+    // This mode needs no agent.
+    let builder = sandbox::without_agents(&daytona)?
+        .mode(Mode::Portable)
+        .account(account);
+    let builder = match daytona.source(spec.argument.as_deref())? {
+        Source::Other(Target::Attach(id)) => {
+            let mut attach = builder.attach(id).allow_foreign(true);
+            apply! { attach, working_dir: &daytona.work_dir }
+            attach.open().await?;
+            return Ok("it exists");
+        }
+        Source::Other(Target::Image(image)) => builder.image(image),
+        Source::Other(Target::Runtime(name)) => builder.runtime(runtimes(spec)?.get(name)?),
+        Source::Snapshot(None) => builder,
+        Source::Snapshot(Some(name)) => builder.snapshot(name),
+    };
+    builder.build()?;
+    Ok("its settings are valid")
+}
+
 pub(super) async fn open(spec: &BackendSpec) -> Result<OpenBackend, Failure> {
     let daytona: DaytonaSettings = spec.settings()?;
     let builder = match daytona.source(spec.argument.as_deref())? {
@@ -130,10 +155,7 @@ pub(super) async fn open(spec: &BackendSpec) -> Result<OpenBackend, Failure> {
             let attach = sandbox::attach(&daytona, id)?.account(daytona.account()?);
             let sandbox = attach.open().await?;
             let open = OpenBackend::new(Arc::new(sandbox.clone()), None);
-            return Ok(open.leaving(move || {
-                let sandbox = sandbox.clone();
-                async move { sandbox.leave().await }.boxed()
-            }));
+            return Ok(open.outliving(Attached(sandbox)));
         }
         Source::Other(Target::Image(image)) => sandbox::builder(&daytona)?.image(image),
         Source::Other(Target::Runtime(name)) => {
@@ -149,8 +171,69 @@ pub(super) async fn open(spec: &BackendSpec) -> Result<OpenBackend, Failure> {
         StopMode::Purge
     };
     // Last, so that mistakes in the settings are reported even without a key.
-    let builder = builder.account(daytona.account()?);
-    Ok(OpenBackend::new(Arc::new(builder.build()?), Some(stop)))
+    let sandbox = builder.account(daytona.account()?).build()?;
+    let created = Created {
+        sandbox: sandbox.clone(),
+        has_name: daytona.name.is_some(),
+        keep: daytona.keep,
+    };
+    Ok(OpenBackend::new(Arc::new(sandbox), Some(stop)).outliving(created))
+}
+
+/// A sandbox that this program creates.
+#[derive(Debug)]
+struct Created {
+    sandbox: DaytonaSandbox,
+    /// Whether the user named it.
+    has_name: bool,
+    keep: bool,
+}
+
+/// A sandbox that this program attached to.
+#[derive(Debug)]
+struct Attached(DaytonaSandbox);
+
+#[async_trait]
+impl Outliving for Attached {
+    fn left(&self, _: &Error) -> Option<String> {
+        None
+    }
+
+    fn kept(&self) -> Option<String> {
+        None
+    }
+
+    async fn leave(&self) -> backend_core::Result<()> {
+        self.0.leave().await
+    }
+}
+
+#[async_trait]
+impl Outliving for Created {
+    fn left(&self, error: &Error) -> Option<String> {
+        // A service that refuses the account or is another one has created nothing.
+        let is_refused = matches!(error.kind(), ErrorKind::Auth | ErrorKind::Config);
+        if is_refused && self.sandbox.instance_id().is_none() {
+            return None;
+        }
+        let name = self.sandbox.name();
+        let next = if self.has_name {
+            "look at the dashboard of Daytona"
+        } else {
+            "end it with agentbox sandboxes reap --backend daytona"
+        };
+        Some(format!("the sandbox {name} could not be stopped; {next}"))
+    }
+
+    fn kept(&self) -> Option<String> {
+        let is_unknown = self.keep && !self.has_name && self.sandbox.instance_id().is_some();
+        let name = self.sandbox.name();
+        is_unknown.then(|| {
+            format!(
+                "the sandbox {name} is stopped and kept; use it with --backend daytona:attach={name}"
+            )
+        })
+    }
 }
 
 /// Checks that a server can have sessions, without asking the service.

@@ -4,10 +4,12 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use backend_core::ops::StopMode;
-use backend_core::{Backend, Result, VPath};
+use backend_core::{Backend, Error, Result, VPath};
 use backend_mounts::MountConfig;
-use futures::future::BoxFuture;
+
+use crate::output;
 
 #[derive(Debug)]
 pub(crate) struct OpenBackend {
@@ -36,11 +38,13 @@ pub(super) struct HostDir {
 impl OpenBackend {
     /// Wraps a backend. `stop` tells how the program's end stops it; `None` leaves it.
     pub(crate) fn new(backend: Arc<dyn Backend>, stop: Option<StopMode>) -> Self {
+        let stop_action = StopAction {
+            backend: Arc::clone(&backend),
+            mode: stop,
+            outliving: None,
+        };
         Self {
-            stop_actions: StopActions {
-                stops: vec![(Arc::clone(&backend), stop)],
-                leaves: Vec::new(),
-            },
+            stop_actions: StopActions(vec![stop_action]),
             backend,
             mounts: None,
             guarded: None,
@@ -49,13 +53,12 @@ impl OpenBackend {
         }
     }
 
-    /// Adds an action that takes away what was started in a sandbox that stays.
+    /// Has the user told of a sandbox that is still there when the program has ended.
     #[cfg(feature = "daytona")]
-    pub(super) fn leaving(
-        mut self,
-        leave: impl Fn() -> BoxFuture<'static, Result<()>> + Send + Sync + 'static,
-    ) -> Self {
-        self.stop_actions.leaves.push(Leave(Box::new(leave)));
+    pub(super) fn outliving(mut self, sandbox: impl Outliving + 'static) -> Self {
+        if let Some(action) = self.stop_actions.0.first_mut() {
+            action.outliving = Some(Box::new(sandbox));
+        }
         self
     }
 
@@ -121,49 +124,76 @@ pub(crate) fn host_paths(file: &Path) -> Vec<PathBuf> {
 /// The stop actions of all parts of a backend. A part that is only dropped is ended too,
 /// but in the background, and the program may exit before that is done.
 #[derive(Debug, Default)]
-pub(crate) struct StopActions {
-    stops: Vec<(Arc<dyn Backend>, Option<StopMode>)>,
-    leaves: Vec<Leave>,
+pub(crate) struct StopActions(Vec<StopAction>);
+
+#[derive(Debug)]
+struct StopAction {
+    backend: Arc<dyn Backend>,
+    mode: Option<StopMode>,
+    outliving: Option<Box<dyn Outliving>>,
 }
 
-/// An action that takes away what was started in a sandbox that stays.
-pub(super) struct Leave(pub(super) Box<dyn Fn() -> BoxFuture<'static, Result<()>> + Send + Sync>);
+/// A sandbox that can outlive the program, where the user does not see it.
+#[async_trait]
+pub(super) trait Outliving: fmt::Debug + Send + Sync {
+    /// Returns the message for a stop that failed; `None` if nothing was left.
+    fn left(&self, error: &Error) -> Option<String>;
 
-impl fmt::Debug for Leave {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Leave")
+    /// Returns the message for a stop that succeeded, if the sandbox was kept.
+    fn kept(&self) -> Option<String>;
+
+    /// Takes away what was started in a sandbox that is not stopped.
+    async fn leave(&self) -> Result<()> {
+        Ok(())
     }
 }
 
 impl StopActions {
     pub(super) fn extend(&mut self, part: Self) {
-        self.stops.extend(part.stops);
-        self.leaves.extend(part.leaves);
+        self.0.extend(part.0);
     }
 
     /// Returns `true` if any of them is still in use elsewhere.
     pub(crate) fn is_used(&self) -> bool {
-        let mut parts = self.stops.iter();
-        parts.any(|(backend, _)| Arc::strong_count(backend) > 1)
+        let mut parts = self.0.iter();
+        parts.any(|part| Arc::strong_count(&part.backend) > 1)
     }
 
     /// Runs all of them concurrently.
     pub(crate) async fn stop(&self) {
-        let stops = self.stops.iter().map(|(backend, mode)| async move {
-            if let (Some(sandbox), Some(mode)) = (backend.as_sandbox(), *mode)
-                && let Err(error) = sandbox.stop(mode).await
+        let stops = self.0.iter().map(|part| part.stop());
+        futures::future::join_all(stops).await;
+    }
+}
+
+impl StopAction {
+    async fn stop(&self) {
+        let Some(mode) = self.mode else {
+            if let Some(outliving) = &self.outliving
+                && let Err(error) = outliving.leave().await
             {
+                tracing::warn!(%error, "a program was left in the sandbox");
+            }
+            return;
+        };
+        let Some(sandbox) = self.backend.as_sandbox() else {
+            return;
+        };
+        match (sandbox.stop(mode).await, &self.outliving) {
+            (Ok(()), None) => {}
+            (Ok(()), Some(outliving)) => {
+                if let Some(message) = outliving.kept() {
+                    output::note(&format!("agentbox: {message}"));
+                }
+            }
+            (Err(error), None) => {
                 tracing::warn!(%error, "the sandbox could not be stopped");
             }
-        });
-        let leaves = self.leaves.iter().map(|Leave(leave)| async move {
-            if let Err(error) = leave().await {
-                tracing::warn!(%error, "something was left behind in the sandbox");
+            (Err(error), Some(outliving)) => {
+                if let Some(message) = outliving.left(&error) {
+                    tracing::warn!(%error, "{message}");
+                }
             }
-        });
-        futures::join!(
-            futures::future::join_all(stops),
-            futures::future::join_all(leaves)
-        );
+        }
     }
 }

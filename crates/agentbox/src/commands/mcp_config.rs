@@ -243,7 +243,14 @@ fn has_password(address: &str) -> bool {
 }
 
 fn left_out_note(name: &str) -> String {
-    format!("# {name} may hold secrets and is left out; set it in the config file or the client")
+    let fix = match name {
+        "DAYTONA_API_KEY" => {
+            "set it in the client, or api_key_file in [daytona] of the config file"
+        }
+        "DAYTONA_JWT_TOKEN" => "set it in the client",
+        _ => "set it in the config file or the client",
+    };
+    format!("# {name} may hold secrets and is left out; {fix}")
 }
 
 /// Returns a choice's name on the command line.

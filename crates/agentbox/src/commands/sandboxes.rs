@@ -57,10 +57,13 @@ impl Action {
 struct Left {
     id: String,
     name: String,
+    /// The image or snapshot it was created from.
     image: String,
     /// Seconds since 1970.
     created: u64,
-    /// Whether it is removed; otherwise it is stopped.
+    /// Whether it was to be kept, and is only stopped.
+    keep: bool,
+    /// Whether it was removed just now.
     removed: bool,
 }
 
@@ -126,7 +129,8 @@ async fn containers(app: &App, is_reap: bool) -> Result<Vec<Left>, Failure> {
         name: leftover.name,
         image: leftover.image,
         created: seconds(leftover.created),
-        removed: leftover.removed,
+        keep: !leftover.removed,
+        removed: is_reap && leftover.removed,
     };
     Ok(found.into_iter().map(left).collect())
 }
@@ -145,7 +149,8 @@ async fn pods(app: &App, is_reap: bool) -> Result<Vec<Left>, Failure> {
         name: leftover.name,
         image: leftover.image,
         created: seconds(leftover.created),
-        removed: true,
+        keep: false,
+        removed: is_reap,
     };
     Ok(found.into_iter().map(left).collect())
 }
@@ -163,7 +168,8 @@ async fn hosted(app: &App, is_reap: bool) -> Result<Vec<Left>, Failure> {
         name: leftover.name,
         image: leftover.image,
         created: seconds(leftover.created),
-        removed: leftover.removed,
+        keep: !leftover.removed,
+        removed: is_reap && leftover.removed,
     };
     Ok(found.into_iter().map(left).collect())
 }
@@ -178,7 +184,7 @@ fn listed(found: &[Left], removed: &str, kept: &str) -> String {
         return "Nothing was left.\n".to_owned();
     }
     let line = |left: &Left| {
-        let what = if left.removed { removed } else { kept };
+        let what = if left.keep { kept } else { removed };
         format!("{}  {}  {what}\n", left.name, left.image)
     };
     found.iter().map(line).collect()

@@ -71,6 +71,7 @@ fn the_doctor_finds_the_service_and_hides_the_key() {
     for (name, said) in [
         ("daytona key", "is in DAYTONA_API_KEY"),
         ("daytona", "accepts the key"),
+        ("sandbox", "its settings are valid"),
         ("left sandboxes", "there are none"),
     ] {
         let finding = findings.iter().find(|finding| finding["name"] == name);
@@ -84,6 +85,32 @@ fn the_doctor_finds_the_service_and_hides_the_key() {
     let said = String::from_utf8_lossy(&refused.stdout);
     assert_eq!(refused.status.code(), Some(3), "{said}");
     assert!(!said.contains("dtn_wrong"), "{said}");
+    let mut refused = hosted.command(&["sandboxes", "list"]);
+    refused.env("DAYTONA_API_KEY", "dtn_wrong");
+    let refused = refused.output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(said.contains("check the key in DAYTONA_API_KEY"), "{said}");
+    assert_eq!(said.matches("status 401").count(), 1, "{said}");
+}
+
+#[test]
+fn the_doctor_refuses_what_run_refuses() {
+    let hosted = Hosted::new();
+    for (backend, about) in [
+        ("daytona:attach=nope", "there is no sandbox nope"),
+        ("daytona:bad image", "bad image"),
+    ] {
+        let run = ["--backend", backend, "run", "--", "true"];
+        let said = hosted.run(&run).err;
+        assert!(said.contains(about), "{said}");
+        let ended = hosted.run(&["doctor", "--backend", backend, "--json"]);
+        let found = ended.code(3).json();
+        let findings = found["findings"].as_array().unwrap();
+        let finding = findings.iter().find(|finding| finding["name"] == "sandbox");
+        let told = finding.unwrap()["found"].as_str().unwrap();
+        assert!(told.contains(about) && said.contains(told), "{told}");
+    }
+    assert_eq!(hosted.sandboxes(), []);
 }
 
 #[test]
@@ -109,6 +136,31 @@ fn a_sandbox_with_a_name_stays_and_is_attached_to() {
     assert_eq!(hosted.run(&read).code(0).out, "kept\n");
     let left = ("box".to_owned(), "started".to_owned());
     assert_eq!(hosted.sandboxes(), [left], "it was started, and is left so");
+}
+
+#[test]
+fn the_name_of_a_kept_sandbox_is_told() {
+    let hosted = Hosted::new();
+    let config = hosted.dir.read("config.toml");
+    hosted
+        .dir
+        .file("config.toml", &format!("{config}keep = true\n"));
+    let ended = hosted.run(&["run", "--", "true"]).code(0);
+    let kept = hosted.sandboxes();
+    assert_eq!(kept.len(), 1);
+    let use_it = format!("daytona:attach={}", kept[0].0);
+    assert!(ended.err.contains(&use_it), "{}", ended.err);
+}
+
+#[test]
+fn without_a_sandbox_none_is_said_to_be_left() {
+    let hosted = Hosted::new();
+    let mut refused = hosted.command(&["run", "--", "true"]);
+    refused.env("DAYTONA_API_KEY", "dtn_wrong");
+    let refused = refused.output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(said.contains("check the key"), "{said}");
+    assert!(!said.contains("WARN"), "{said}");
 }
 
 #[test]
@@ -146,7 +198,11 @@ fn what_a_killed_program_left_is_listed_and_reaped() {
     server.kill();
     let listed = hosted.run(&["sandboxes", "list"]).code(0).out;
     assert!(listed.contains(name), "{listed}");
-    let reaped = hosted.run(&["sandboxes", "reap"]).code(0).out;
-    assert!(reaped.contains(name), "{reaped}");
+    let listed = hosted.run(&["sandboxes", "list", "--json"]).code(0).json();
+    assert_eq!(listed[0]["keep"], false, "{listed}");
+    assert_eq!(listed[0]["removed"], false, "it is only listed: {listed}");
+    let reaped = hosted.run(&["sandboxes", "reap", "--json"]).code(0).json();
+    assert_eq!(reaped[0]["name"], name.as_str(), "{reaped}");
+    assert_eq!(reaped[0]["removed"], true, "{reaped}");
     assert_eq!(hosted.sandboxes(), []);
 }

@@ -155,11 +155,11 @@ impl DaytonaMachine {
             AgentState::Connected(process) => Ok(process),
             AgentState::Unfit => Err(core.unavailable(
                 "does not run the agent",
-                "give one for its processor, or use Mode::Portable",
+                "give one for its processor, or use the portable mode",
             )),
             AgentState::Refused => Err(core.unavailable(
                 "cannot be reached: the service passes no websocket to it, neither through the toolbox nor through a preview",
-                "use Mode::Auto or Mode::Portable",
+                "use the automatic or the portable mode",
             )),
         }
     }

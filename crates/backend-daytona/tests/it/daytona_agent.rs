@@ -94,7 +94,7 @@ async fn sessions_are_the_last_way_and_only_where_that_is_allowed() {
     let strict = place.with_agent().build().unwrap();
     let error = outcome(&strict, "true").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
-    assert!(error.message().contains("Mode::Portable"), "{error}");
+    assert!(error.message().contains("the portable mode"), "{error}");
     purge(&sandbox).await;
     purge(&strict).await;
     place.standin.close().await;

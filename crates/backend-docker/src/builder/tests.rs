@@ -85,7 +85,7 @@ fn mounts() {
 #[test]
 fn an_agent_that_must_be_there() {
     let error = refused(new().mode(Mode::Agent));
-    assert!(error.contains("Mode::Portable"), "{error}");
+    assert!(error.contains("the portable mode"), "{error}");
 }
 
 #[test]

@@ -132,7 +132,7 @@ async fn files_are_kept_on_the_nearest_claim() {
 #[tokio::test]
 async fn an_agent_that_must_be_there() {
     let error = refused(new().mode(Mode::Agent));
-    assert!(error.contains("Mode::Portable"), "{error}");
+    assert!(error.contains("the portable mode"), "{error}");
     let brought = || Delivery::Init {
         image: "agent:1".into(),
     };

@@ -1,4 +1,5 @@
-//! Checks for hosted sandboxes: the key, the service, leftovers of earlier runs.
+//! Checks for hosted sandboxes: the key, the service, the sandbox or its settings, leftovers of
+//! earlier runs.
 
 use std::time::Duration;
 
@@ -6,8 +7,9 @@ use backend_daytona::Account;
 
 use super::UsedBackend;
 use super::finding::Finding;
-use crate::backend::daytona::settings::DaytonaSettings;
+use crate::backend::daytona::{self, settings::DaytonaSettings};
 use crate::backend::kind::Kind;
+use crate::backend::spec::BackendSpec;
 use crate::system;
 
 /// Time allowed for the service to answer each question.
@@ -27,9 +29,13 @@ pub(super) async fn findings(backend: &UsedBackend) -> Vec<Finding> {
     };
     let key = finding.ok(format!("is in {}", place_of_key(&settings)));
     let (service, leftovers) = tokio::join!(service(&account), leftovers(&account));
-    // Without an answer there are no leftovers to speak of.
-    let leftovers = leftovers.filter(|_| service.is_fine());
-    [key, service].into_iter().chain(leftovers).collect()
+    // Without an answer there is nothing else to speak of.
+    if !service.is_fine() {
+        return vec![key, service];
+    }
+    let sandbox = sandbox(backend, account).await;
+    let others = sandbox.into_iter().chain(leftovers);
+    [key, service].into_iter().chain(others).collect()
 }
 
 /// Names where the key is, which itself is never shown.
@@ -65,6 +71,22 @@ async fn service(account: &Account) -> Finding {
     finding.ok(format!(
         "{url} accepts the key, version {version}{snapshot}"
     ))
+}
+
+/// Checks the settings of new sandboxes, or looks for the one to attach to. Parts of a tree are
+/// left out.
+async fn sandbox(backend: &UsedBackend, account: Account) -> Option<Finding> {
+    let spec = BackendSpec::new(backend.spec.as_deref(), &backend.tables).ok()?;
+    if spec.kind != Kind::Daytona {
+        return None;
+    }
+    let finding = Finding::new("sandbox", "the hosted sandbox").needed(true);
+    let tried = tokio::time::timeout(SERVICE_TIMEOUT, daytona::try_out(&spec, account));
+    Some(match tried.await {
+        Ok(Ok(found)) => finding.ok(found),
+        Ok(Err(failure)) => finding.wrong(&failure),
+        Err(_) => finding.missing("the service does not answer", "try again"),
+    })
 }
 
 async fn leftovers(account: &Account) -> Option<Finding> {

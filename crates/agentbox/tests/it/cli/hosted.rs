@@ -66,6 +66,7 @@ fn what_makes_no_sense_is_64() {
     for (config, spec, about) in [
         ("", "daytona:", "daytona:IMAGE"),
         ("", "daytona:snapshot=", "daytona:snapshot=NAME"),
+        ("", "daytona:foo=bar", "daytona:snapshot=NAME"),
         ("", "daytona:runtime=", "daytona:runtime=NAME"),
         ("", "daytona:attach=", "daytona:attach=ID"),
         ("", "daytona:runtime=pyton-web", "python-web"),
@@ -171,6 +172,7 @@ fn a_client_gets_the_service_and_not_the_key() {
         assert!(notes.contains(&note), "{notes}");
         assert!(env.get(name).is_none(), "{env}");
     }
+    assert!(notes.contains("or api_key_file in [daytona]"), "{notes}");
     assert_eq!(env["DAYTONA_API_URL"], NOWHERE.1);
     assert_eq!(env["DAYTONA_TARGET"], "eu");
     let file = here.join("key").display().to_string();
