@@ -225,18 +225,17 @@ impl Carrier {
 impl Drop for Carrier {
     fn drop(&mut self) {
         let address = self.lines.address.clone();
-        if self.is_forgotten {
-            lock(&self.sessions).remove(&address.session);
+        // One that is not there is ended already.
+        let is_there = lock(&self.sessions).remove(&address.session);
+        if self.is_forgotten || !is_there {
             return;
         }
         let sessions = Arc::clone(&self.sessions);
         if let Ok(handle) = engine::handle() {
             handle.spawn(async move {
-                match address.end().await {
-                    Ok(()) => drop(lock(&sessions).remove(&address.session)),
-                    Err(error) => {
-                        tracing::debug!("a session was left behind: {}", error.chain());
-                    }
+                if let Err(error) = address.end().await {
+                    tracing::debug!("a session was left behind: {}", error.chain());
+                    lock(&sessions).insert(address.session);
                 }
             });
         }
