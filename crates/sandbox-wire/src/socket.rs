@@ -93,7 +93,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Socket<R, W> {
     }
 
     /// Returns the other side's reason to end if it has arrived, and else the
-    /// error of the write, which only says that nobody reads any more.
+    /// error of the write, which only says that nothing is read any more.
     fn reason(&mut self, error: io::Error, cx: &mut Context<'_>) -> io::Error {
         self.absorb(cx);
         match &mut self.ended {
