@@ -26,6 +26,9 @@ use crate::{process, table};
 /// instrumentation. Bash hands on variables like `CARGO_BIN_EXE_a-b`; dash drops them.
 const WRAPPER: &str = "#!/usr/bin/env bash\nexec \"$@\" -C instrument-coverage\n";
 
+/// The target directory, in the cache.
+const TARGET: &str = "coverage-target";
+
 pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     let Some(tools) = ctx.workspace.llvm_tools()? else {
         return Ok(Outcome::Skipped(
@@ -34,6 +37,7 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
         ));
     };
     let packages = floors::packages(ctx)?;
+    clean_other_checkout(ctx)?;
     let profiles = Profiles::prepare(ctx, &packages)?;
     let cargo = |args: &[&str]| cargo(ctx, &packages, &profiles.directory, args);
     let programs = TestProgram::build(cargo(&[])?)?;
@@ -57,6 +61,26 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     })
 }
 
+/// Deletes programs that were built in another checkout with the same cache. Cargo takes them
+/// for those of this one, but they name the files of the other.
+fn clean_other_checkout(ctx: &Ctx) -> Result<()> {
+    let target = ctx.workspace.cache(TARGET);
+    let note = target.join("checkout");
+    let root = ctx.workspace.root().to_string_lossy();
+    if fs::read_to_string(&note).is_ok_and(|noted| noted == root) {
+        return Ok(());
+    }
+    if target.exists() {
+        let mut clean = ctx
+            .workspace
+            .cargo(["clean", "--workspace", "--target-dir"])?;
+        process::run(clean.arg(&target))?;
+    }
+    fs::create_dir_all(&target)?;
+    fs::write(note, &*root)?;
+    Ok(())
+}
+
 /// Creates a command for the tests of `packages`. Their programs are kept apart from
 /// others, so that neither are built anew each time.
 fn cargo(ctx: &Ctx, packages: &[Package], directory: &Path, args: &[&str]) -> Result<Command> {
@@ -71,7 +95,7 @@ fn cargo(ctx: &Ctx, packages: &[Package], directory: &Path, args: &[&str]) -> Re
         command.args(["--package", &package.name]);
     }
     command.args(args).arg("--target-dir");
-    command.arg(ctx.workspace.cache("coverage-target"));
+    command.arg(ctx.workspace.cache(TARGET));
     command.env("RUSTC_WORKSPACE_WRAPPER", &wrapper);
     // One file per process: one that is killed while it writes spoils no other.
     command.env("LLVM_PROFILE_FILE", directory.join("%m-%p.profraw"));
