@@ -168,7 +168,7 @@ impl Inner {
         toolbox.create_session(&session).await?;
         let (sender, pieces) = mpsc::channel(PIECES);
         let sent = Arc::new(Notify::new());
-        // From now on there is a session to be ended, whatever fails.
+        // If a later step fails, dropping the carrier ends its session.
         lock(&self.sessions).insert(session.clone());
         let mut carrier = Carrier {
             lines: Lines {

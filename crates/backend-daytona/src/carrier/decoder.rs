@@ -211,7 +211,7 @@ enum Control {
     /// The number and the size of a file.
     File(u64, u64),
     Missing(String),
-    /// A part of the input.
+    /// A part of the input or the output was lost.
     Lost,
 }
 
