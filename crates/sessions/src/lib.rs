@@ -12,6 +12,7 @@ mod engine;
 mod error;
 mod events;
 mod factory;
+mod hibernate;
 mod id;
 #[cfg(feature = "k8s")]
 mod k8s;

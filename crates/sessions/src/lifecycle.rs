@@ -1,19 +1,16 @@
-//! How a session begins, sleeps, wakes and ends. Everything here holds the session's gate.
+//! How a session begins, wakes and ends. Everything here holds the session's gate.
 
+use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use backend_core::{Error, Result, Sandbox};
 
-use crate::capacity::Permit;
 use crate::engine::{Attached, Claim};
-use crate::error::{
-    CapacityError, CapacityScope, contended, copied, died, expired, purged, released, shut_down,
-    stuck,
-};
+use crate::error::{contended, copied, died, expired, purged, released, shut_down, stuck};
 use crate::events::EventKind;
 use crate::id::SessionId;
-use crate::record::{Record, RecordState};
+use crate::record::Record;
 use crate::request::OpenRequest;
 use crate::shared::Shared;
 use crate::slot::{Begin, Call, Phase, Run, Slot};
@@ -25,11 +22,8 @@ const CLAIMS: u32 = 40;
 /// The pause before the next such try.
 const CLAIM_PAUSE: Duration = Duration::from_millis(50);
 
-/// The time in which a session that may sleep says whether it has shells: a caller waits.
-const SHELLS_WAIT: Duration = Duration::from_secs(2);
-
-/// The bounds of a retry hint.
-const RETRY_HINT: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+/// How often a sandbox is started that other processes end meanwhile.
+const STARTS: u32 = 3;
 
 /// How a session ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -274,167 +268,86 @@ impl Shared {
 
     /// Returns the running sandbox of a session, created now or found.
     async fn sandbox_of(&self, request: &OpenRequest) -> Result<Attached> {
+        let id = &request.id;
+        let mut starts = 0;
         for attempt in 0..CLAIMS {
             if attempt > 0 {
                 tokio::time::sleep(CLAIM_PAUSE).await;
             }
-            if let Some(sandbox) = self.create(request).await? {
+            let created = |sandbox| {
                 let record = Record::new(request, self.clock.now());
-                return Ok(Attached::new(sandbox, record).with_env(request.env.clone()));
-            }
-            let Some(mut attached) = self.engine.attach(&request.id).await? else {
-                continue;
+                Attached::new(sandbox, record).with_env(request.env.clone())
             };
-            attached.record.check_serves(request)?;
-            // First, so that no other process ends it as idle meanwhile, or has just done so.
-            if !self.engine.touch(&request.id, self.clock.now()).await? {
-                continue;
+            let (mut found, is_new) = match self.engine.claim(request).await? {
+                Claim::Started(sandbox) => return Ok(created(sandbox)),
+                Claim::Created(sandbox) => (created(sandbox), true),
+                Claim::Taken => match self.attach(request).await? {
+                    Some(attached) => (attached, false),
+                    None => continue,
+                },
+            };
+            starts += 1;
+            if let Err(error) = self.start_used(id, &*found.sandbox).await {
+                if starts < STARTS && self.was_ended(id).await {
+                    continue;
+                }
+                if is_new {
+                    self.end_failed(id).await;
+                }
+                return Err(error);
             }
-            attached.sandbox.start().await?;
-            if !request.env.is_empty() && request.env != attached.env {
-                self.engine.set_env(&request.id, &request.env).await?;
-                attached.env.clone_from(&request.env);
+            if !request.env.is_empty() && request.env != found.env {
+                self.engine.set_env(id, &request.env).await?;
+                found.env.clone_from(&request.env);
             }
-            return Ok(attached);
+            return Ok(found);
         }
-        Err(contended(&request.id))
+        Err(contended(id))
     }
 
-    /// Returns a new sandbox that runs. `None` if the session has one.
-    async fn create(&self, request: &OpenRequest) -> Result<Option<Arc<dyn Sandbox>>> {
-        Ok(match self.engine.claim(request).await? {
-            Claim::Created(sandbox) => {
-                self.start_created(request, &*sandbox).await?;
-                Some(sandbox)
-            }
-            Claim::Started(sandbox) => Some(sandbox),
-            Claim::Taken => None,
-        })
+    /// Returns the sandbox of a session that exists. `None` if another process has just ended
+    /// it.
+    async fn attach(&self, request: &OpenRequest) -> Result<Option<Attached>> {
+        let Some(attached) = self.engine.attach(&request.id).await? else {
+            return Ok(None);
+        };
+        attached.record.check_serves(request)?;
+        // First, so that no other process ends it as idle meanwhile, or has just done so.
+        let is_there = self.engine.touch(&request.id, self.clock.now()).await?;
+        Ok(is_there.then_some(attached))
     }
 
-    /// Starts a sandbox that was just created, or ends it.
-    async fn start_created(&self, request: &OpenRequest, sandbox: &dyn Sandbox) -> Result<()> {
-        let started = sandbox.start().await;
-        if started.is_err()
-            && let Err(error) = self.engine.stop(&request.id).await
-        {
-            tracing::warn!(session = %request.id, error = %error.chain(), "cannot end a sandbox that failed to start");
+    /// Starts a sandbox. That may take longer than its idle timeout: it is in use meanwhile.
+    async fn start_used(&self, id: &SessionId, sandbox: &dyn Sandbox) -> Result<()> {
+        if !self.engine.is_shared() {
+            return sandbox.start().await;
         }
-        started
+        tokio::select! {
+            started = sandbox.start() => started,
+            never = self.write_use_forever(id) => match never {},
+        }
     }
 
-    /// Takes a place under the ceilings, for which another session may have to sleep.
-    async fn make_room(&self, request: &OpenRequest) -> Result<Permit> {
+    async fn write_use_forever(&self, id: &SessionId) -> Infallible {
         loop {
-            let full = match self.capacity.claim(request.tenant.as_ref()) {
-                Ok(permit) => return Ok(permit),
-                Err(full) => full,
-            };
-            if !self.hibernate_one(&full.scope).await {
-                let retry_after = self.retry_hint(&full.scope);
-                return Err(CapacityError::new(full.scope, full.limit, retry_after).into());
+            tokio::time::sleep(self.settings.write_back).await;
+            if let Err(error) = self.engine.touch(id, self.clock.now()).await {
+                tracing::debug!(session = %id, "a use was not written: {}", error.chain());
             }
         }
     }
 
-    /// Puts the least recently used session under a ceiling to sleep, if one is idle.
-    async fn hibernate_one(&self, scope: &CapacityScope) -> bool {
-        if !self.engine.keeps_files() {
-            return false;
-        }
-        let now = self.clock.now();
-        let mut idle: Vec<_> = self.counted(scope);
-        idle.retain(|slot| slot.phase() == Phase::Running && slot.calls() == 0);
-        idle.sort_by_cached_key(|slot| slot.last_used());
-        for slot in idle {
-            if elapsed(slot.last_used(), now) < self.hibernate_after() {
-                return false;
-            }
-            // Waiting here could be a circle: the holder may be waiting for our place.
-            let Ok(_gate) = slot.gate.try_lock() else {
-                continue;
-            };
-            match self.hibernate(&slot).await {
-                Ok(true) => return true,
-                Ok(false) => {}
-                Err(error) => self.failed(&slot.id, &error),
-            }
-        }
-        false
+    /// Whether another process has ended a session that did not start.
+    async fn was_ended(&self, id: &SessionId) -> bool {
+        let is_there = self.engine.touch(id, self.clock.now());
+        self.engine.is_shared() && matches!(is_there.await, Ok(false))
     }
 
-    /// Returns how long a session must be idle before it may sleep. Where another process
-    /// may use it too, that is long enough to have read of its use.
-    fn hibernate_after(&self) -> Duration {
-        let own = self.settings.hibernate_after;
-        if self.engine.is_shared() {
-            own.max(self.settings.write_back.saturating_mul(2))
-        } else {
-            own
+    /// Ends a sandbox that was created and did not start.
+    async fn end_failed(&self, id: &SessionId) {
+        if let Err(error) = self.engine.stop(id).await {
+            tracing::warn!(session = %id, error = %error.chain(), "cannot end a sandbox that failed to start");
         }
-    }
-
-    /// Puts one session to sleep, unless it is in use here or elsewhere.
-    async fn hibernate(&self, slot: &Slot) -> Result<bool> {
-        let seen = slot.last_touched();
-        // One that does not answer may have shells.
-        if slot.phase() != Phase::Running || slot.has_shells(SHELLS_WAIT).await != Some(false) {
-            return Ok(false);
-        }
-        let Some(record) = self.engine.record(&slot.id).await? else {
-            return Ok(false);
-        };
-        let idle = elapsed(record.last_activity, self.clock.now());
-        if idle < self.hibernate_after() || !slot.close_if_unused_since(seen) {
-            return Ok(false);
-        }
-        let since = record.last_activity.max(slot.last_used());
-        let stopped = self.stop_unless_used(slot, since).await;
-        let is_stopped = matches!(stopped, Ok(true));
-        slot.set_phase(if is_stopped {
-            Phase::Asleep
-        } else {
-            Phase::Running
-        });
-        if is_stopped {
-            self.events.send(&slot.id, EventKind::Hibernated);
-        }
-        stopped
-    }
-
-    /// Stops a sandbox unless another process used it after `since`. Returns `true` if it
-    /// does not run now.
-    pub(crate) async fn stop_unless_used(&self, slot: &Slot, since: SystemTime) -> Result<bool> {
-        if self.engine.stop_if_unused_since(&slot.id, since).await? {
-            return Ok(true);
-        }
-        let record = self.engine.record(&slot.id).await?;
-        let is_used =
-            |record: Record| record.state == RecordState::Running && record.last_activity > since;
-        Ok(!record.is_some_and(is_used))
-    }
-
-    /// Returns the open sessions that a ceiling counts.
-    fn counted(&self, scope: &CapacityScope) -> Vec<Arc<Slot>> {
-        let mut slots = self.table.open();
-        if let CapacityScope::Tenant(tenant) = scope {
-            slots.retain(|slot| slot.tenant().as_ref() == Some(tenant));
-        }
-        slots
-    }
-
-    /// Returns the time until a session under a ceiling may sleep or end as idle.
-    fn retry_hint(&self, scope: &CapacityScope) -> Duration {
-        let now = self.clock.now();
-        let left = |slot: Arc<Slot>| {
-            let mut timeout = slot.idle_timeout(None, self.settings.idle_timeout);
-            if self.engine.keeps_files() {
-                timeout = timeout.min(self.hibernate_after());
-            }
-            timeout.saturating_sub(elapsed(slot.last_used(), now))
-        };
-        let least = self.counted(scope).into_iter().map(left).min();
-        least.unwrap_or_default().clamp(RETRY_HINT.0, RETRY_HINT.1)
     }
 
     /// Ends a session that is past its lifetime and has no call under way.

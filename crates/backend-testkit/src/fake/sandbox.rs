@@ -62,6 +62,7 @@ struct Life {
     is_killed: bool,
     fails_to_stop: bool,
     starts: usize,
+    start_time: Duration,
     stops: usize,
     shells: BTreeMap<ShellId, ShellInfo>,
 }
@@ -127,6 +128,11 @@ impl<B> FakeSandbox<B> {
     /// Sets whether it fails to stop.
     pub fn fail_to_stop(&self, fails: bool) {
         lock(&self.life).fails_to_stop = fails;
+    }
+
+    /// Sets how long a start takes.
+    pub fn set_start_time(&self, start_time: Duration) {
+        lock(&self.life).start_time = start_time;
     }
 
     /// Whether it runs.
@@ -202,6 +208,8 @@ impl<B: Backend> Sandbox for FakeSandbox<B> {
     }
 
     async fn start(&self) -> Result<()> {
+        let start_time = lock(&self.life).start_time;
+        tokio::time::sleep(start_time).await;
         self.ready().map(|_| ())
     }
 

@@ -57,6 +57,63 @@ async fn a_session_that_ends_while_it_is_opened_is_created_anew() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn no_process_ends_what_another_one_starts() {
+    let engine = SharedEngine::default();
+    engine.set_start_time(MINUTE);
+    let creates = engine.process().build().unwrap();
+    let attaches = engine.process().build().unwrap();
+    let idle = engine.process().build().unwrap();
+    let opening = [&creates, &attaches].map(|manager| {
+        let manager = manager.clone();
+        tokio::spawn(async move { manager.get_or_create("alice").await })
+    });
+    for _ in 0..3 {
+        engine.clock().advance(61 * MINUTE);
+        write_back().await;
+        assert_eq!(idle.cleanup_idle(None).await.unwrap(), 0, "it starts");
+    }
+    for opened in opening {
+        opened.await.unwrap().unwrap();
+    }
+    assert_eq!(engine.made(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_ends_while_it_starts_is_created_anew() {
+    let engine = SharedEngine::default();
+    engine.set_start_time(MINUTE);
+    let creates = engine.process().build().unwrap();
+    let attaches = engine.process().build().unwrap();
+    let ends = engine.process().build().unwrap();
+    let opening = [&creates, &attaches].map(|manager| {
+        let manager = manager.clone();
+        tokio::spawn(async move { manager.get_or_create("alice").await })
+    });
+    write_back().await;
+    assert!(ends.release("alice").await.unwrap());
+    for opened in opening {
+        opened.await.unwrap().unwrap();
+    }
+    assert_eq!(engine.made(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_is_ended_again_and_again_fails() {
+    let engine = SharedEngine::default();
+    engine.set_start_time(MINUTE);
+    let manager = engine.process().build().unwrap();
+    let opening = tokio::spawn(async move { manager.get_or_create("alice").await });
+    let ends = engine.process().build().unwrap();
+    while !opening.is_finished() {
+        write_back().await;
+        ends.release("alice").await.unwrap();
+    }
+    let error = fails(ErrorKind::Unavailable, opening.await.unwrap());
+    assert!(error.to_string().contains("killed"), "{error}");
+    assert_eq!(engine.made(), 3);
+}
+
+#[tokio::test(start_paused = true)]
 async fn no_process_ends_what_another_one_uses() {
     let engine = SharedEngine::default();
     let one = engine.process().build().unwrap();

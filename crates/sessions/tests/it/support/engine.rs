@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use backend_core::Result;
@@ -31,6 +31,7 @@ struct World {
     touches: AtomicUsize,
     ends_at_touch: AtomicBool,
     starts_ahead: AtomicBool,
+    start_time: Mutex<Duration>,
 }
 
 struct Known {
@@ -72,6 +73,11 @@ impl SharedEngine {
         self.world.starts_ahead.store(true, Ordering::SeqCst);
     }
 
+    /// Sets how long the start of a sandbox takes that is created from now on.
+    pub(crate) fn set_start_time(&self, start_time: Duration) {
+        *self.world.start_time.lock().unwrap() = start_time;
+    }
+
     /// Returns the sandbox of a session, if it has one.
     pub(crate) fn sandbox(&self, id: &str) -> Option<Fake> {
         self.world.known.lock().unwrap().get(id)?.sandbox.clone()
@@ -102,6 +108,7 @@ impl Engine for SharedEngine {
         self.world.made.fetch_add(1, Ordering::SeqCst);
         let clock = self.world.clock.clone();
         let sandbox = FakeSandbox::new(request.id.as_str(), files.clone(), clock);
+        sandbox.set_start_time(*self.world.start_time.lock().unwrap());
         let new = Known {
             record: Record::new(request, self.world.clock.now()),
             files,
@@ -141,7 +148,7 @@ impl Engine for SharedEngine {
             return Ok(false);
         }
         let mut known = self.world.known.lock().unwrap();
-        let Some(found) = known.get_mut(id) else {
+        let Some(found) = known.get_mut(id).filter(|found| found.sandbox.is_some()) else {
             return Ok(false);
         };
         found.record.last_activity = found.record.last_activity.max(at);
