@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use backend_k8s::{AgentBinary, Attach, Cluster, K8sBuilder, K8sSandbox, Mode, PullPolicy};
 use futures::StreamExt as _;
-use k8s_openapi::api::core::v1::{Namespace, Node, NodeCondition, Pod, ServiceAccount};
-use kube::api::{AttachParams, DeleteParams, ListParams, PostParams, WatchParams};
+use k8s_openapi::api::core::v1::{Event, Namespace, Node, NodeCondition, Pod, ServiceAccount};
+use kube::api::{AttachParams, DeleteParams, ListParams, LogParams, PostParams, WatchParams};
 use kube::core::NamespaceResourceScope;
 use kube::{Api, Client, Resource, ResourceExt as _};
 use serde::Serialize;
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncReadExt as _;
 use tokio::sync::RwLock;
 
-use super::wait::{LOOK, at_last, until, within};
+use super::wait::{LOOK, PATIENCE, at_last, until, within};
 
 /// The container of a sandbox's pod.
 pub(crate) const CONTAINER: &str = "sandbox";
@@ -245,8 +245,27 @@ impl Place {
                 }
             }
         };
-        let what = format!("the awaited state of {} {name}", K::kind(&()));
-        within(&what, waiting).await
+        match tokio::time::timeout(PATIENCE, waiting).await {
+            Ok(found) => found,
+            Err(_) => panic!("{} {name}: {}", K::kind(&()), self.all_known(name).await),
+        }
+    }
+
+    /// Returns all that the cluster knows of a pod that is not as it should be.
+    async fn all_known(&self, name: &str) -> String {
+        let (pods, events) = (self.pods(), self.api::<Event>());
+        let (list, log) = (ListParams::default(), LogParams::default());
+        let known = async {
+            let (pod, events) = (pods.get_opt(name).await, events.list(&list).await);
+            let status = pod.map(|pod| pod.map(|pod| pod.status));
+            let events = events.map(|events| {
+                let told = |event: Event| (event.involved_object.name, event.reason, event.message);
+                events.items.into_iter().map(told).collect::<Vec<_>>()
+            });
+            let log = pods.logs(name, &log).await;
+            format!("the awaited state did not come about: {status:#?}\n{events:#?}\n{log:#?}")
+        };
+        within("the state of the cluster", known).await
     }
 
     /// Runs a script in a pod, which must succeed, and returns its output.
