@@ -11,6 +11,14 @@ use sessions::{
 use crate::support::k8s::{Place, leave_out, manager_of, pod_of, run, runtime, until, variable};
 
 const GROUP: &str = "extensions.agents.x-k8s.io";
+const POOL: &str = "pool";
+
+/// Returns the name of a template that no other test has. agent-sandbox keeps the pods that
+/// are ready by the name of their template, for all namespaces: while it looks at those of
+/// others for one claim, another claim finds none.
+fn template_name(place: &Place) -> &str {
+    &place.namespace
+}
 
 /// Makes a template and a pool with one pod, and waits until it is ready. Returns `false` if a
 /// cluster of others has no agent-sandbox.
@@ -37,15 +45,16 @@ pub(crate) async fn fill_pool(place: &Place) -> bool {
         "networkPolicyManagement": "Unmanaged",
         "podTemplate": {"metadata": {}, "spec": pod},
     }});
-    let made = Draft::new("small", template);
+    let name = template_name(place);
+    let made = Draft::new(name, template);
     objects::create(&place.cluster, &templates, made)
         .await
         .unwrap();
-    let pool = json!({"spec": {"replicas": 1, "sandboxTemplateRef": {"name": "small"}}});
-    let made = Draft::new("small-pool", pool);
+    let pool = json!({"spec": {"replicas": 1, "sandboxTemplateRef": {"name": name}}});
+    let made = Draft::new(POOL, pool);
     objects::create(&place.cluster, &pools, made).await.unwrap();
     until("a pod that is ready", async || {
-        let pool = objects::find(&place.cluster, &pools, "small-pool").await;
+        let pool = objects::find(&place.cluster, &pools, POOL).await;
         let ready = pool.unwrap().unwrap().content;
         ready
             .pointer("/status/readyReplicas")
@@ -62,7 +71,7 @@ pub(crate) fn engine(place: &Place) -> AgentSandboxEngineBuilder {
         .agent(AgentBinary::new(variable("SANDBOX_AGENT")).unwrap())
         .mode(Mode::Agent);
     let cluster = place.cluster.clone();
-    AgentSandboxEngine::builder(cluster, "small", "small-pool").template(template)
+    AgentSandboxEngine::builder(cluster, template_name(place), POOL).template(template)
 }
 
 #[tokio::test]
