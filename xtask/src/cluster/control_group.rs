@@ -18,6 +18,11 @@ const UNIFIED: &str = "cgroup.controllers";
 /// The limits of processors and memory nodes, which a new group has to be given.
 const INHERITED: &[&str] = &["cpuset.cpus", "cpuset.mems"];
 
+/// The part of all pods in the processors, of cgroups 1 and 2: that of 16 processes. A group
+/// has that of one process otherwise, however many pods are in it, and what runs in them would
+/// stand still beside a compiler.
+const WEIGHTS: &[(&str, &str)] = &[("cpu.shares", "16384"), ("cpu.weight", "1600")];
+
 /// How long ended processes are waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -40,6 +45,12 @@ fn make_in(root: &Path, name: &str) -> Result<()> {
         if hierarchy.ends_with("cpuset") {
             for file in INHERITED {
                 fs::write(group.join(file), fs::read(hierarchy.join(file))?)?;
+            }
+        }
+        for (file, weight) in WEIGHTS {
+            let file = group.join(file);
+            if file.exists() {
+                fs::write(file, weight)?;
             }
         }
     }
@@ -103,7 +114,11 @@ mod tests {
             fs::write(root.join("cpuset").join(file), "0-1").unwrap();
         }
         make_in(&root, "g").unwrap();
+        let weight = root.join("memory/g/cpu.weight");
+        fs::write(&weight, "100").unwrap();
         make_in(&root, "g").unwrap();
+        assert_eq!(fs::read_to_string(&weight).unwrap(), "1600");
+        fs::remove_file(weight).unwrap();
         let copied = fs::read_to_string(root.join("cpuset/g/cpuset.cpus")).unwrap();
         assert_eq!(copied, "0-1");
         assert!(!root.join("unified/g").exists());

@@ -33,7 +33,9 @@ async fn part_uses_the_account_of_its_pod() {
         cluster.missing_rights().await.unwrap().is_empty()
     })
     .await;
-    let sandbox = place.builder().cluster(cluster).build().unwrap();
+    let builder = place.builder().cluster(cluster);
+    // It shares the node with this program, whose request is large.
+    let sandbox = builder.request_cpus(0.2).build().unwrap();
     sandbox.write_file("a.txt", "one\n").await.unwrap();
     let read = run(&sandbox, "cat a.txt").await;
     purge(&sandbox).await;
