@@ -92,6 +92,7 @@ impl<'r> Service<'r> {
             runtime.block_on(Side::fill(sandbox))
         };
         let manager = || {
+            let _inside = runtime.enter();
             let engine = DaytonaEngine::builder(account.clone()).template(with_agent.clone());
             let engine = Arc::new(engine.build().unwrap());
             SessionManager::builder().engine(engine).build().unwrap()
