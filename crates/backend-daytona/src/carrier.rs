@@ -10,8 +10,10 @@ mod drive;
 mod follow;
 
 use std::collections::BTreeSet;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 
 use backend_core::sync::lock;
 use backend_core::{Error, Result, VPath};
@@ -21,6 +23,7 @@ use futures::future;
 use sandbox_wire::{Process, Spawn, engine};
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{Notify, mpsc};
+use tokio::time::timeout;
 
 use crate::agent::new_session;
 use crate::refusal::{Refusal, RefusalKind};
@@ -37,6 +40,9 @@ const LINE_BYTES: usize = 30 * 1024;
 const LINES: usize = 6;
 /// Pieces of output that wait to be read.
 const PIECES: usize = 8;
+/// The time to wait for the carrier of a program that has just ended: its last line may come
+/// after its output. A new carrier takes three requests.
+const ENDING_WAIT: Duration = Duration::from_millis(100);
 /// Carriers that are kept for the next programs.
 const IDLE: usize = 8;
 /// Bytes of a log after which its carrier is not used any more: by a websocket, and where
@@ -55,6 +61,10 @@ struct Inner {
     idle: Mutex<Vec<(u64, Carrier)>>,
     /// The sessions of carriers that are to be ended.
     sessions: Sessions,
+    /// Programs that no call waits for any more, and whose carriers are not yet idle.
+    ending: Mutex<Vec<Weak<()>>>,
+    /// Tells that a program has come to its end.
+    ended: Notify,
     /// Whether websockets were refused.
     refused: Arc<AtomicBool>,
 }
@@ -67,6 +77,8 @@ impl Carriers {
             working_dir,
             idle: Mutex::default(),
             sessions: Arc::default(),
+            ending: Mutex::default(),
+            ended: Notify::new(),
             refused: Arc::default(),
         }))
     }
@@ -107,7 +119,7 @@ impl Carriers {
         program: &Spawn,
     ) -> Result<Process> {
         let start = start_lines(program)?;
-        let idle = self.0.take(run);
+        let idle = self.0.take_soon(run).await;
         let was_idle = idle.is_some();
         let mut carrier = match idle {
             Some(carrier) => carrier,
@@ -136,6 +148,29 @@ impl Inner {
             true => ASKED_LOG_BYTES,
             false => LOG_BYTES,
         }
+    }
+
+    /// Returns an idle carrier, perhaps that of a program which is just coming to its end.
+    async fn take_soon(&self, run: u64) -> Option<Carrier> {
+        let taking = async {
+            loop {
+                let mut ended = pin!(self.ended.notified());
+                // From now on none is missed.
+                ended.as_mut().enable();
+                let taken = self.take(run);
+                if taken.is_some() || !self.has_ending() {
+                    return taken;
+                }
+                ended.await;
+            }
+        };
+        timeout(ENDING_WAIT, taking).await.ok().flatten()
+    }
+
+    fn has_ending(&self) -> bool {
+        let mut ending = lock(&self.ending);
+        ending.retain(|program| program.strong_count() > 0);
+        !ending.is_empty()
     }
 
     /// Returns an idle carrier that still works.

@@ -1,9 +1,10 @@
 //! Drives one program: moves its input and output, and gives its carrier back.
 
 use std::pin::Pin;
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use backend_core::sync::lock;
 use backend_core::{Error, ErrorKind, Quoted, Result};
 use futures::{FutureExt as _, StreamExt as _, stream};
 use sandbox_wire::{OutputChunk, Process};
@@ -54,13 +55,45 @@ pub(super) fn process(
         let lost = |_| Err(Error::unavailable("the process is ending"));
         ended.await.unwrap_or_else(lost)
     };
-    let process = Process::new(
-        stdin.then_some(input),
-        stream::poll_fn(move |context| printed.poll_recv(context)).boxed(),
-        exited.boxed(),
+    let running = Arc::new(());
+    let held = Held {
+        program: Arc::downgrade(&running),
+        home: home.clone(),
+    };
+    let printed = stream::poll_fn(move |context| {
+        let _held = &held;
+        printed.poll_recv(context)
+    });
+    let process = Process::new(stdin.then_some(input), printed.boxed(), exited.boxed());
+    let driving = drive(
+        carrier,
+        stdin.then_some(pipe),
+        output,
+        exit,
+        (home.clone(), run),
     );
-    let driver = drive(carrier, stdin.then_some(pipe), output, exit, (home, run));
+    let driver = async move {
+        driving.await;
+        drop(running);
+        if let Some(home) = home.upgrade() {
+            home.ended.notify_waiters();
+        }
+    };
     (process, driver)
+}
+
+/// A call waits for the program. When it is dropped, the program is about to end.
+struct Held {
+    program: Weak<()>,
+    home: Weak<Inner>,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(home) = self.home.upgrade() {
+            lock(&home.ending).push(self.program.clone());
+        }
+    }
 }
 
 async fn drive(
@@ -73,12 +106,22 @@ async fn drive(
     let (done, is_fed) = carry(&mut carrier, input, &output).await;
     match done {
         Done::Ended(code) => {
-            drop(output);
-            let _ = exit.send(Ok(code));
-            if (is_fed || bid(carrier.lines.end_input()).await)
-                && let Some(home) = home.upgrade()
-            {
-                home.give_back(run, carrier);
+            let give_back = |carrier| {
+                if let Some(home) = home.upgrade() {
+                    home.give_back(run, carrier);
+                }
+            };
+            if is_fed {
+                // First: the next program may be started at once.
+                give_back(carrier);
+                drop(output);
+                let _ = exit.send(Ok(code));
+            } else {
+                drop(output);
+                let _ = exit.send(Ok(code));
+                if bid(carrier.lines.end_input()).await {
+                    give_back(carrier);
+                }
             }
         }
         Done::Abandoned => {

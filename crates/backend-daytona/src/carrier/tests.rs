@@ -66,26 +66,30 @@ fn a_missing_tool_is_named() {
     assert_eq!(printed, "!missing base64\n");
 }
 
-#[tokio::test]
-async fn a_missing_tool_is_told_to_callers() {
+/// Returns a carrier without a service, and the sender of what it prints.
+fn carrier() -> (mpsc::Sender<Result<Piece>>, Carrier) {
     let account = Account::builder().api_key("k").build().unwrap();
     let toolbox = Toolbox::new(account, "http://127.0.0.1:1".to_owned());
-    let address = Address::new(toolbox, "session".to_owned());
     let (sender, pieces) = mpsc::channel(PIECES);
-    let missing = Piece::Missing("base64".to_owned());
-    sender.send(Ok(missing)).await.unwrap();
-    let sent = Arc::new(Notify::new());
     let carrier = Carrier {
         lines: Lines {
-            address,
+            address: Address::new(toolbox, "session".to_owned()),
             number: 0,
-            sent,
+            sent: Arc::new(Notify::new()),
         },
         pieces,
         passed: 0,
-        sessions: Sessions::default(),
+        sessions: Arc::default(),
         is_forgotten: true,
     };
+    (sender, carrier)
+}
+
+#[tokio::test]
+async fn a_missing_tool_is_told_to_callers() {
+    let (sender, carrier) = carrier();
+    let missing = Piece::Missing("base64".to_owned());
+    sender.send(Ok(missing)).await.unwrap();
     let (process, driver) = drive::process(carrier, false, Weak::new(), 1);
     let Process {
         mut output, exit, ..
@@ -95,6 +99,31 @@ async fn a_missing_tool_is_told_to_callers() {
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(error.message().contains("no 'base64'"), "{error}");
     assert_eq!(exit.unwrap_err().kind(), ErrorKind::Unavailable);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_next_program_waits_for_a_carrier_that_is_about_to_be_idle() {
+    let carriers = Carriers::new(VPath::root());
+    let home = &carriers.0;
+    let (sender, one) = carrier();
+    let (process, driver) = drive::process(one, false, Arc::downgrade(home), 1);
+    tokio::spawn(driver);
+    assert!(home.take_soon(1).await.is_none(), "a call waits for it");
+    // The call has its answer before the carrier says that the program has ended.
+    drop(process);
+    let later = tokio::spawn(async move {
+        tokio::time::sleep(ENDING_WAIT / 2).await;
+        sender.send(Ok(Piece::End(0))).await.unwrap();
+        sender
+    });
+    let taken = home.take_soon(1).await;
+    let _sender = later.await.unwrap();
+    let (process, driver) = drive::process(taken.unwrap(), false, Arc::downgrade(home), 1);
+    tokio::spawn(driver);
+    drop(process);
+    let begun = tokio::time::Instant::now();
+    assert!(home.take_soon(1).await.is_none(), "it does not end");
+    assert_eq!(begun.elapsed(), ENDING_WAIT);
 }
 
 /// Runs a carrier, whose directory is `$D`. Returns its output and its error output.
