@@ -58,7 +58,7 @@ pub(super) fn process(
     let running = Arc::new(());
     let held = Held {
         program: Arc::downgrade(&running),
-        home: home.clone(),
+        home: Weak::clone(&home),
     };
     let printed = stream::poll_fn(move |context| {
         let _held = &held;
@@ -70,7 +70,7 @@ pub(super) fn process(
         stdin.then_some(pipe),
         output,
         exit,
-        (home.clone(), run),
+        (Weak::clone(&home), run),
     );
     let driver = async move {
         driving.await;
@@ -91,7 +91,7 @@ struct Held {
 impl Drop for Held {
     fn drop(&mut self) {
         if let Some(home) = self.home.upgrade() {
-            lock(&home.ending).push(self.program.clone());
+            lock(&home.ending).push(Weak::clone(&self.program));
         }
     }
 }
