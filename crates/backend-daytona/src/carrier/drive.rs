@@ -91,7 +91,10 @@ struct Held {
 impl Drop for Held {
     fn drop(&mut self) {
         if let Some(home) = self.home.upgrade() {
-            lock(&home.ending).push(Weak::clone(&self.program));
+            let mut ending = lock(&home.ending);
+            ending.push(Weak::clone(&self.program));
+            // Else it would grow while there always is an idle carrier.
+            ending.retain(|program| program.strong_count() > 0);
         }
     }
 }

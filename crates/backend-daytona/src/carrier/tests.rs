@@ -101,6 +101,19 @@ async fn a_missing_tool_is_told_to_callers() {
     assert_eq!(exit.unwrap_err().kind(), ErrorKind::Unavailable);
 }
 
+#[tokio::test]
+async fn programs_that_have_ended_are_forgotten() {
+    let carriers = Carriers::new(VPath::root());
+    for _ in 0..3 {
+        let (sender, one) = carrier();
+        let (process, driver) = drive::process(one, false, Arc::downgrade(&carriers.0), 1);
+        sender.send(Ok(Piece::End(0))).await.unwrap();
+        driver.await;
+        drop(process);
+    }
+    assert!(lock(&carriers.0.ending).is_empty());
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_next_program_waits_for_a_carrier_that_is_about_to_be_idle() {
     let carriers = Carriers::new(VPath::root());
