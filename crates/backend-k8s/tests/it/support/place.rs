@@ -263,7 +263,7 @@ impl Place {
                 events.items.into_iter().map(told).collect::<Vec<_>>()
             });
             let log = pods.logs(name, &log).await;
-            format!("the awaited state did not come about: {status:#?}\n{events:#?}\n{log:#?}")
+            format!("the awaited state did not come about: {log:?}\n{events:?}\n{status:?}")
         };
         within("the state of the cluster", known).await
     }
