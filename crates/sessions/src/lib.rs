@@ -41,6 +41,7 @@ mod table;
 mod time;
 #[cfg(feature = "tools")]
 mod tools;
+mod write_back;
 
 pub use builder::{IDLE_TIMEOUT, SessionManagerBuilder, WRITE_BACK_INTERVAL};
 #[cfg(feature = "daytona")]

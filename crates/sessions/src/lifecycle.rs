@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use backend_core::{Error, Result, Sandbox};
 
@@ -24,6 +24,15 @@ const CLAIM_PAUSE: Duration = Duration::from_millis(50);
 
 /// How often a sandbox is started that other processes end meanwhile.
 const STARTS: u32 = 3;
+
+/// The files with which a session may start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Files {
+    /// Those it has, or none.
+    Any,
+    /// Only those it has.
+    Own,
+}
 
 /// How a session ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,7 +95,7 @@ impl Shared {
     async fn start_new(&self, slot: &Arc<Slot>, request: &OpenRequest) -> Result<()> {
         let begun = self.clock.now();
         self.events.send(&slot.id, EventKind::Opening);
-        let started = self.start(slot, request).await;
+        let started = self.start(slot, request, Files::Any).await;
         if let Err(error) = started {
             self.failed(&slot.id, &error);
             let _ = slot.failure.set(copied(&error));
@@ -99,15 +108,16 @@ impl Shared {
         Ok(())
     }
 
-    async fn start(&self, slot: &Slot, request: &OpenRequest) -> Result<()> {
+    async fn start(&self, slot: &Slot, request: &OpenRequest, files: Files) -> Result<()> {
         let mut request = self.with_tenant(request).await?;
         let permit = self.make_room(&request).await?;
-        let found = self.sandbox_of(&request).await?;
+        let (found, confirmed) = self.sandbox_of(&request, files).await?;
         request.env = found.env;
         let refresh_after = self.refresh_after(&found.record);
         let run = Run {
             record: found.record,
             permit,
+            confirmed,
             refresh_after,
         };
         slot.run(found.sandbox, request, run);
@@ -124,8 +134,8 @@ impl Shared {
         Ok(request)
     }
 
-    /// Returns the time without use after which another process could end a session as idle
-    /// before it reads of the next use.
+    /// Returns the time without a confirmed use after which another process could end a
+    /// session as idle before it reads of the next use.
     fn refresh_after(&self, record: &Record) -> Duration {
         if !self.engine.is_shared() {
             return Duration::MAX;
@@ -139,8 +149,10 @@ impl Shared {
     /// What that process did is done when this returns.
     async fn refresh(&self, slot: &Slot) -> Result<()> {
         if slot.is_stale() {
-            self.engine.touch(&slot.id, self.clock.now()).await?;
+            let now = self.clock.now();
+            let is_there = self.engine.touch(&slot.id, now).await?;
             slot.touch();
+            slot.note_written(now, is_there);
         }
         Ok(())
     }
@@ -250,13 +262,12 @@ impl Shared {
         let Some(request) = slot.request() else {
             return Err(released(&slot.id));
         };
-        if self.engine.record(&slot.id).await?.is_none() {
-            // A new sandbox would be a blank one.
-            slot.set_phase(Phase::Ended);
-            self.table.remove(slot);
-            return Err(purged(&slot.id));
-        }
-        if let Err(error) = self.start(slot, &request).await {
+        if let Err(error) = self.start(slot, &request, Files::Own).await {
+            if matches!(self.engine.record(&slot.id).await, Ok(None)) {
+                slot.set_phase(Phase::Ended);
+                self.table.remove(slot);
+                return Err(purged(&slot.id));
+            }
             self.failed(&slot.id, &error);
             return Err(error);
         }
@@ -266,20 +277,30 @@ impl Shared {
         Ok(())
     }
 
-    /// Returns the running sandbox of a session, created now or found.
-    async fn sandbox_of(&self, request: &OpenRequest) -> Result<Attached> {
+    /// Returns the running sandbox of a session, created now or found, and the last use that
+    /// other processes can read of.
+    async fn sandbox_of(
+        &self,
+        request: &OpenRequest,
+        files: Files,
+    ) -> Result<(Attached, SystemTime)> {
         let id = &request.id;
         let mut starts = 0;
         for attempt in 0..CLAIMS {
             if attempt > 0 {
                 tokio::time::sleep(CLAIM_PAUSE).await;
             }
+            // A new sandbox would be a blank one.
+            if files == Files::Own && self.engine.record(id).await?.is_none() {
+                return Err(purged(id));
+            }
+            let begun = self.clock.now();
             let created = |sandbox| {
                 let record = Record::new(request, self.clock.now());
                 Attached::new(sandbox, record).with_env(request.env.clone())
             };
             let (mut found, is_new) = match self.engine.claim(request).await? {
-                Claim::Started(sandbox) => return Ok(created(sandbox)),
+                Claim::Started(sandbox) => return Ok((created(sandbox), begun)),
                 Claim::Created(sandbox) => (created(sandbox), true),
                 Claim::Taken => match self.attach(request).await? {
                     Some(attached) => (attached, false),
@@ -287,20 +308,21 @@ impl Shared {
                 },
             };
             starts += 1;
-            if let Err(error) = self.start_used(id, &*found.sandbox).await {
-                if starts < STARTS && self.was_ended(id).await {
-                    continue;
+            let confirmed = match self.start_used(id, &*found.sandbox, begun).await {
+                Ok(confirmed) => confirmed,
+                Err(_) if starts < STARTS && self.was_ended(id).await => continue,
+                Err(error) => {
+                    if is_new {
+                        self.end_failed(id).await;
+                    }
+                    return Err(error);
                 }
-                if is_new {
-                    self.end_failed(id).await;
-                }
-                return Err(error);
-            }
+            };
             if !request.env.is_empty() && request.env != found.env {
                 self.engine.set_env(id, &request.env).await?;
                 found.env.clone_from(&request.env);
             }
-            return Ok(found);
+            return Ok((found, confirmed));
         }
         Err(contended(id))
     }
@@ -318,21 +340,33 @@ impl Shared {
     }
 
     /// Starts a sandbox. That may take longer than its idle timeout: it is in use meanwhile.
-    async fn start_used(&self, id: &SessionId, sandbox: &dyn Sandbox) -> Result<()> {
+    /// Returns the last use that was written.
+    async fn start_used(
+        &self,
+        id: &SessionId,
+        sandbox: &dyn Sandbox,
+        mut confirmed: SystemTime,
+    ) -> Result<SystemTime> {
         if !self.engine.is_shared() {
-            return sandbox.start().await;
+            return sandbox.start().await.map(|()| confirmed);
         }
-        tokio::select! {
+        let started = tokio::select! {
             started = sandbox.start() => started,
-            never = self.write_use_forever(id) => match never {},
-        }
+            never = self.write_use_forever(id, &mut confirmed) => match never {},
+        };
+        started.map(|()| confirmed)
     }
 
-    async fn write_use_forever(&self, id: &SessionId) -> Infallible {
+    async fn write_use_forever(&self, id: &SessionId, confirmed: &mut SystemTime) -> Infallible {
         loop {
             tokio::time::sleep(self.settings.write_back).await;
-            if let Err(error) = self.engine.touch(id, self.clock.now()).await {
-                tracing::debug!(session = %id, "a use was not written: {}", error.chain());
+            let now = self.clock.now();
+            match self.engine.touch(id, now).await {
+                Ok(true) => *confirmed = now,
+                Ok(false) => {}
+                Err(error) => {
+                    tracing::debug!(session = %id, "a use was not written: {}", error.chain());
+                }
             }
         }
     }

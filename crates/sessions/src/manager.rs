@@ -13,13 +13,14 @@ use tracing::Instrument as _;
 use crate::events::{Counters, EventKind, SessionEvent};
 use crate::id::SessionId;
 use crate::lifecycle::Ending;
-use crate::reaper::{Shutdown, reap_forever, write_back_forever};
+use crate::reaper::{Shutdown, reap_forever};
 use crate::record::Record;
 use crate::request::{OpenRequest, Report};
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::slot::Phase;
 use crate::snapshot::{SessionStatus, Snapshot, Status};
+use crate::write_back::write_back_forever;
 
 /// Sessions asked for their use of resources at once.
 const USAGES_AT_ONCE: usize = 16;

@@ -1,5 +1,4 @@
-//! Ends sessions that are idle or old, writes the times of use back, and ends everything
-//! at shutdown.
+//! Ends sessions that are idle or old, and everything at shutdown.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Weak};
@@ -22,7 +21,7 @@ use crate::time::elapsed;
 /// The time between two passes of the reaper.
 pub const REAPER_INTERVAL: Duration = Duration::from_secs(300);
 
-/// Sessions that are ended or written back at once.
+/// Sessions that are ended at once.
 const AT_ONCE: usize = 16;
 
 /// The time in which an idle session says whether it has shells.
@@ -187,44 +186,6 @@ impl Shared {
         matches!(stopped, Ok(true))
     }
 
-    /// Writes the times of use back that are not written yet.
-    async fn write_back(&self) {
-        let write = |slot: Arc<Slot>| async move {
-            if self.engine.is_shared() {
-                // Other processes do not see them. A sandbox that hangs must not keep the
-                // times of others from being written.
-                let shells = slot.has_shells(self.settings.write_back);
-                if shells.await == Some(true) {
-                    slot.touch();
-                }
-            }
-            let Some(at) = slot.take_unwritten() else {
-                return;
-            };
-            if let Err(error) = self.engine.touch(&slot.id, at).await {
-                slot.forget_written();
-                tracing::warn!(session = %slot.id, error = %error.chain(), "cannot write the time of the last use");
-            }
-        };
-        let slots = stream::iter(self.table.slots());
-        slots.for_each_concurrent(AT_ONCE, write).await;
-    }
-
-    /// Ends the sessions that other processes ask this one to end.
-    async fn end_requested(self: &Arc<Self>) {
-        let requested = self.engine.release_requests().await;
-        let requested = requested.unwrap_or_else(|error| {
-            tracing::warn!(error = %error.chain(), "cannot look for sessions that are to be ended");
-            Vec::new()
-        });
-        for id in requested {
-            let ending = Arc::clone(self).end_by_id(id, Ending::Release);
-            // A task of its own: one that takes long must not keep the times of use of
-            // others from being written. A failure is an event.
-            drop(self.handle.spawn(ending));
-        }
-    }
-
     /// Ends a session at shutdown, unless another process used it later.
     async fn end_at_shutdown(self: Arc<Self>, slot: Arc<Slot>) -> Result<bool> {
         let gate = slot.gate.lock().await;
@@ -326,18 +287,5 @@ pub(crate) async fn reap_forever(shared: Weak<Shared>, interval: Duration) {
         if let Err(error) = shared.engine.maintain(shared.clock.now()).await {
             tracing::warn!(error = %error.chain(), "the upkeep of the engine failed");
         }
-    }
-}
-
-/// Writes times of use back at intervals, and ends what other processes ask to end, until
-/// the manager is gone or shut down.
-pub(crate) async fn write_back_forever(shared: Weak<Shared>, interval: Duration) {
-    loop {
-        tokio::time::sleep(interval).await;
-        let Some(shared) = shared.upgrade().filter(|shared| !shared.is_closing()) else {
-            return;
-        };
-        shared.write_back().await;
-        shared.end_requested().await;
     }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use backend_core::{Error, Result};
 use sandbox_runtime::Runtime;
 use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
 
 use crate::capacity::Capacity;
 use crate::engine::Engine;
@@ -17,6 +18,9 @@ use crate::id::SessionId;
 use crate::slot::Slot;
 use crate::table::Table;
 use crate::time::Clock;
+
+/// Uses that are written back at once.
+const WRITES_AT_ONCE: usize = 16;
 
 type OnRelease = Box<dyn Fn(&SessionId) + Send + Sync>;
 
@@ -52,6 +56,8 @@ pub(crate) struct Shared {
     pub(crate) events: Events,
     pub(crate) clock: Clock,
     pub(crate) settings: Settings,
+    /// Limits the uses that are written back at once.
+    pub(crate) writes: Semaphore,
     /// Runs what must not end with the caller that began it.
     pub(crate) handle: Handle,
     is_closing: AtomicBool,
@@ -72,6 +78,7 @@ impl Shared {
             events: Events::new(clock.clone()),
             clock,
             settings,
+            writes: Semaphore::new(WRITES_AT_ONCE),
             handle,
             is_closing: AtomicBool::new(false),
         })

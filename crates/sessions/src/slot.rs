@@ -44,6 +44,8 @@ pub(crate) struct Slot {
     pub(crate) id: SessionId,
     /// The session's own lock.
     pub(crate) gate: tokio::sync::Mutex<()>,
+    /// Held while a use is written back: one write at a time.
+    pub(crate) writing: tokio::sync::Mutex<()>,
     /// Why the start failed, for those who waited for it.
     pub(crate) failure: OnceLock<Error>,
     clock: Clock,
@@ -59,12 +61,15 @@ struct State {
     permit: Option<Permit>,
     calls: usize,
     last: SystemTime,
+    /// The last use that was written back.
     written: SystemTime,
+    /// The last use that other processes can read of.
+    confirmed: SystemTime,
     /// Whether a background shell was started since the sandbox was.
     has_started_shells: bool,
     /// Whether the owner of a handle stopped the sandbox: then it is not dead.
     is_paused: bool,
-    /// The time without use after which the next one is written before it begins.
+    /// The time without a confirmed use after which the next one is written before it begins.
     refresh_after: Duration,
 }
 
@@ -82,6 +87,7 @@ impl Slot {
         Arc::new(Self {
             id,
             gate: tokio::sync::Mutex::new(()),
+            writing: tokio::sync::Mutex::new(()),
             failure: OnceLock::new(),
             clock,
             state: Mutex::new(State {
@@ -93,6 +99,7 @@ impl Slot {
                 calls: 0,
                 last: now,
                 written: SystemTime::UNIX_EPOCH,
+                confirmed: SystemTime::UNIX_EPOCH,
                 has_started_shells: false,
                 is_paused: false,
                 refresh_after: Duration::MAX,
@@ -139,6 +146,7 @@ impl Slot {
         state.record = Some(record);
         state.permit = Some(run.permit);
         state.refresh_after = run.refresh_after;
+        state.confirmed = run.confirmed;
         state.last = now;
         state.has_started_shells = false;
         state.is_paused = false;
@@ -364,21 +372,24 @@ impl Slot {
         self.state().has_started_shells = true;
     }
 
-    /// Returns the time of the last use if it is later than the one written last, and
-    /// takes it as written.
-    pub(crate) fn take_unwritten(&self) -> Option<SystemTime> {
+    /// Returns the time of the last use if it is later than the one written last.
+    pub(crate) fn unwritten(&self) -> Option<SystemTime> {
         let last_used = self.last_used();
-        let mut state = self.state();
+        let state = self.state();
         let is_new = state.phase == Phase::Running && last_used > state.written;
-        if is_new {
-            state.written = last_used;
-        }
         is_new.then_some(last_used)
     }
 
-    /// Takes back that the last use was written.
-    pub(crate) fn forget_written(&self) {
-        self.state().written = SystemTime::UNIX_EPOCH;
+    /// Notes that a use was written. If the session was not there any more, the next call
+    /// looks at it first.
+    pub(crate) fn note_written(&self, at: SystemTime, is_there: bool) {
+        let mut state = self.state();
+        state.written = state.written.max(at);
+        state.confirmed = if is_there {
+            state.confirmed.max(at)
+        } else {
+            SystemTime::UNIX_EPOCH
+        };
     }
 
     fn end_call(&self) {
@@ -391,7 +402,7 @@ impl Slot {
 
 impl State {
     fn is_stale(&self, now: SystemTime) -> bool {
-        self.calls == 0 && elapsed(self.last, now) > self.refresh_after
+        elapsed(self.confirmed, now) > self.refresh_after
     }
 
     fn is_expired(&self, now: SystemTime) -> bool {
@@ -423,7 +434,9 @@ impl fmt::Debug for Slot {
 pub(crate) struct Run {
     pub(crate) record: Record,
     pub(crate) permit: Permit,
-    /// The time without use after which the next one is written before it begins.
+    /// The last use that other processes can read of.
+    pub(crate) confirmed: SystemTime,
+    /// The time without a confirmed use after which the next one is written before it begins.
     pub(crate) refresh_after: Duration,
 }
 

@@ -9,9 +9,15 @@ use std::path::PathBuf;
 use std::process::Child;
 
 use anyhow::{Context as _, Result};
+use rustix::process::{Pid, setpriority_process};
 
 use crate::test_all::report::Entry;
 use crate::test_all::stage::{Ctx, Outcome, Stage};
+
+/// The priority of stages that run beside another one: a tenth of the usual part in the
+/// processors, as long as the other stage needs them. Containers and clusters give up on what
+/// is late.
+const PRIORITY: i32 = 10;
 
 /// The stages that run beside another one.
 #[derive(Debug, Default)]
@@ -53,6 +59,7 @@ impl Beside {
         command.stdout(file.try_clone()?).stderr(file);
         println!("beside it: {}", names.join(", "));
         let child = command.spawn().context("cannot start a second xtask")?;
+        setpriority_process(Some(Pid::from_child(&child)), PRIORITY)?;
         self.process = Some(Process { child, output });
         self.stages.extend(stages);
         Ok(())

@@ -24,7 +24,8 @@ const KILLED: i32 = 137;
 const NOT_RUN: [i32; 2] = [126, 127];
 
 /// The time in which a node tells the cluster why a container has ended, and with it a
-/// stream. If the node could not run a program, it probably has, and there is more time.
+/// stream. If the node could not run a program, or the agent was killed, it probably has, and
+/// there is more time.
 const NOTICE: Duration = Duration::from_secs(3);
 const LATE_NOTICE: Duration = Duration::from_secs(8);
 
@@ -104,6 +105,9 @@ impl K8sMachine {
         match ended {
             Some(Ok(code)) if is_agent && NOT_RUN.contains(&code) => state.placed = false,
             Some(Ok(code)) if !is_agent && code != KILLED => {}
+            Some(Ok(KILLED)) if is_agent => {
+                state.suspect_until = Some(Instant::now() + LATE_NOTICE);
+            }
             Some(Err((_, said))) => state.suspect_until = Some(notice_after(&said)),
             _ => state.suspect_until = Some(Instant::now() + NOTICE),
         }

@@ -114,6 +114,68 @@ async fn a_session_that_is_ended_again_and_again_fails() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_session_that_is_purged_while_it_wakes_is_not_made_anew() {
+    let engine = SharedEngine::default();
+    let one = engine.process().build().unwrap();
+    let two = engine.process().build().unwrap();
+    let alice = one.get_or_create("alice").await.unwrap();
+    alice.write_file("a.txt", "x").await.unwrap();
+    assert!(two.release("alice").await.unwrap());
+    fails(ErrorKind::Unavailable, alice.exists("a.txt").await);
+    engine.set_start_time(MINUTE);
+    let wakes = alice.clone();
+    let wakes = tokio::spawn(async move { wakes.exists("a.txt").await });
+    write_back().await;
+    assert!(two.purge("alice").await.unwrap());
+    let error = fails(ErrorKind::Unavailable, wakes.await.unwrap());
+    assert!(error.to_string().contains("was deleted"), "{error}");
+    assert_eq!(engine.made(), 2, "no blank one is made");
+    assert!(alice.has_ended());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_use_that_hangs_keeps_no_other_from_being_written() {
+    let engine = SharedEngine::default();
+    let one = engine.process().build().unwrap();
+    let two = engine.process().build().unwrap();
+    let mut calls = Vec::new();
+    for id in ["alice", "bob"] {
+        let session = one.get_or_create(id).await.unwrap();
+        let call = async move { session.execute(Command::new(HOLD)).await };
+        calls.push(tokio::spawn(call));
+    }
+    settle().await;
+    engine.hang_at_touch("bob");
+    for _ in 0..3 {
+        engine.clock().advance(59 * MINUTE);
+        write_back().await;
+        two.cleanup_idle(None).await.unwrap();
+        assert!(engine.sandbox("alice").is_some(), "it is in use");
+    }
+    engine.sandbox("alice").unwrap().finish();
+    calls.remove(0).await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_use_begins_only_if_other_processes_can_read_of_one() {
+    let engine = SharedEngine::default();
+    let one = engine.process().build().unwrap();
+    let alice = one.get_or_create("alice").await.unwrap();
+    write_back().await;
+    engine.hang_at_touch("alice");
+    // It is used all the time, and nothing of that is written.
+    for _ in 0..5 {
+        engine.clock().advance(10 * MINUTE);
+        alice.exists("a.txt").await.unwrap();
+        write_back().await;
+    }
+    engine.clock().advance(10 * MINUTE);
+    let late = tokio::spawn(async move { alice.exists("a.txt").await });
+    settle().await;
+    assert!(!late.is_finished(), "another process may be ending it");
+}
+
+#[tokio::test(start_paused = true)]
 async fn no_process_ends_what_another_one_uses() {
     let engine = SharedEngine::default();
     let one = engine.process().build().unwrap();

@@ -30,6 +30,7 @@ struct World {
     made: AtomicUsize,
     touches: AtomicUsize,
     ends_at_touch: AtomicBool,
+    hangs_at_touch: Mutex<Option<SessionId>>,
     starts_ahead: AtomicBool,
     start_time: Mutex<Duration>,
 }
@@ -66,6 +67,12 @@ impl SharedEngine {
     /// Ends the next session whose use is written, as another process might.
     pub(crate) fn end_at_touch(&self) {
         self.world.ends_at_touch.store(true, Ordering::SeqCst);
+    }
+
+    /// Lets the writes of a session's use take forever from now on.
+    pub(crate) fn hang_at_touch(&self, id: &str) {
+        let id = SessionId::new(id).unwrap();
+        *self.world.hangs_at_touch.lock().unwrap() = Some(id);
     }
 
     /// Claims sandboxes from now on that were started ahead of time, as with a pool.
@@ -143,6 +150,10 @@ impl Engine for SharedEngine {
 
     async fn touch(&self, id: &SessionId, at: SystemTime) -> Result<bool> {
         self.world.touches.fetch_add(1, Ordering::SeqCst);
+        let hangs = self.world.hangs_at_touch.lock().unwrap().as_ref() == Some(id);
+        if hangs {
+            return std::future::pending().await;
+        }
         if self.world.ends_at_touch.swap(false, Ordering::SeqCst) {
             self.stop(id).await?;
             return Ok(false);

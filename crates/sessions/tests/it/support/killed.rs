@@ -14,9 +14,10 @@ use futures_util::future::join_all;
 use sessions::{Engine, Session, SessionManager};
 
 pub(crate) const IDS: [&str; 4] = ["Alice", "alice", "bob_1", "carol.x"];
-pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(6);
+pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(8);
 const PROCESSES: usize = 3;
-const WRITE_BACK: Duration = Duration::from_secs(1);
+/// A use that could not be written for three times as long may be one too late.
+const WRITE_BACK: Duration = Duration::from_secs(2);
 /// The longest wait for anything. Only what never comes about takes this long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 /// The longest life of a process. It is killed long before, unless the test that started it
@@ -79,7 +80,7 @@ pub(crate) async fn use_sessions(
                 }
                 Err(error) => log.line(&format!("fault {id} not opened: {}", error.chain())),
             }
-            tokio::time::sleep(between(0, 9000)).await;
+            tokio::time::sleep(between(0, 12_000)).await;
         }
     };
     let users: Vec<_> = (0..users).map(|_| one_user()).collect();
