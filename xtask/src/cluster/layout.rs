@@ -16,6 +16,10 @@ pub(super) const NODE: &str = "node1";
 pub(super) const BRIDGE: &str = "pods0";
 pub(super) const NODE_IP: &str = "10.88.0.1";
 
+/// The hardware address of that interface. A bridge without one takes that of a pod, and changes
+/// it as pods come and go: the others would lose the node until they ask for it again.
+pub(super) const BRIDGE_MAC: &str = "02:00:0a:58:00:01";
+
 /// The addresses of pods. The first ones are left to the node.
 pub(super) const POD_NETWORK: &str = "10.88.0.0/16";
 pub(super) const FIRST_POD: &str = "10.88.1.0";

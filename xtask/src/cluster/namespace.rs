@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::cluster::layout::{BRIDGE, Layout, NODE_IP, SERVICE_IP};
+use crate::cluster::layout::{BRIDGE, BRIDGE_MAC, Layout, NODE_IP, SERVICE_IP};
 use crate::process;
 use crate::workspace::Workspace;
 
@@ -174,7 +174,7 @@ fn first_process(layout: &Layout) -> String {
         "set -e\n\
          trap 'exit 0' TERM\n\
          ip link set lo up\n\
-         ip link add {BRIDGE} type bridge\n\
+         ip link add {BRIDGE} address {BRIDGE_MAC} type bridge\n\
          ip addr add {NODE_IP}/16 dev {BRIDGE}\n\
          ip addr add {SERVICE_IP}/32 dev {BRIDGE}\n\
          ip link set {BRIDGE} up\n"
