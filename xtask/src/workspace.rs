@@ -65,6 +65,9 @@ impl Workspace {
     ) -> Result<Command> {
         let mut command = self.command("cargo")?;
         command.args(args);
+        for (name, _) in env::vars_os().filter(|(name, _)| is_of_package(name)) {
+            command.env_remove(name);
+        }
         Ok(command)
     }
 
@@ -152,6 +155,14 @@ fn fact(text: &str, name: &str) -> Result<String> {
     found.with_context(|| format!("rustc does not tell its {name}"))
 }
 
+/// Whether a variable is one that cargo sets for the program of a package, as it did for this
+/// one. Build scripts that ask for such variables would run again, and all that depends on them
+/// would be compiled again, whenever cargo is run by this program and then by hand.
+fn is_of_package(name: &OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    name.starts_with(b"CARGO_PKG_") || name.starts_with(b"CARGO_MANIFEST_")
+}
+
 /// Returns `$XTASK_CACHE`, else `$XDG_CACHE_HOME/agentbox`, else `~/.cache/agentbox`.
 ///
 /// A relative path is resolved against the current directory, because children run
@@ -190,6 +201,23 @@ mod tests {
         assert_eq!(cache_for(&[home, xdg]), Some("/x/agentbox".into()));
         assert_eq!(cache_for(&[home]), Some("/h/.cache/agentbox".into()));
         assert_eq!(cache_for(&[]), None);
+    }
+
+    #[test]
+    fn cargo_compiles_the_same_as_by_hand() {
+        let workspace = Workspace::discover().unwrap();
+        let cargo = workspace.cargo(["check"]).unwrap();
+        let removed: Vec<_> = cargo
+            .get_envs()
+            .filter(|(_, value)| value.is_none())
+            .collect();
+        for name in ["CARGO_MANIFEST_DIR", "CARGO_PKG_NAME"] {
+            assert!(env::var_os(name).is_some(), "set for this test");
+            assert!(
+                removed.iter().any(|(removed, _)| *removed == name),
+                "{name}"
+            );
+        }
     }
 
     #[test]
