@@ -127,8 +127,8 @@ impl Carriers {
         };
         match carrier.lines.send(&start).await {
             Ok(()) => {}
-            // It has ended meanwhile, and nothing was run.
-            Err(error) if was_idle && is_gone(&error) => {
+            // Nothing was run.
+            Err(error) if was_idle && carrier.lines.address.ended_before(&error).await => {
                 carrier.forget();
                 carrier = self.0.open(toolbox).await?;
                 carrier.lines.send(&start).await?;
@@ -362,7 +362,7 @@ fn start_lines(program: &Spawn) -> Result<Vec<String>> {
     Ok(lines)
 }
 
-/// Whether a carrier has certainly ended.
+/// Whether a carrier has probably ended, because it refused lines.
 fn is_gone(error: &Error) -> bool {
     let refusal = Refusal::of(error);
     refusal.is_some_and(|refusal| {

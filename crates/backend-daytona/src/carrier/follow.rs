@@ -16,7 +16,9 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
 use super::decoder::{Decoder, Piece, Stream};
+use super::is_gone;
 use crate::connect::upgrade;
+use crate::refusal::Refusal;
 use crate::toolbox::{LOG_BYTES, Toolbox};
 
 /// The largest message of a log, which may be all of it.
@@ -63,6 +65,22 @@ impl Address {
         self.toolbox.delete_session(&self.session).await?;
         // The carrier may have been killed before it deleted its files.
         self.toolbox.delete(&self.directory()).await
+    }
+
+    /// Whether the carrier had ended when it refused lines, so that it did not read them. A
+    /// service that failed at them may have passed them on.
+    pub(super) async fn ended_before(&self, error: &Error) -> bool {
+        let Self {
+            toolbox,
+            session,
+            command,
+        } = self;
+        match Refusal::of(error) {
+            Some(refusal) if refusal.status == 500 => {
+                matches!(toolbox.has_ended(session, command).await, Ok(true))
+            }
+            _ => is_gone(error),
+        }
     }
 
     /// Returns the path of a file in the carrier's own directory.

@@ -124,6 +124,25 @@ async fn output_that_is_gone_is_an_error() {
 }
 
 #[tokio::test]
+async fn a_program_that_may_have_run_is_not_run_again() {
+    const INPUT: &str = "POST /toolbox/{id}/process/session/{session}/command/{command}/input";
+    let place = Place::new().await;
+    let sandbox = place.builder().build().unwrap();
+    run(&sandbox, "true").await;
+    let failed = Fault::Answer {
+        status: 500,
+        body: "{}".to_owned(),
+    };
+    // Its shell still runs, and may have been told.
+    place.standin.inject(failed.at(INPUT));
+    let error = outcome(&sandbox, "echo twice").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert_eq!(run(&sandbox, "echo on").await, "on");
+    purge(&sandbox).await;
+    place.standin.close().await;
+}
+
+#[tokio::test]
 async fn a_shell_that_does_not_start_leaves_no_session() {
     const START: &str = "POST /toolbox/{id}/process/session/{session}/exec";
     const END: &str = "DELETE /toolbox/{id}/process/session/{session}";
