@@ -21,7 +21,7 @@ pub(super) const FLOORS: &[(&str, f64)] = &[
     ("sandbox-runtime", 96.0),
     // Lower since the code that containers and pods share moved here: most tests of it are in
     // backend-docker and backend-k8s, which are not measured.
-    ("sandbox-shell", 89.0),
+    ("sandbox-shell", 93.0),
     ("sandbox-wire", 90.0),
 ];
 
