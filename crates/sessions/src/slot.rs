@@ -1,8 +1,9 @@
 //! [`Slot`]: one session of this process, with its lock, its phase and its calls.
 //!
-//! A slot has two locks. The gate is held, across awaits, by what begins or ends the
-//! sandbox, so that there is one such step at a time. The state is locked for a few
-//! instructions, also by every call; nothing waits while it is held.
+//! A slot has three locks. The gate is held, across awaits, by what begins or ends the
+//! sandbox, so that there is one such step at a time. So is another one while a use is
+//! written back, which nothing waits for. The state is locked for a few instructions, also
+//! by every call; nothing waits while it is held.
 
 use std::collections::BTreeMap;
 use std::fmt;

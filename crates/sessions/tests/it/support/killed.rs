@@ -16,7 +16,8 @@ use sessions::{Engine, Session, SessionManager};
 pub(crate) const IDS: [&str; 4] = ["Alice", "alice", "bob_1", "carol.x"];
 pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(8);
 const PROCESSES: usize = 3;
-/// A use that could not be written for three times as long may be one too late.
+/// The interval of writing back. A write may take three times as long before a session that is in
+/// use seems idle to other processes.
 const WRITE_BACK: Duration = Duration::from_secs(2);
 /// The longest wait for anything. Only what never comes about takes this long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
