@@ -81,7 +81,10 @@ fn containment(table: &Table) -> Containment {
 impl Backend for Composite {
     fn info(&self) -> BackendInfo {
         let table = self.table();
-        BackendInfo::new(NAME, capabilities(&table)).containment(containment(&table))
+        let mut capabilities = capabilities(&table);
+        let working = table.find(self.start_dir()).route.backend().info();
+        capabilities.ports = working.capabilities.ports;
+        BackendInfo::new(NAME, capabilities).containment(containment(&table))
     }
 
     fn working_dir(&self) -> VPath {

@@ -7,7 +7,8 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 use backend_core::ops::{Command, ExecuteOutcome, ShellId, ShellInfo, ShellOutput, StopMode};
 use backend_core::{
-    CommandPaths, Error, ErrorKind, EventStream, Operation, Result, Sandbox, TracedPath, VPath,
+    CommandPaths, Connection, Error, ErrorKind, EventStream, Operation, Result, Sandbox,
+    TracedPath, VPath,
 };
 use bytes::Bytes;
 use futures_util::StreamExt as _;
@@ -297,5 +298,17 @@ impl Sandbox for Composite {
         });
         let lists: Result<Vec<_>> = join_all(lists).await.into_iter().collect();
         Ok(lists?.into_iter().flatten().collect())
+    }
+
+    /// Connects to a port of the child that runs commands in the working directory.
+    async fn connect(&self, port: u16) -> Result<Connection> {
+        let table = self.table();
+        let route = table.find(self.start_dir()).route;
+        let connected = route.sandbox(Operation::Connect)?.connect(port).await;
+        let connection =
+            connected.map_err(route.translate_error(Operation::Connect, route.prefix()))?;
+        let route = Arc::clone(route);
+        Ok(connection
+            .map_err(move |error| route.translate_error(Operation::Connect, route.prefix())(error)))
     }
 }

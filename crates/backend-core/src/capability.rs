@@ -52,6 +52,8 @@ pub struct Capabilities {
     pub durable: bool,
     /// [`as_sandbox`](crate::Backend::as_sandbox) returns a sandbox, and commands run.
     pub commands: bool,
+    /// [`Sandbox::connect`](crate::Sandbox::connect) reaches ports of commands.
+    pub ports: bool,
 }
 
 /// Writes methods that set one capability.
@@ -86,6 +88,8 @@ impl Capabilities {
         with_durable: durable,
         /// Declares that commands run.
         with_commands: commands,
+        /// Declares that ports of commands can be reached.
+        with_ports: ports,
     }
 }
 
@@ -115,9 +119,10 @@ mod tests {
             .with_modes()
             .with_times()
             .with_durable()
-            .with_commands();
+            .with_commands()
+            .with_ports();
         assert!(all.writable && all.links && all.modes);
-        assert!(all.times && all.durable && all.commands);
+        assert!(all.times && all.durable && all.commands && all.ports);
         assert_eq!(
             Capabilities::default(),
             Capabilities {

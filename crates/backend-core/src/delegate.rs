@@ -217,6 +217,11 @@ macro_rules! __delegate {
         $crate::__delegate! { @async [$self] $to, Shell, (), shell_list<>(
         ) -> ::std::vec::Vec<$crate::ops::ShellInfo> }
     };
+    (connect [$self:ident] $to:expr) => {
+        $crate::__delegate! { @async [$self] $to, Connect, (), connect<>(
+            port: u16
+        ) -> $crate::Connection }
+    };
 
     // The lifetimes are those of `#[async_trait]`: one for each reference, in order, and
     // last that of the call.

@@ -97,6 +97,7 @@ pub enum Operation {
     Execute,
     Stream,
     Shell,
+    Connect,
     Start,
     Stop,
 }
@@ -118,6 +119,7 @@ impl fmt::Display for Operation {
             Self::Grep => "grep",
             Self::Execute | Self::Stream => "execute",
             Self::Shell => "shell",
+            Self::Connect => "connect",
             Self::Start => "start",
             Self::Stop => "stop",
         })

@@ -2,6 +2,7 @@
 
 mod backend;
 mod capability;
+mod connection;
 mod delegate;
 pub mod derived;
 mod error;
@@ -19,6 +20,7 @@ pub mod text;
 
 pub use backend::Backend;
 pub use capability::{BackendInfo, Capabilities, Containment};
+pub use connection::{Connection, Outgoing};
 pub use error::{Error, ErrorChain, ErrorKind, Operation, Result};
 pub use ext::BackendExt;
 // Most callers need these types and look for them here first.

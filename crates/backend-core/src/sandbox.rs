@@ -9,7 +9,8 @@ use bytes::Bytes;
 use futures_core::stream::BoxStream;
 
 use crate::backend::Backend;
-use crate::error::Result;
+use crate::connection::Connection;
+use crate::error::{Error, Operation, Result};
 use crate::ops::{
     Command, Event, ExecuteOutcome, ResolveOptions, ShellId, ShellInfo, ShellOutput, StopMode,
 };
@@ -124,6 +125,7 @@ pub enum TracedPath {
 /// async fn shell_write(&self, id: &ShellId, input: Option<Bytes>) -> Result<()>;
 /// async fn shell_kill(&self, id: &ShellId) -> Result<bool>;
 /// async fn shell_list(&self) -> Result<Vec<ShellInfo>>;
+/// async fn connect(&self, port: u16) -> Result<Connection>;
 /// ```
 #[async_trait]
 pub trait Sandbox: Backend {
@@ -232,6 +234,22 @@ pub trait Sandbox: Backend {
 
     /// Lists the shells, in the order they were started.
     async fn shell_list(&self) -> Result<Vec<ShellInfo>>;
+
+    /// Connects to a TCP port on the loopback interface that commands see.
+    ///
+    /// The connection is made where the commands run, so it needs no network between
+    /// the caller and the sandbox. IPv4 is tried first, then IPv6.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` for port 0; `NotFound` if nothing listens on the port;
+    /// `Unsupported` where [`Capabilities::ports`](crate::Capabilities::ports) is not
+    /// set; `PermissionDenied` where commands are switched off; `Unavailable`.
+    async fn connect(&self, port: u16) -> Result<Connection> {
+        let _ = port;
+        let error = Error::unsupported("ports cannot be reached here; run a client as a command");
+        Err(error.during(Operation::Connect).on(self.info().name))
+    }
 }
 
 /// Runs `futures` concurrently and returns their outputs in order.

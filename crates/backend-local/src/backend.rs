@@ -205,8 +205,11 @@ impl Backend for LocalBackend {
         capabilities.writable = !self.inner.fs.read_only;
         match &self.inner.runner {
             None => BackendInfo::new(NAME, capabilities),
-            Some(runner) => BackendInfo::new(NAME, capabilities.with_commands())
-                .containment(runner.containment()),
+            Some(runner) => {
+                let mut capabilities = capabilities.with_commands();
+                capabilities.ports = runner.state.has_network();
+                BackendInfo::new(NAME, capabilities).containment(runner.containment())
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! Running commands: settings, and the runner that owns running commands.
 
 pub use commands::Commands;
+pub(crate) use connect::connect;
 pub use environment::Environment;
 pub use locate::Supervisor;
 pub(crate) use runner::Runner;
@@ -8,6 +9,7 @@ pub(crate) use task::Task;
 
 mod client;
 mod commands;
+mod connect;
 mod direct;
 mod environment;
 mod job;

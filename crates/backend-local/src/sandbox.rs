@@ -9,14 +9,15 @@ use backend_core::ops::{
     Command, ExecuteOutcome, Links, ShellId, ShellInfo, ShellOutput, StopMode,
 };
 use backend_core::{
-    CommandPaths, Error, ErrorKind, EventStream, Operation, Result, Sandbox, TracedPath, VPath,
+    CommandPaths, Connection, Error, ErrorKind, EventStream, Operation, Result, Sandbox,
+    TracedPath, VPath,
 };
 use backend_run::Shells;
 use bytes::Bytes;
 
 use crate::backend::{LocalBackend, NAME};
 use crate::engine;
-use crate::exec::{Runner, Task};
+use crate::exec::{self, Runner, Task};
 use crate::fs::LIST;
 
 impl LocalBackend {
@@ -172,5 +173,20 @@ impl Sandbox for LocalBackend {
     async fn shell_list(&self) -> Result<Vec<ShellInfo>> {
         let runner = self.runner().map_err(during(Operation::Shell))?;
         Ok(runner.state.shells.list())
+    }
+
+    async fn connect(&self, port: u16) -> Result<Connection> {
+        let connect = async {
+            let state = &self.runner()?.state;
+            if !state.has_network() {
+                return Err(Error::unsupported(
+                    "commands have no network here, so none listens on a port; allow it with \
+                     `Landlock::network`",
+                ));
+            }
+            exec::connect(state, port).await
+        };
+        let connection = connect.await.map_err(during(Operation::Connect))?;
+        Ok(connection.map_err(|error| during(Operation::Connect)(error)))
     }
 }

@@ -48,7 +48,8 @@ impl Default for AgentOptions {
                 .with_modes()
                 .with_times()
                 .with_durable()
-                .with_commands(),
+                .with_commands()
+                .with_ports(),
         }
     }
 }

@@ -10,6 +10,8 @@ mod driver;
 use std::sync::Arc;
 
 use backend_core::{Error, ErrorKind, Result};
+use futures::io::{ReadHalf, WriteHalf};
+use futures::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use serde::Serialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 
@@ -21,6 +23,9 @@ use driver::{DriverRequest, OpenedStream};
 /// The number of concurrent calls on one channel. The multiplexer lets 256
 /// streams wait for their first reply.
 const CALLS: usize = 250;
+
+/// The number of open connections on one channel. They do not count as calls.
+const CONNECTIONS: usize = 1_000;
 
 /// The reason why a channel ended. Every call in flight gets it.
 #[derive(Debug, Clone)]
@@ -70,6 +75,7 @@ pub(crate) struct Channel {
     requests: mpsc::UnboundedSender<DriverRequest>,
     lost: watch::Receiver<Option<ChannelError>>,
     permits: Arc<Semaphore>,
+    connections: Arc<Semaphore>,
     pub(crate) info: AgentInfo,
 }
 
@@ -98,7 +104,7 @@ impl Channel {
         let mut call = Call {
             stream,
             channel: Arc::clone(self),
-            _permit: permit,
+            _permit: Arc::new(permit),
         };
         if !unsent.is_empty() {
             let rest = futures::AsyncWriteExt::write_all(&mut call.stream, &unsent);
@@ -170,13 +176,43 @@ impl Channel {
 
 /// A call in flight. Dropping it cancels it.
 #[derive(Debug)]
-pub(crate) struct Call {
-    stream: yamux::Stream,
+pub(crate) struct Call<S = yamux::Stream> {
+    stream: S,
     channel: Arc<Channel>,
-    _permit: OwnedSemaphorePermit,
+    _permit: Arc<OwnedSemaphorePermit>,
 }
 
+/// The receiving direction of a connection.
+pub(crate) type Receiving = Call<ReadHalf<yamux::Stream>>;
+/// The sending direction of a connection.
+pub(crate) type Sending = Call<WriteHalf<yamux::Stream>>;
+
 impl Call {
+    /// Keeps the call as a connection, which may stay open for long, and returns its two
+    /// directions.
+    pub(crate) fn into_connection(self) -> Result<(Receiving, Sending)> {
+        let permit = Arc::clone(&self.channel.connections).try_acquire_owned();
+        let permit = Arc::new(permit.map_err(|_| {
+            Error::too_large(format!(
+                "{CONNECTIONS} connections are open already; close some first"
+            ))
+        })?);
+        let (reader, writer) = self.stream.split();
+        let receiving = Call {
+            stream: reader,
+            channel: Arc::clone(&self.channel),
+            _permit: Arc::clone(&permit),
+        };
+        let sending = Call {
+            stream: writer,
+            channel: self.channel,
+            _permit: permit,
+        };
+        Ok((receiving, sending))
+    }
+}
+
+impl<S: AsyncRead + Unpin> Call<S> {
     /// Receives the next reply of at most `limit` bytes. A failed operation is
     /// returned as an error.
     pub(crate) async fn reply(&mut self, limit: usize) -> Result<Reply> {
@@ -189,20 +225,24 @@ impl Call {
         }
     }
 
-    /// Sends more of the request. Returns `false` if the other side does not
-    /// want it.
-    pub(crate) async fn send(&mut self, message: &impl Serialize) -> Result<bool> {
-        let sent = send(&mut self.stream, message);
-        Ok(self.channel.unless_lost(sent).await?.is_ok())
-    }
-
     /// Waits until the other side has ended the stream, which it does after its
     /// answer.
     pub(crate) async fn answered(&mut self) {
         // The caller learns of a loss when it reads the answer.
         let _ = self.channel.unless_lost(ended(&mut self.stream)).await;
     }
+}
 
+impl<S: AsyncWrite + Unpin> Call<S> {
+    /// Sends more of the request. Returns `false` if the other side does not
+    /// want it.
+    pub(crate) async fn send(&mut self, message: &impl Serialize) -> Result<bool> {
+        let sent = send(&mut self.stream, message);
+        Ok(self.channel.unless_lost(sent).await?.is_ok())
+    }
+}
+
+impl<S> Call<S> {
     /// Ends the channel because of a reply of the wrong kind, and returns the
     /// error.
     pub(crate) async fn unexpected(&self, reply: &Reply, wanted: &str) -> Error {

@@ -4,12 +4,14 @@
 //! concerns another path, or that is of another kind ends the channel.
 
 mod commands;
+mod connect;
 mod files;
 mod search;
 
 use backend_core::limits::{ERROR_BYTES, ERROR_SOURCES, PATH_BYTES};
 
 pub(crate) use commands::{events, executed, killed, shell, shell_output, shells};
+pub(crate) use connect::connection;
 pub(crate) use files::{done, edited, entry, path, read, text, write_pieces, written};
 pub(crate) use search::{glob, grep, listing};
 

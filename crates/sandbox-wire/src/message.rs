@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use frame::{FrameError, encode, ended, receive, send};
 
 /// The version of all types in this module.
-pub(crate) const PROTOCOL: u16 = 3;
+pub(crate) const PROTOCOL: u16 = 4;
 
 /// The shortest interval of a timer.
 pub(crate) const SHORTEST_TICK: Duration = Duration::from_millis(1);
@@ -38,6 +38,8 @@ pub(crate) const INLINE_BYTES: usize = 64 * 1024;
 pub(crate) const WHOLE_BYTES: u64 = 1024 * 1024;
 /// Bytes in one piece of longer content.
 pub(crate) const PIECE_BYTES: usize = 256 * 1024;
+/// The size of the longest message with a piece.
+pub(crate) const PIECE_MESSAGE: usize = PIECE_BYTES + 16;
 /// Entries or files in one message.
 pub(crate) const BATCH: usize = 256;
 /// Bytes of lines after which a message with matches is sent.
@@ -71,6 +73,8 @@ pub(crate) enum Request {
     ShellWrite(ShellId, Option<Bytes>),
     ShellKill(ShellId),
     ShellList,
+    /// Content follows in pieces, in both directions.
+    Connect(u16),
 }
 
 /// A message that follows a request in the same direction.

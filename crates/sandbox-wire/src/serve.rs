@@ -1,6 +1,7 @@
 //! The server side: serves any backend over a byte stream.
 
 mod call;
+mod connect;
 mod files;
 mod stream;
 
@@ -42,7 +43,7 @@ impl Default for ServeOptions {
     fn default() -> Self {
         Self {
             patience: Duration::from_secs(60),
-            calls: 1024,
+            calls: 2048,
         }
     }
 }

@@ -13,8 +13,8 @@ use backend_core::ops::{
 };
 use backend_core::text::TextWindow;
 use backend_core::{
-    Backend, BackendInfo, Capabilities, CommandPaths, Edit, ErrorKind, EventStream, Result,
-    Sandbox, TracedPath, VPath,
+    Backend, BackendInfo, Capabilities, CommandPaths, Connection, Edit, ErrorKind, EventStream,
+    Result, Sandbox, TracedPath, VPath,
 };
 use bytes::Bytes;
 use futures_util::StreamExt as _;
@@ -285,5 +285,14 @@ impl Sandbox for Session {
 
     async fn shell_list(&self) -> Result<Vec<ShellInfo>> {
         pass!(self.shell_list())
+    }
+
+    /// The session is in use for as long as the connection is open.
+    async fn connect(&self, port: u16) -> Result<Connection> {
+        let call = self.begin().await?;
+        match call.connect(port).await {
+            Ok(connection) => Ok(connection.holding(call)),
+            Err(error) => self.end(call, Err(error)).await,
+        }
     }
 }

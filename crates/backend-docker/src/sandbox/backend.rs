@@ -20,6 +20,7 @@ impl Backend for DockerSandbox {
 impl Sandbox for DockerSandbox {
     delegate! {
         |self| self.0.hosted => id, last_activity, command_names, start, stop, is_alive, trace,
-        execute, stream, shell_start, shell_read, shell_write, shell_kill, shell_list
+        execute, stream, shell_start, shell_read, shell_write, shell_kill, shell_list,
+        connect
     }
 }

@@ -56,6 +56,8 @@ pub(crate) struct State {
     pub(super) stops: watch::Sender<u64>,
     pub(crate) activity: Activity,
     pub(crate) shells: Shells,
+    /// Whether commands can open sockets.
+    has_network: bool,
     /// The time that leftover processes of a command may go on printing.
     pub(super) linger: Duration,
     _temporary: Option<TempDir>,
@@ -145,6 +147,7 @@ impl State {
             stops: watch::channel(0).0,
             activity,
             shells: Shells::new(engine::handle),
+            has_network: commands.confinement.has_network(),
             linger: commands.linger.unwrap_or(LINGER),
             _temporary: temporary,
         })
@@ -161,6 +164,11 @@ impl State {
             Some(slot) => slot.running().is_some(),
             None => self.is_used.load(Ordering::SeqCst),
         }
+    }
+
+    /// Whether commands can open sockets.
+    pub(crate) fn has_network(&self) -> bool {
+        self.has_network
     }
 
     pub(super) fn is_supervised(&self) -> bool {

@@ -35,6 +35,14 @@ pub enum Confinement {
 }
 
 impl Confinement {
+    /// Whether commands can open sockets.
+    pub(crate) fn has_network(&self) -> bool {
+        match self {
+            Self::Off => true,
+            Self::Landlock(options) => options.network,
+        }
+    }
+
     /// Returns the policy that the supervisor must enforce, if any.
     /// `directories` are the backend's own, and `temporary` is a private one
     /// for temporary files. Fails if this host cannot enforce it, for a missing

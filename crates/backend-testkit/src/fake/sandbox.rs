@@ -10,7 +10,8 @@ use backend_core::ops::{
 };
 use backend_core::sync::lock;
 use backend_core::{
-    Backend, CommandPaths, Error, ErrorKind, EventStream, Result, Sandbox, TracedPath, VPath,
+    Backend, CommandPaths, Connection, Error, ErrorKind, EventStream, Result, Sandbox, TracedPath,
+    VPath,
 };
 use bytes::Bytes;
 use tokio::sync::watch;
@@ -299,5 +300,9 @@ impl<B: Backend> Sandbox for FakeSandbox<B> {
     async fn shell_list(&self) -> Result<Vec<ShellInfo>> {
         self.ready()?;
         Ok(lock(&self.life).shells.values().cloned().collect())
+    }
+
+    async fn connect(&self, _port: u16) -> Result<Connection> {
+        Err(Error::unsupported("a fake sandbox has no ports"))
     }
 }

@@ -147,6 +147,7 @@ impl Sandbox for ReadOnlyTrial {
     // Output can be read only once, so reading it is a change.
     delegate! {
         |self| self.trial.stop::<&dyn Sandbox>().await =>
-        start, stop, execute, stream, shell_start, shell_read, shell_write, shell_kill
+        start, stop, execute, stream, shell_start, shell_read, shell_write, shell_kill,
+        connect
     }
 }

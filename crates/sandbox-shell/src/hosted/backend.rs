@@ -145,6 +145,6 @@ impl<M: HostedMachine> Sandbox for HostedSandbox<M> {
 
     delegate! {
         |self| self.active_sandbox(&self.busy()).await? => trace, shell_start, shell_read,
-        shell_write, shell_kill, shell_list
+        shell_write, shell_kill, shell_list, connect
     }
 }

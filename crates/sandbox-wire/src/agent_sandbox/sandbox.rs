@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use backend_core::ops::{Command, ExecuteOutcome, ShellId, ShellInfo, ShellOutput, StopMode};
 use backend_core::shells::ShellTable;
 use backend_core::sync::lock;
-use backend_core::{EventStream, Operation, Result, Sandbox};
+use backend_core::{Connection, EventStream, Operation, Result, Sandbox};
 use bytes::Bytes;
 
 use crate::agent_sandbox::{AgentSandbox, ChannelState};
@@ -127,5 +127,16 @@ impl<M: Machine> Sandbox for AgentSandbox<M> {
     async fn shell_list(&self) -> Result<Vec<ShellInfo>> {
         self.shell(async { client::shells(&mut self.open(Request::ShellList).await?).await })
             .await
+    }
+
+    async fn connect(&self, port: u16) -> Result<Connection> {
+        let _guard = self.activity.operation();
+        let name = self.machine.name();
+        let work = async {
+            let call = self.open(Request::Connect(port)).await?;
+            client::connection(call, self.activity.clone()).await
+        };
+        let connection = self.during(Operation::Connect, work).await?;
+        Ok(connection.map_err(move |error| error.during(Operation::Connect).on(name.clone())))
     }
 }

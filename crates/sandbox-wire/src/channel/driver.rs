@@ -17,7 +17,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use yamux::{Connection, Mode, Stream};
 
-use crate::channel::{CALLS, Channel, ChannelError};
+use crate::channel::{CALLS, CONNECTIONS, Channel, ChannelError};
 use crate::handshake::AgentInfo;
 use crate::message::{
     FrameError, LONGEST_TICK, More, Reply, Request, SHORTEST_TICK, encode, receive,
@@ -25,7 +25,7 @@ use crate::message::{
 
 /// The number of streams that the multiplexer keeps. Far more than [`Channel`]
 /// opens.
-const STREAMS: usize = 1024;
+const STREAMS: usize = 2048;
 /// Memory for received but unread bytes, beyond 256 KiB for each stream.
 const WINDOWS: usize = 64 * 1024 * 1024;
 /// The timeout for closing a channel.
@@ -78,6 +78,7 @@ where
         requests,
         lost,
         permits: Arc::new(Semaphore::new(setup.calls.clamp(1, CALLS))),
+        connections: Arc::new(Semaphore::new(CONNECTIONS)),
         info: setup.info.clone(),
     };
     engine.spawn(drive(setup, receiver, control, tell));

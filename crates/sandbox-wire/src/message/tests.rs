@@ -99,6 +99,7 @@ fn requests() -> Vec<Request> {
         Request::ShellWrite(ShellId::new("bg_1"), Some(Bytes::from_static(b"in"))),
         Request::ShellKill(ShellId::new("bg_1")),
         Request::ShellList,
+        Request::Connect(8080),
     ]
 }
 

@@ -11,8 +11,8 @@ use futures::StreamExt as _;
 use crate::message::{
     BATCH, BATCH_BYTES, FrameError, More, PIECE_BYTES, REQUEST_BYTES, Reply, Request, receive, send,
 };
-use crate::serve::files;
 use crate::serve::stream::{Answer, CallError, Reader, Writer, finish, gone};
+use crate::serve::{connect, files};
 
 /// Answers the call on a stream. If the host drops the call, the operation is
 /// dropped.
@@ -32,6 +32,7 @@ pub(super) async fn answer(
             let written = files::write_stream(&*backend, &path, options, &mut reader).await;
             finish(written, &mut writer).await
         }
+        Request::Connect(port) => connect::serve(&*backend, port, reader, writer).await,
         request => {
             let answer = async {
                 let answer = operate(&*backend, request, &mut writer).await;
@@ -86,12 +87,15 @@ async fn operate(backend: &dyn Backend, request: Request, writer: &mut Writer) -
         R::Glob(query) => send_files(backend.glob(query).await?, writer).await?,
         R::Grep(query) => send_matches(backend.grep(query).await?, writer).await?,
         request => {
-            let sandbox = backend.as_sandbox().ok_or_else(|| {
-                Error::unsupported("commands cannot be run here; work with the files")
-            })?;
-            return command(sandbox, request, writer).await;
+            return command(commands(backend)?, request, writer).await;
         }
     }))
+}
+
+/// Returns the sandbox of a backend that runs commands.
+pub(super) fn commands(backend: &dyn Backend) -> Result<&dyn Sandbox> {
+    let none = || Error::unsupported("commands cannot be run here; work with the files");
+    backend.as_sandbox().ok_or_else(none)
 }
 
 async fn command(sandbox: &dyn Sandbox, request: Request, writer: &mut Writer) -> Answer {

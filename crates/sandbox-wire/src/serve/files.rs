@@ -7,11 +7,10 @@ use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use tokio::sync::mpsc;
 
-use crate::message::{FrameError, More, PIECE_BYTES, Reply, WHOLE_BYTES, ended, receive, send};
+use crate::message::{
+    FrameError, More, PIECE_BYTES, PIECE_MESSAGE, Reply, WHOLE_BYTES, ended, receive, send,
+};
 use crate::serve::stream::{Answer, CallError, Reader, Writer, gone};
-
-/// The size of the longest message with a piece.
-const PIECE_MESSAGE: usize = PIECE_BYTES + 16;
 
 /// Reads a file. A large one is never in memory as a whole.
 pub(super) async fn read(

@@ -151,7 +151,7 @@ impl Backend for LocalSandbox {
 impl Sandbox for LocalSandbox {
     delegate! { |self| self.backend => last_activity, command_names, shell_list }
 
-    delegate! { |self| self.ready()? => trace, shell_read, shell_write, shell_kill }
+    delegate! { |self| self.ready()? => trace, shell_read, shell_write, shell_kill, connect }
 
     delegate! { |self| self.room().await? => execute, stream, shell_start }
 
