@@ -6,6 +6,7 @@ pub(crate) mod call;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod doctor;
+pub(crate) mod forward;
 pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod mcp_config;

@@ -73,7 +73,9 @@ impl Rules {
         let Ruleset {
             default, execute, ..
         } = &self.ruleset;
-        let paths = Op::ALL.into_iter().filter(|op| *op != Op::Execute);
+        let paths = Op::ALL
+            .into_iter()
+            .filter(|op| !matches!(op, Op::Execute | Op::Connect));
         let asks = |op: Op| match self.ruleset.section(op) {
             Some(section) => {
                 let mut rules = section.rules.iter().map(|rule| rule.action);

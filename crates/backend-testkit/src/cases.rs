@@ -2,6 +2,7 @@
 //! called on any [`Env`](crate::Env).
 
 mod concurrent;
+pub mod connect;
 pub mod contract;
 pub mod copy;
 pub mod create_dir;

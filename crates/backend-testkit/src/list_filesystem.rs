@@ -179,6 +179,21 @@ macro_rules! __with_filesystem_cases {
                 time_limit_ends_it [Commands] "D Sandbox: when its time runs out",
                 readers_share_the_output [Commands] "D shell_read: takes what was printed",
             }
+            connect {
+                reaches_a_server [Write, Ports] "D connect",
+                nothing_listens [Ports] "D connect: NotFound if nothing listens",
+                zero_is_invalid [Ports] "D connect: InvalidInput for port 0",
+                finish_leaves_the_other_direction [Write, Ports] "D Outgoing: finish",
+                ends_with_the_server [Write, Ports] "D Connection: incoming ends",
+                bytes_are_exact [Write, Ports] "D connect: any bytes",
+                much_goes_both_ways [Write, Ports] "D Connection: independent directions",
+                unread_bytes_wait [Write, Ports] "D Connection: bounded memory",
+                dropped_is_closed [Write, Ports] "D Connection: closed when both are dropped",
+                sending_to_nothing_fails [Write, Ports] "D Outgoing: Unavailable",
+                connections_are_apart [Write, Ports] "D connect",
+                many_at_once [Write, Ports] "D: concurrency",
+                killed_server_ends_it [Write, Ports] "D Connection: incoming ends",
+            }
             sandbox {
                 id_is_stable [Commands] "D Sandbox: id; UA ref is stable",
                 starts [Commands] "D start: a sandbox that runs already is a success",

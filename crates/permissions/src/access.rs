@@ -16,6 +16,8 @@ pub enum Target {
     Path(#[serde(with = "path_text")] VPath),
     /// A command line.
     Command(String),
+    /// A port that a command listens on.
+    Port(u16),
 }
 
 impl fmt::Display for Target {
@@ -23,6 +25,7 @@ impl fmt::Display for Target {
         match self {
             Self::Path(path) => f.write_str(path.as_str()),
             Self::Command(line) => f.write_str(line),
+            Self::Port(port) => write!(f, "port {port}"),
         }
     }
 }
@@ -43,7 +46,7 @@ pub enum Kind {
 pub struct Access {
     /// The operation.
     pub op: Op,
-    /// The path or command line it applies to.
+    /// The path, command line or port it applies to.
     pub target: Target,
     /// The kind of entry at the path.
     pub kind: Kind,
@@ -80,11 +83,21 @@ impl Access {
         }
     }
 
+    /// Creates an access that connects to a port.
+    pub fn port(port: u16) -> Self {
+        Self {
+            op: Op::Connect,
+            target: Target::Port(port),
+            kind: Kind::File,
+            bytes: None,
+        }
+    }
+
     /// Returns the path, if the target is one.
     pub fn path(&self) -> Option<&VPath> {
         match &self.target {
             Target::Path(path) => Some(path),
-            Target::Command(_) => None,
+            Target::Command(_) | Target::Port(_) => None,
         }
     }
 

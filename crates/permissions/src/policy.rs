@@ -148,6 +148,14 @@ impl Policy {
         verdict
     }
 
+    /// Returns the verdict about connecting to a port.
+    pub fn judge_port(&self, port: u16) -> Verdict {
+        match self.rules() {
+            Some(rules) => rules.judge_port(port).into(),
+            None => Vote::abstain(Layer::Rules).into(),
+        }
+    }
+
     /// Explains the verdict about an access to a path, one vote per line.
     pub fn explain(&self, op: Op, path: &VPath) -> String {
         let verdict = self.judge(op, path, Kind::File, None);

@@ -12,6 +12,7 @@ mod denials;
 mod hidden;
 mod load;
 mod pattern;
+mod ports;
 mod preset;
 mod section;
 mod table;
@@ -22,6 +23,7 @@ pub use compiled::Rules;
 pub use data::{CommandRule, CommandRules, PathRule, PathRules, Ruleset};
 pub use load::{LoadError, SaveError};
 pub use pattern::{CommandPattern, PATTERN_BYTES, PathPattern, PatternError};
+pub use ports::{PortRange, PortRangeError, PortRule, PortRules};
 pub use preset::{AUTO_RUN, Preset, SECRETS, SYSTEM, UnknownPreset};
 #[doc(hidden)]
 pub use table::TablesOnly;

@@ -101,6 +101,15 @@ fn parts(policy: &Policy, args: &Args) -> Result<(Vec<Part>, Vec<String>), Failu
         Op::Ls => Intent::ls(target()?),
         Op::Glob => Intent::glob(target()?),
         Op::Grep => Intent::grep(target()?),
+        Op::Connect => {
+            let port = args.target.parse().map_err(|_| {
+                Failure::usage("connect needs a port, a number from 1 to 65535".to_owned())
+            })?;
+            return Ok((
+                vec![(Access::port(port), policy.judge_port(port))],
+                Vec::new(),
+            ));
+        }
         Op::Execute => {
             let root = VPath::root();
             let judged = policy.judge_command(CommandContext::new(&args.target, &root));
@@ -200,8 +209,9 @@ fn vote_json(access: &Access, vote: &Vote, rules: &Rules) -> Value {
         _ => Value::Null,
     };
     let target = match &access.target {
-        Target::Path(path) => path.as_str(),
-        Target::Command(line) => line,
+        Target::Path(path) => json!(path.as_str()),
+        Target::Command(line) => json!(line),
+        Target::Port(port) => json!(port),
     };
     json!({
         "operation": access.op.as_str(),

@@ -100,8 +100,11 @@ fn kinds(question: &Question) -> String {
 /// Returns the noun for what a remembered answer applies to.
 fn what(question: &Question) -> &'static str {
     let is_command = |asked: &Asked| matches!(asked.target, Target::Command(_));
+    let is_port = |asked: &Asked| matches!(asked.target, Target::Port(_));
     if question.asked.iter().all(is_command) {
         "command"
+    } else if question.asked.iter().all(is_port) {
+        "port"
     } else {
         "path"
     }

@@ -90,7 +90,7 @@ impl RegisteredTool {
         if named.is_empty() {
             let here = context.backend.working_dir();
             let access = |op: &Op| match op {
-                Op::Execute => Access::command(&*self.name),
+                Op::Execute | Op::Connect => Access::command(&*self.name),
                 op => Access::directory(*op, here.clone()),
             };
             return Ok(self.operations.iter().map(access).collect());

@@ -1,5 +1,6 @@
 //! [`Question`]: a request for approval.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -294,11 +295,13 @@ fn as_str_if<S: Serializer>(text: &Option<Arc<str>>, to: S) -> Result<S::Ok, S::
 }
 
 /// Returns an access in the form used for the fingerprint.
-fn words(asked: &Asked) -> [&str; 3] {
-    match &asked.target {
-        Target::Path(path) => [asked.op.as_str(), "path", path.as_str()],
-        Target::Command(line) => [asked.op.as_str(), "command", line],
-    }
+fn words(asked: &Asked) -> [Cow<'_, str>; 3] {
+    let (kind, target) = match &asked.target {
+        Target::Path(path) => ("path", path.as_str().into()),
+        Target::Command(line) => ("command", line.as_str().into()),
+        Target::Port(port) => ("port", port.to_string().into()),
+    };
+    [asked.op.as_str().into(), kind.into(), target]
 }
 
 /// Joins the first of `items`, and says how many more there are.

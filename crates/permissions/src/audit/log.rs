@@ -62,6 +62,7 @@ impl From<&AuditEvent<'_>> for AuditRecord {
             target: match &event.access.target {
                 Target::Path(path) => cut(path.as_str()),
                 Target::Command(line) => cut(line),
+                Target::Port(_) => event.access.target.to_string(),
             },
             action: event.verdict.action(),
             layer: event.verdict.decisive().layer.to_string(),

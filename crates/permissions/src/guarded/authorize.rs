@@ -68,6 +68,7 @@ impl<B: Backend> Guarded<B> {
                         gate.check_verdict(part, verdict, None)?;
                     }
                 }
+                Target::Port(_) => gate.check(access, None)?,
                 Target::Path(_) => self.check_planned_path(&mut gate, access).await?,
             }
         }
@@ -142,5 +143,6 @@ fn operation(op: Op) -> Operation {
         Op::Glob => Operation::Glob,
         Op::Grep => Operation::Grep,
         Op::Execute => Operation::Execute,
+        Op::Connect => Operation::Connect,
     }
 }

@@ -44,6 +44,7 @@ impl<B: Backend> Guarded<B> {
                 .judge(access.op, path, access.kind, access.bytes),
             // Callers supply the verdict about a command.
             Target::Command(_) => Vote::abstain(crate::Layer::Command).into(),
+            Target::Port(port) => self.policy.judge_port(*port),
         };
         self.with_tool_vote(verdict)
     }

@@ -9,8 +9,8 @@ use backend_core::ops::{
     Command, ExecuteOutcome, ResolveOptions, ShellId, ShellInfo, ShellOutput, StopMode,
 };
 use backend_core::{
-    Backend, CommandPaths, Error, ErrorKind, EventStream, Operation, Quoted, Result, Sandbox,
-    TracedPath, VPath,
+    Backend, CommandPaths, Connection, Error, ErrorKind, EventStream, Operation, Quoted, Result,
+    Sandbox, TracedPath, VPath,
 };
 use bytes::Bytes;
 use command_line::{MAX_STEPS, StepBudget};
@@ -18,7 +18,7 @@ use command_line::{MAX_STEPS, StepBudget};
 use super::gate::Gate;
 use super::guard::Guarded;
 use super::shells::{InputKind, ShellInput, Shells};
-use crate::approval::Effect;
+use crate::approval::{Effect, Question};
 use crate::policy::CommandJudgement;
 use crate::{Access, Action, Layer, Op, Reason, Target, Verdict, Vote};
 
@@ -340,5 +340,14 @@ impl<B: Backend> Sandbox for Guarded<B> {
     async fn shell_list(&self) -> Result<Vec<ShellInfo>> {
         self.authorize_shells().await?;
         self.sandbox(Operation::Shell)?.shell_list().await
+    }
+
+    async fn connect(&self, port: u16) -> Result<Connection> {
+        let sandbox = self.sandbox(Operation::Connect)?;
+        let mut gate = Gate::for_command(self, Operation::Connect);
+        gate.check(Access::port(port), None)?;
+        let words = |question: Question| question.description(format!("connect to port {port}"));
+        gate.ask_as(Effect::None, words).await?;
+        sandbox.connect(port).await
     }
 }

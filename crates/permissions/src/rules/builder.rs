@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::data::{CommandRule, CommandRules, PathRule, PathRules, Ruleset};
 use super::pattern::PatternError;
+use super::ports::{PortRange, PortRule, PortRules};
 use super::preset::secrets;
 use crate::action::{Action, Op};
 
@@ -35,6 +36,7 @@ pub struct RulesetBuilder {
     opaque: Action,
     paths: Vec<(Op, PathRule)>,
     commands: Vec<CommandRule>,
+    ports: Vec<PortRule>,
     error: Option<PatternError>,
 }
 
@@ -47,6 +49,7 @@ impl Default for RulesetBuilder {
             opaque: Action::Ask,
             paths: Vec::new(),
             commands: Vec::new(),
+            ports: Vec::new(),
             error: None,
         }
     }
@@ -101,13 +104,20 @@ impl RulesetBuilder {
     }
 
     /// Adds a rule after those added before. For [`Op::Execute`] the pattern is a
-    /// [`CommandPattern`](super::CommandPattern), otherwise a
-    /// [`PathPattern`](super::PathPattern). The description may be empty.
+    /// [`CommandPattern`](super::CommandPattern), for [`Op::Connect`] a [`PortRange`], and
+    /// otherwise a [`PathPattern`](super::PathPattern). The description may be empty.
     pub fn rule(self, op: Op, pattern: &str, action: Action, description: &str) -> Self {
         if op == Op::Execute {
             let rule = CommandRule::new(pattern, action);
             return self.with(rule, |this, rule| {
                 this.commands.push(rule.description(description));
+            });
+        }
+        if op == Op::Connect {
+            let ports = pattern.parse::<PortRange>().map_err(PatternError::from);
+            let rule = ports.map(|ports| PortRule::new(ports, action));
+            return self.with(rule, |this, rule| {
+                this.ports.push(rule.description(description));
             });
         }
         self.with(PathRule::new(pattern, action), |this, rule| {
@@ -155,6 +165,10 @@ impl RulesetBuilder {
                 rules: self.commands,
                 opaque: self.opaque,
                 ..CommandRules::default()
+            }),
+            connect: (!self.ports.is_empty()).then_some(PortRules {
+                default: self.default,
+                rules: self.ports,
             }),
             ..Ruleset::default()
         };

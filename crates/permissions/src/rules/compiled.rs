@@ -9,6 +9,7 @@ use command_line::StepBudget;
 use super::data::{PathRules, Ruleset};
 use super::denials::Denials;
 use super::hidden;
+use super::ports::PortSection;
 use super::section::Section;
 use crate::action::{Action, Op};
 use crate::command::CommandPolicy;
@@ -53,6 +54,7 @@ struct Compiled {
     id: String,
     working_dir: VPath,
     commands: CommandPolicy,
+    ports: PortSection,
     /// By operation, in the order of [`Op::ALL`]. `None` has no objection.
     sections: [Option<Arc<Section>>; Op::ALL.len()],
     /// The entries that each of [`LISTING`] leaves out.
@@ -76,6 +78,11 @@ impl Ruleset {
                     let default = section.map_or(self.default, |section| section.default);
                     Section::empty(op, default)
                 }
+                (None, Op::Connect) => {
+                    let section = self.connect.as_ref();
+                    let default = section.map_or(self.default, |section| section.default);
+                    Section::empty(op, default)
+                }
                 (None, _) => Section::empty(op, self.default),
             };
             Some(Arc::new(section))
@@ -95,6 +102,7 @@ impl Ruleset {
             id: self.id(),
             working_dir: working_dir.clone(),
             commands: CommandPolicy::new(self),
+            ports: PortSection::new(self.connect.as_ref(), self.default),
             sections,
             excludes: LISTING.map(|op| hidden::exclude(self, op, working_dir)),
             denials: [&self.read, &self.write].map(|section| patterns(section, Action::Deny)),
@@ -125,7 +133,8 @@ impl Rules {
     ///
     /// Without its own rules, a delete is judged by the rules for writing, and the vote
     /// names that section. A move and a copy count as abstentions. The rules for commands
-    /// do not apply to paths: [`Op::Execute`] gets their default, whatever the path.
+    /// and for ports do not apply to paths: [`Op::Execute`] and [`Op::Connect`] get their
+    /// defaults, whatever the path.
     pub fn judge(&self, op: Op, path: &VPath) -> Vote {
         self.judge_as(op, path, false)
     }
@@ -137,6 +146,11 @@ impl Rules {
             Some(section) => section.judge(path, inside),
             None => Vote::abstain(Layer::Rules),
         }
+    }
+
+    /// Returns the vote of the rules about connecting to a port.
+    pub fn judge_port(&self, port: u16) -> Vote {
+        self.0.ports.judge(port)
     }
 
     /// Returns the vote of the rules for `op` about a path as typed. A relative path
@@ -166,6 +180,7 @@ impl Rules {
     pub fn most_lenient(&self, op: Op) -> Action {
         match (op, self.section(op)) {
             (Op::Execute, _) => self.commands().most_lenient(),
+            (Op::Connect, _) => self.0.ports.most_lenient(),
             (_, Some(section)) => section.most_lenient,
             (_, None) => Action::Allow,
         }

@@ -6,9 +6,10 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::pattern::{CommandPattern, PathPattern, PatternError};
+use super::ports::PortRules;
 use crate::action::{Action, Op};
 
-/// The paths and commands that are allowed, asked about or denied.
+/// The paths, commands and ports that are allowed, asked about or denied.
 ///
 /// ```
 /// use backend_core::VPath;
@@ -91,6 +92,8 @@ pub struct Ruleset {
     pub grep: Option<PathRules>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub execute: Option<CommandRules>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connect: Option<PortRules>,
 }
 
 // A list of values in field order is not accepted in place of a table.
@@ -249,11 +252,12 @@ impl Ruleset {
             Op::Ls => self.ls.as_ref(),
             Op::Glob => self.glob.as_ref(),
             Op::Grep => self.grep.as_ref(),
-            Op::Execute => None,
+            Op::Execute | Op::Connect => None,
         }
     }
 
-    /// Returns the slot for a path operation's section; `None` for [`Op::Execute`].
+    /// Returns the slot for a path operation's section; `None` for [`Op::Execute`] and
+    /// [`Op::Connect`].
     pub fn section_mut(&mut self, op: Op) -> Option<&mut Option<PathRules>> {
         match op {
             Op::Read => Some(&mut self.read),
@@ -265,7 +269,7 @@ impl Ruleset {
             Op::Ls => Some(&mut self.ls),
             Op::Glob => Some(&mut self.glob),
             Op::Grep => Some(&mut self.grep),
-            Op::Execute => None,
+            Op::Execute | Op::Connect => None,
         }
     }
 

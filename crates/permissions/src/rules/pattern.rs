@@ -7,6 +7,7 @@ use backend_core::{Quoted, VPath};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::command_pattern::{Compiled, Form};
+use super::ports::PortRangeError;
 
 /// Maximum length of a rule's pattern, in bytes. Appended to the longest working
 /// directory, it is still a valid glob.
@@ -38,6 +39,9 @@ pub enum PatternError {
     /// Contains a NUL character.
     #[error("the pattern {0} holds a NUL character; remove it")]
     Nul(Quoted),
+    /// Not a port or a range of ports.
+    #[error(transparent)]
+    Ports(#[from] PortRangeError),
 }
 
 /// Checks the conditions that apply to every kind of pattern.

@@ -167,7 +167,7 @@ impl Matcher {
                 }
                 let long = |asked: &Asked| match &asked.target {
                     Target::Command(line) => line.len() > GRANT_TEXT_BYTES,
-                    Target::Path(_) => false,
+                    Target::Path(_) | Target::Port(_) => false,
                 };
                 if asked.iter().any(long) {
                     return Err(NotRemembered::TooLong);
@@ -228,7 +228,7 @@ impl Matcher {
                     }
             }
             (GrantKey::Session { ops, by_rule }, _) => includes(ops, by_rule, asked),
-            (GrantKey::Prefix { .. }, Target::Command(_)) => false,
+            (GrantKey::Prefix { .. }, Target::Command(_) | Target::Port(_)) => false,
         }
     }
 }
