@@ -4,6 +4,7 @@ mod backend;
 mod blocking;
 mod calls;
 mod cancel;
+mod connection;
 mod engine;
 mod sandbox;
 mod stream;
@@ -16,6 +17,7 @@ pub use blocking::{
     PoolSize,
 };
 pub use cancel::Cancel;
+pub use connection::{SyncConnection, SyncOutgoing};
 pub use engine::Engine;
 pub use sandbox::SyncSandbox;
 pub use stream::SyncStream;

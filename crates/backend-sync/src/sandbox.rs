@@ -13,6 +13,7 @@ use bytes::Bytes;
 use crate::backend::SyncBackend;
 use crate::calls::blocking_calls;
 use crate::cancel::Cancel;
+use crate::connection::SyncConnection;
 use crate::engine::Engine;
 use crate::stream::SyncStream;
 
@@ -105,6 +106,16 @@ impl SyncSandbox {
             sandbox(&backend)?.stream(command).await
         })?;
         Ok(SyncStream::new(self.calls.clone(), stream))
+    }
+
+    /// Connects to a port of a command.
+    ///
+    /// See [`Sandbox::connect`].
+    pub fn connect(&self, port: u16) -> Result<SyncConnection> {
+        let connection = self.call(Operation::Connect, move |backend| async move {
+            sandbox(&backend)?.connect(port).await
+        })?;
+        Ok(SyncConnection::new(&self.calls, connection))
     }
 
     blocking_calls! {

@@ -201,6 +201,7 @@ macro_rules! __with_filesystem_cases {
                 stops [Commands] "D stop: twice is a success; D is_alive: never starts one",
                 starts_again_with_its_files [Commands] "D StopMode: Keep",
                 stop_is_told_to_running_commands [Commands] "D Sandbox: one that goes away is Unavailable; U9.57",
+                stop_ends_connections [Write, Ports] "D stop; D Connection: Unavailable",
                 stop_forgets_shells [Commands] "D stop: ends every command",
                 activity_is_noted [Write, Commands] "D last_activity",
                 looking_is_no_activity [Commands] "D last_activity: an operation that began or ended",

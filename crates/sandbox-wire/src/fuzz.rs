@@ -8,6 +8,7 @@ use backend_core::ops::{
     Command, GlobQuery, GrepQuery, LsOptions, ReadOptions, StatOptions, TextOptions,
 };
 use backend_core::{Capabilities, VPath};
+use backend_run::Activity;
 use futures::{AsyncWriteExt as _, StreamExt as _};
 use tokio::io::DuplexStream;
 use yamux::{Connection, Mode};
@@ -189,7 +190,7 @@ async fn ask(channel: &Arc<Channel>, call: u8) {
     let (ls, text) = (LsOptions::default().limit(10), TextOptions::default());
     let command = Command::new("x");
     let read = ReadOptions::default().max_bytes(1 << 20);
-    let request = match call % 9 {
+    let request = match call % 10 {
         0 => Request::Stat(root.clone(), StatOptions::default()),
         1 => Request::Ls(root.clone(), ls.clone()),
         2 => Request::Read(root.clone(), read),
@@ -198,12 +199,13 @@ async fn ask(channel: &Arc<Channel>, call: u8) {
         5 => Request::Grep(grep.clone()),
         6 => Request::Execute(command.clone()),
         7 => Request::Stream(command.clone()),
+        8 => Request::Connect(80),
         _ => Request::ShellList,
     };
     let Ok(Some(mut sent)) = channel.call(&request).await else {
         return;
     };
-    let shown = match call % 9 {
+    let shown = match call % 10 {
         0 => format!("{:?}", client::entry(&mut sent, &root).await),
         1 => format!("{:?}", client::listing(&mut sent, &root, &ls).await),
         2 => format!("{:?}", client::read(&mut sent, &read).await),
@@ -213,6 +215,10 @@ async fn ask(channel: &Arc<Channel>, call: u8) {
         6 => format!("{:?}", client::executed(&mut sent, &command).await),
         7 => match client::events(sent, &command, (), |error| error).await {
             Ok(events) => format!("{:?}", events.collect::<Vec<_>>().await),
+            Err(error) => format!("{error:?}"),
+        },
+        8 => match client::connection(sent, Activity::default()).await {
+            Ok(connection) => format!("{:?}", connection.incoming.collect::<Vec<_>>().await),
             Err(error) => format!("{error:?}"),
         },
         _ => format!("{:?}", client::shells(&mut sent).await),

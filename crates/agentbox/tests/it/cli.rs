@@ -5,6 +5,7 @@ mod call;
 mod check;
 mod configured;
 mod containers;
+mod forward;
 mod help;
 mod hosted;
 mod machine;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use backend_core::ops::{Command, ShellId, ShellState};
+use backend_core::ops::{Command, ShellId, ShellState, StopMode};
 use backend_core::{Connection, ErrorKind, Outgoing};
 use bytes::Bytes;
 use futures::StreamExt as _;
@@ -237,12 +237,31 @@ pub async fn many_at_once(t: &Env) -> CaseResult {
     drop(connect(t, &server).await?);
     let connections = (0..40).map(|_| connect(t, &server));
     let connections = join_all(connections).await;
-    let exchanges = connections.into_iter().enumerate().map(|(number, connection)| async move {
-        let text = format!("number {number}");
-        let received = exchange(connection?, text.as_bytes()).await?;
-        check_eq!(String::from_utf8_lossy(&received), text)
-    });
+    let exchanges = connections
+        .into_iter()
+        .enumerate()
+        .map(|(number, connection)| async move {
+            let text = format!("number {number}");
+            let received = exchange(connection?, text.as_bytes()).await?;
+            check_eq!(String::from_utf8_lossy(&received), text)
+        });
     join_all(exchanges).await.into_iter().collect()
+}
+
+/// Stopping the sandbox ends its connections.
+pub(super) async fn stop_ends_connections(t: &Env) -> CaseResult {
+    let server = serve(t, "echo up; exec sleep 1000").await?;
+    let mut connection = connect(t, &server).await?;
+    let first = connection.incoming.next().await;
+    check!(matches!(&first, Some(Ok(_))), "{first:?}")?;
+    t.sandbox()?.stop(StopMode::Keep).await?;
+    // The server may have closed it before the sandbox was gone.
+    while let Some(Ok(_)) = connection.incoming.next().await {}
+    let sent = connection.outgoing.send(Bytes::from_static(b"x")).await;
+    check_eq!(
+        sent.err().map(|error| error.kind()),
+        Some(ErrorKind::Unavailable)
+    )
 }
 
 /// Killing the server ends the connection.

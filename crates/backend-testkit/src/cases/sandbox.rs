@@ -78,6 +78,11 @@ pub async fn stop_is_told_to_running_commands(t: &Env) -> CaseResult {
     t.fails(ErrorKind::Unavailable, rest)
 }
 
+/// Connections to ports do not survive a stop.
+pub async fn stop_ends_connections(t: &Env) -> CaseResult {
+    super::connect::stop_ends_connections(t).await
+}
+
 /// Shells do not survive a stop.
 pub async fn stop_forgets_shells(t: &Env) -> CaseResult {
     let sandbox = t.sandbox()?;

@@ -9,6 +9,7 @@
 mod calls;
 #[cfg(target_os = "linux")]
 mod conformance;
+mod connections;
 mod serving;
 mod support {
     pub(crate) mod hanging;

@@ -96,6 +96,37 @@ fn events(s: &Hostile) -> BoxFuture<'_, Result<()>> {
     .boxed()
 }
 
+fn connection(s: &Hostile) -> BoxFuture<'_, Result<()>> {
+    async {
+        let mut connection = s.connect(80).await?;
+        while let Some(bytes) = connection.incoming.next().await {
+            bytes?;
+        }
+        Ok(())
+    }
+    .boxed()
+}
+
+#[tokio::test]
+async fn what_is_no_connection_ends_the_channel() {
+    let piece = |length| Reply::Piece(vec![0; length].into());
+    breaks("bytes too early", replies(&[piece(1)]), connection).await;
+    breaks(
+        "the wrong kind",
+        replies(&[Reply::Done, Reply::Beat(true)]),
+        connection,
+    )
+    .await;
+    let long = replies(&[Reply::Done, piece(1 << 20)]);
+    breaks("a long piece", long, connection).await;
+    let honest = replies(&[Reply::Done, piece(10), Reply::Done]);
+    connection(&answering(honest)).await.unwrap();
+    let failed = Reply::Failed(Error::unavailable("reset"));
+    let lost = answering(replies(&[Reply::Done, piece(10), failed]));
+    let error = connection(&lost).await.unwrap_err();
+    assert_eq!(error.to_string(), "fake: connect: reset");
+}
+
 #[tokio::test]
 async fn what_is_no_message_ends_the_channel() {
     let long = u32::MAX.to_le_bytes().to_vec();

@@ -6,7 +6,8 @@ use std::time::SystemTime;
 use async_trait::async_trait;
 use backend_core::ops::{Command, Event, StopMode};
 use backend_core::{
-    Backend, BackendInfo, Capabilities, Containment, EventStream, Result, Sandbox, VPath,
+    Backend, BackendInfo, Capabilities, Connection, Containment, Error, EventStream, Outgoing,
+    Result, Sandbox, VPath,
 };
 use bytes::Bytes;
 use futures::StreamExt as _;
@@ -116,5 +117,33 @@ impl Sandbox for Hanging {
             event
         });
         Ok(first.chain(rest).boxed())
+    }
+
+    /// Connects to a program that sends back what it gets.
+    async fn connect(&self, _: u16) -> Result<Connection> {
+        let guard = self.guard("connect");
+        let (sender, receiver) = mpsc::channel(1);
+        let incoming = futures::stream::unfold(receiver, |mut receiver| async move {
+            let bytes: Bytes = receiver.recv().await?;
+            Some((Ok(bytes), receiver))
+        });
+        Ok(Connection::new(incoming.boxed(), Echo(Some(sender))).holding(guard))
+    }
+}
+
+/// The sending direction of a program that sends back what it gets.
+struct Echo(Option<mpsc::Sender<Bytes>>);
+
+#[async_trait]
+impl Outgoing for Echo {
+    async fn send(&mut self, bytes: Bytes) -> Result<()> {
+        let gone = || Error::unavailable("the program is gone");
+        let sender = self.0.as_ref().ok_or_else(gone)?;
+        sender.send(bytes).await.map_err(|_| gone())
+    }
+
+    async fn finish(&mut self) -> Result<()> {
+        self.0 = None;
+        Ok(())
     }
 }
