@@ -52,6 +52,8 @@ pub struct Capabilities {
     pub durable: bool,
     /// [`as_sandbox`](crate::Backend::as_sandbox) returns a sandbox, and commands run.
     pub commands: bool,
+    /// [`watch`](crate::Backend::watch) tells changes.
+    pub watch: bool,
 }
 
 /// Writes methods that set one capability.
@@ -86,6 +88,8 @@ impl Capabilities {
         with_durable: durable,
         /// Declares that commands run.
         with_commands: commands,
+        /// Declares that changes can be watched.
+        with_watch: watch,
     }
 }
 
@@ -115,9 +119,10 @@ mod tests {
             .with_modes()
             .with_times()
             .with_durable()
-            .with_commands();
+            .with_commands()
+            .with_watch();
         assert!(all.writable && all.links && all.modes);
-        assert!(all.times && all.durable && all.commands);
+        assert!(all.times && all.durable && all.commands && all.watch);
         assert_eq!(
             Capabilities::default(),
             Capabilities {

@@ -99,6 +99,7 @@ pub enum Operation {
     Shell,
     Start,
     Stop,
+    Watch,
 }
 
 impl fmt::Display for Operation {
@@ -120,6 +121,7 @@ impl fmt::Display for Operation {
             Self::Shell => "shell",
             Self::Start => "start",
             Self::Stop => "stop",
+            Self::Watch => "watch",
         })
     }
 }
