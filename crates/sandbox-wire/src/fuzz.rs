@@ -5,7 +5,7 @@ use std::task::Context;
 use std::time::Duration;
 
 use backend_core::ops::{
-    Command, GlobQuery, GrepQuery, LsOptions, ReadOptions, StatOptions, TextOptions,
+    Command, GlobQuery, GrepQuery, LsOptions, ReadOptions, StatOptions, TextOptions, WatchQuery,
 };
 use backend_core::{Capabilities, VPath};
 use futures::{AsyncWriteExt as _, StreamExt as _};
@@ -189,7 +189,8 @@ async fn ask(channel: &Arc<Channel>, call: u8) {
     let (ls, text) = (LsOptions::default().limit(10), TextOptions::default());
     let command = Command::new("x");
     let read = ReadOptions::default().max_bytes(1 << 20);
-    let request = match call % 9 {
+    let watch = WatchQuery::new(root.clone());
+    let request = match call % 10 {
         0 => Request::Stat(root.clone(), StatOptions::default()),
         1 => Request::Ls(root.clone(), ls.clone()),
         2 => Request::Read(root.clone(), read),
@@ -198,12 +199,13 @@ async fn ask(channel: &Arc<Channel>, call: u8) {
         5 => Request::Grep(grep.clone()),
         6 => Request::Execute(command.clone()),
         7 => Request::Stream(command.clone()),
-        _ => Request::ShellList,
+        8 => Request::ShellList,
+        _ => Request::Watch(watch.clone()),
     };
     let Ok(Some(mut sent)) = channel.call(&request).await else {
         return;
     };
-    let shown = match call % 9 {
+    let shown = match call % 10 {
         0 => format!("{:?}", client::entry(&mut sent, &root).await),
         1 => format!("{:?}", client::listing(&mut sent, &root, &ls).await),
         2 => format!("{:?}", client::read(&mut sent, &read).await),
@@ -215,7 +217,11 @@ async fn ask(channel: &Arc<Channel>, call: u8) {
             Ok(events) => format!("{:?}", events.collect::<Vec<_>>().await),
             Err(error) => format!("{error:?}"),
         },
-        _ => format!("{:?}", client::shells(&mut sent).await),
+        8 => format!("{:?}", client::shells(&mut sent).await),
+        _ => match client::changes(sent, watch, |error| error).await {
+            Ok(changes) => format!("{:?}", changes.collect::<Vec<_>>().await),
+            Err(error) => format!("{error:?}"),
+        },
     };
     drop(shown);
 }

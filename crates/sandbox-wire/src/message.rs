@@ -12,7 +12,7 @@ use backend_core::ops::{
     Command, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions, EditOutcome, Entry, Event,
     ExecuteOutcome, FileBytes, FileMatches, GlobQuery, GlobResult, GrepQuery, GrepResult, Listing,
     LsOptions, ReadOptions, RenameOptions, ResolveOptions, ShellId, ShellInfo, ShellOutput,
-    StatOptions, TextOptions, WriteOptions, WriteOutcome,
+    StatOptions, TextOptions, WatchEvent, WatchQuery, WriteOptions, WriteOutcome,
 };
 use backend_core::text::TextWindow;
 use backend_core::{Edit, Error, VPath};
@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use frame::{FrameError, encode, ended, receive, send};
 
 /// The version of all types in this module.
-pub(crate) const PROTOCOL: u16 = 3;
+pub(crate) const PROTOCOL: u16 = 4;
 
 /// The shortest interval of a timer.
 pub(crate) const SHORTEST_TICK: Duration = Duration::from_millis(1);
@@ -71,6 +71,7 @@ pub(crate) enum Request {
     ShellWrite(ShellId, Option<Bytes>),
     ShellKill(ShellId),
     ShellList,
+    Watch(WatchQuery),
 }
 
 /// A message that follows a request in the same direction.
@@ -118,6 +119,8 @@ pub(crate) enum Reply {
     ShellOutput(ShellOutput),
     Killed(bool),
     Shells(Vec<ShellInfo>),
+    /// Changes of a watch; more follow, or `Done`.
+    Changes(Vec<WatchEvent>),
 }
 
 impl Reply {
@@ -142,6 +145,7 @@ impl Reply {
             Self::Event(_) => "an event",
             Self::Shell(_) | Self::ShellOutput(_) | Self::Shells(_) => "a shell",
             Self::Killed(_) => "the end of a shell",
+            Self::Changes(_) => "changes",
         }
     }
 }

@@ -3,6 +3,7 @@
 mod call;
 mod files;
 mod stream;
+mod watch;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

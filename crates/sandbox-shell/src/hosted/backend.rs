@@ -12,6 +12,7 @@ use backend_core::{
 use futures::StreamExt as _;
 
 use super::{HostedMachine, HostedSandbox, during};
+use crate::agents::Mode;
 
 /// The status of a killed command, and also of one whose machine has ended.
 const KILLED: CommandStatus = CommandStatus::Signalled(9);
@@ -50,12 +51,14 @@ impl<M: HostedMachine> Backend for HostedSandbox<M> {
         if let Some(chosen) = self.0.chosen.get() {
             return chosen.info();
         }
-        let capabilities = Capabilities::writable()
+        let mut capabilities = Capabilities::writable()
             .with_links()
             .with_modes()
             .with_times()
             .with_durable()
             .with_commands();
+        // The portable mode tells no changes.
+        capabilities.watch = self.0.mode != Mode::Portable;
         BackendInfo::new(self.0.machine.name(), capabilities).containment(Containment::Isolated)
     }
 
@@ -69,7 +72,7 @@ impl<M: HostedMachine> Backend for HostedSandbox<M> {
 
     delegate! {
         |self| self.active_sandbox(&self.busy()).await? => resolve, stat, ls, read, read_text,
-        write, edit, create_dir, delete, rename, copy, glob, grep
+        write, edit, create_dir, delete, rename, copy, glob, grep, watch
     }
 }
 

@@ -13,6 +13,7 @@ use crate::message::{
 };
 use crate::serve::files;
 use crate::serve::stream::{Answer, CallError, Reader, Writer, finish, gone};
+use crate::serve::watch::watch;
 
 /// Answers the call on a stream. If the host drops the call, the operation is
 /// dropped.
@@ -85,6 +86,7 @@ async fn operate(backend: &dyn Backend, request: Request, writer: &mut Writer) -
         R::Copy(from, to, options) => done(backend.copy(&from, &to, options).await)?,
         R::Glob(query) => send_files(backend.glob(query).await?, writer).await?,
         R::Grep(query) => send_matches(backend.grep(query).await?, writer).await?,
+        R::Watch(query) => watch(backend, query, writer).await?,
         request => {
             let sandbox = backend.as_sandbox().ok_or_else(|| {
                 Error::unsupported("commands cannot be run here; work with the files")

@@ -69,7 +69,7 @@ backend_testkit::conformance! {
 
     mod state;
     fixture = async || upgraded_state();
-    skipped = 159;
+    skipped = 162;
 }
 
 #[tokio::test]
