@@ -12,7 +12,7 @@ use crate::commands::runtimes;
 #[cfg(containers)]
 use crate::commands::{agent, sandboxes};
 use crate::commands::{
-    call, check, completions, doctor, man, mcp, mcp_config, run, sessions, tools, tour,
+    call, check, completions, doctor, man, mcp, mcp_config, run, sessions, tools, tour, watch,
 };
 use crate::console;
 use crate::exit::Failure;
@@ -51,6 +51,8 @@ enum Command {
     Tools(tools::Args),
     /// Runs a command in the sandbox, with live output.
     Run(run::Args),
+    /// Prints the changes of a tree as they happen, until Ctrl-C.
+    Watch(watch::Args),
     /// Explains what rules say about an operation; exit code 0 allow, 1 deny, 2 ask.
     Check(check::Args),
     /// Tells what this machine can host and what is missing.
@@ -94,6 +96,7 @@ impl Cli {
             Some(Command::Call(args)) => block_on(call::run(&app()?, args)),
             Some(Command::Tools(args)) => block_on(tools::run(app()?, &args)),
             Some(Command::Run(args)) => block_on(run::run(&app()?, args)),
+            Some(Command::Watch(args)) => block_on(watch::run(&app()?, args)),
             Some(Command::Check(args)) => check::run(&args),
             Some(Command::Doctor(args)) => block_on(doctor::run(&self.options, &args)),
             #[cfg(feature = "docker")]

@@ -19,3 +19,4 @@ mod state;
 mod terminal;
 mod tour;
 mod trees;
+mod watch;
