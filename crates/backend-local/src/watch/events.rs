@@ -3,10 +3,12 @@
 use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::time::{Duration, Instant};
 
 use rustix::fs::inotify::ReadFlags;
+use rustix::io::Errno;
 use tokio::net::unix::pipe::Receiver;
 
 use crate::fs::is_temporary;
@@ -110,19 +112,37 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// Reads events until there are none, or enough. Returns whether there were any.
-    pub(super) fn read(&mut self, inotify: &Receiver) -> io::Result<bool> {
+    /// Reads all events that there are now, or enough. Returns whether there were any.
+    ///
+    /// The kernel is asked, whatever the engine knows: an event that was queued before
+    /// this call is read.
+    pub(super) fn read(&mut self, inotify: impl AsFd) -> rustix::io::Result<bool> {
         let before = self.ahead.len();
         let mut buffer = [0; BUFFER_BYTES];
         while self.ahead.len() < AHEAD {
-            match inotify.try_read(&mut buffer) {
+            match rustix::io::read(&inotify, &mut buffer) {
                 Ok(read) => self.parse(buffer.get(..read).unwrap_or_default()),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
                 Err(error) => return Err(error),
             }
         }
         Ok(self.ahead.len() > before)
+    }
+
+    /// Reads once more in such a way that the engine waits for new events if there are
+    /// none. Returns whether there were any.
+    pub(super) fn read_or_wait(&mut self, inotify: &Receiver) -> io::Result<bool> {
+        let mut buffer = [0; BUFFER_BYTES];
+        match inotify.try_read(&mut buffer) {
+            Ok(read) => {
+                self.parse(buffer.get(..read).unwrap_or_default());
+                Ok(true)
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(true),
+            Err(error) => Err(error),
+        }
     }
 
     /// Takes events apart. The kernel returns whole ones only.

@@ -3,8 +3,9 @@
 //! A new directory is watched first and listed then. So nothing in it is missed, and what
 //! both the listing and an event report is told once, because the tree knows the names.
 
+mod scan;
+
 use std::collections::HashSet;
-use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,7 +14,6 @@ use backend_core::ops::{Change, WatchQuery};
 use backend_core::watch::ChangeSender;
 use backend_core::{Error, Result, VPath};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
-use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
 use tokio::net::unix::pipe::Receiver;
 
@@ -21,7 +21,8 @@ use super::events::{Event, Events, Item, Name};
 use super::tree::{Tree, Watch};
 use crate::cancel::CancelFlag;
 use crate::engine;
-use crate::fs::{LIST, WatchRoot, each_name, errno, is_temporary, kind_at, open_at, watch_refused};
+use crate::fs::{WatchRoot, errno, watch_refused};
+use scan::Scan;
 
 /// The events of a watched directory. Files without a name tell nothing.
 const ENTRIES: WatchFlags = WatchFlags::CREATE
@@ -40,35 +41,6 @@ const ABOVE: WatchFlags = WatchFlags::DELETE
 
 /// Files that were just moved to their name and may still be closed.
 const SETTLING: usize = 1_024;
-
-/// Reads that throw away old events after some were lost.
-const DISCARDED_READS: usize = 64;
-
-/// The reason for a scan, which decides what is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Scan {
-    /// The watch begins: nothing is told.
-    First,
-    /// Events were lost, which is told instead.
-    Again,
-    /// The directory is new, and so is everything in it.
-    New,
-    /// The directory was watched before. Its own events tell what is new, except for
-    /// directories that could not be opened and names that were left out at another path.
-    Repeated,
-}
-
-/// The directory that has a name.
-enum Found {
-    /// It was not watched before.
-    New(Watch),
-    /// It is watched, at another place: it was moved from there.
-    Elsewhere(Watch),
-    /// It is watched at this place.
-    Known,
-    /// It cannot be watched, or a later event tells what became of it.
-    Nothing,
-}
 
 /// When to call [`Watcher::step`] again.
 #[derive(Debug, Clone, Copy)]
@@ -149,7 +121,7 @@ impl Watcher {
     /// Handles all events that there are.
     pub(super) fn step(&mut self) -> Result<Next> {
         loop {
-            let more = self.events.read(&self.inotify).map_err(failed)?;
+            let more = self.events.read(&*self.inotify).map_err(errno::error)?;
             while let Some(item) = self.events.next(Instant::now()) {
                 if self.sender.is_closed() || self.handle(item)? {
                     return Ok(Next::End);
@@ -159,11 +131,14 @@ impl Watcher {
                 continue;
             }
             if self.missed && self.events.is_empty() {
-                self.missed = false;
-                self.scan(self.tree.top(), Scan::Repeated)?;
+                if self.look_again()? {
+                    return Ok(Next::End);
+                }
                 continue;
             }
-            return Ok(self.events.wait().map_or(Next::Idle, Next::Until));
+            if !self.events.read_or_wait(&self.inotify).map_err(failed)? {
+                return Ok(self.events.wait().map_or(Next::Idle, Next::Until));
+            }
         }
     }
 
@@ -373,226 +348,6 @@ impl Watcher {
             self.settling.clear();
         }
         self.settling.insert((watch, name.into()));
-    }
-
-    /// Ends the watches of a directory and of everything beneath it.
-    fn forget(&mut self, directory: Watch) {
-        for watch in self.tree.remove(directory) {
-            // The kernel has removed it already if the directory was deleted.
-            let _ = inotify::remove_watch(&*self.inotify, watch);
-        }
-    }
-
-    /// Watches and scans a directory that may be new.
-    fn enter(&mut self, parent: Watch, name: &str) -> Result<()> {
-        let Some(directory) = self.open(parent)? else {
-            return Ok(());
-        };
-        match self.attach(&directory, parent, name)? {
-            Found::New(watch) => self.scan(watch, Scan::New),
-            Found::Elsewhere(watch) => self.relocated(watch, parent, name),
-            Found::Known | Found::Nothing => Ok(()),
-        }
-    }
-
-    /// Opens a watched directory. Returns `None` if its path leads elsewhere by now,
-    /// which later events tell.
-    fn open(&mut self, watch: Watch) -> Result<Option<OwnedFd>> {
-        let Some(relative) = self.tree.path(watch) else {
-            return Ok(None);
-        };
-        let directory = match self.root.open(&relative) {
-            Ok(directory) => directory,
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
-                self.missed = true;
-                return Ok(None);
-            }
-            Err(Errno::ACCESS | Errno::PERM) => return Ok(None),
-            Err(error) => return Err(errno::error(error)),
-        };
-        match self.watch(&directory)? {
-            Some(found) if found == watch => Ok(Some(directory)),
-            found => {
-                self.missed = true;
-                self.unwatch(found);
-                Ok(None)
-            }
-        }
-    }
-
-    /// Watches an open directory, or finds its watch. Returns `None` if that is not
-    /// permitted.
-    fn watch(&self, directory: &OwnedFd) -> Result<Option<Watch>> {
-        match add_watch(&*self.inotify, directory, ENTRIES) {
-            Ok(watch) => Ok(Some(watch)),
-            Err(Errno::ACCESS) => Ok(None),
-            Err(error) => Err(watch_refused(error)),
-        }
-    }
-
-    /// Ends a watch that is not part of the tree.
-    fn unwatch(&self, watch: Option<Watch>) {
-        let is_used =
-            |watch: &Watch| self.tree.place(*watch).is_some() || self.above.contains(watch);
-        if let Some(watch) = watch.filter(|watch| !is_used(watch)) {
-            let _ = inotify::remove_watch(&*self.inotify, watch);
-        }
-    }
-
-    /// Watches the directory `name` in a watched directory, which is open.
-    ///
-    /// All events up to now are read after it was opened. If none of the later ones is
-    /// about this name, the directory is the one that the events so far tell of.
-    fn attach(&mut self, directory: &OwnedFd, parent: Watch, name: &str) -> Result<Found> {
-        let opened = open_at(directory, OsStr::new(name), LIST | OFlags::NOFOLLOW);
-        let found = match opened {
-            Ok(opened) => self.watch(&opened)?,
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::PERM) => None,
-            Err(error) => return Err(errno::error(error)),
-        };
-        self.events.read(&self.inotify).map_err(failed)?;
-        let is_certain = !self.events.has_later(parent, name);
-        let Some(watch) = found.filter(|_| is_certain) else {
-            self.unwatch(found);
-            return Ok(Found::Nothing);
-        };
-        Ok(match self.tree.place(watch) {
-            None if self.tree.attach(parent, name, watch) => Found::New(watch),
-            None => Found::Nothing,
-            Some((above, old)) if above == parent && *old == *name => Found::Known,
-            Some(_) => Found::Elsewhere(watch),
-        })
-    }
-
-    /// Tells the move of a directory that was found at another place than before. The
-    /// kernel tells only that it left the old one, because the new one was not watched.
-    fn relocated(&mut self, watch: Watch, parent: Watch, name: &str) -> Result<()> {
-        let Some((above, old)) = self.tree.place(watch) else {
-            return Ok(());
-        };
-        let from = self.path(above, &old);
-        let was_told = self.tree.remove_name(above, &old);
-        if !self.tree.attach(parent, name, watch) {
-            return Ok(());
-        }
-        match (from, self.path(parent, name)) {
-            (Some(from), Some(to)) if was_told && self.query.tells(&to) => {
-                self.tree.add_name(parent, name)?;
-                self.sender.tell(Change::renamed(from, to));
-            }
-            (Some(from), _) if was_told => self.sender.tell(Change::deleted(from)),
-            _ => {}
-        }
-        if !was_told || !self.query.exclude.is_none() {
-            self.scan(watch, Scan::Repeated)?;
-        }
-        Ok(())
-    }
-
-    /// Lists a watched directory and everything beneath it.
-    fn scan(&mut self, start: Watch, scan: Scan) -> Result<()> {
-        let mut pending = vec![(start, scan)];
-        while let Some((watch, scan)) = pending.pop() {
-            self.cancel.check()?;
-            let Some(directory) = self.open(watch)? else {
-                continue;
-            };
-            let mut inside: Vec<Box<str>> = Vec::new();
-            each_name(&directory, |name, kind| {
-                if self.found(watch, name, kind, &directory, scan)? {
-                    inside.extend(name.to_str().map(Box::from));
-                }
-                Ok(())
-            })?;
-            for name in inside {
-                let is_quiet = matches!(scan, Scan::First | Scan::Again);
-                match self.attach(&directory, watch, &name)? {
-                    Found::New(watch) if is_quiet => pending.push((watch, scan)),
-                    Found::New(watch) => pending.push((watch, Scan::New)),
-                    Found::Elsewhere(found) if is_quiet => {
-                        if !self.tree.was_found(found) && self.tree.attach(watch, &name, found) {
-                            pending.push((found, scan));
-                        }
-                    }
-                    Found::Elsewhere(found) => self.relocated(found, watch, &name)?,
-                    Found::Known if scan == Scan::New => {}
-                    Found::Known => {
-                        if let Some(known) = self.tree.child(watch, &name) {
-                            self.tree.attach(watch, &name, known);
-                            pending.push((known, scan));
-                        }
-                    }
-                    Found::Nothing => {}
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Records an entry that a scan found. Returns whether it is a directory to watch.
-    fn found(
-        &mut self,
-        watch: Watch,
-        name: &OsStr,
-        kind: FileType,
-        directory: &OwnedFd,
-        scan: Scan,
-    ) -> Result<bool> {
-        self.cancel.check()?;
-        let Some(text) = name.to_str().filter(|_| !is_temporary(name)) else {
-            return Ok(false);
-        };
-        let Some(path) = self.path(watch, text) else {
-            return Ok(false);
-        };
-        // The events of a directory that was watched before tell what is new in it.
-        let is_known = scan == Scan::Repeated && self.query.exclude.is_none();
-        if !self.query.tells(&path) {
-            self.tree.remove_name(watch, text);
-        } else if !is_known
-            && self.tree.add_name(watch, text)?
-            && matches!(scan, Scan::New | Scan::Repeated)
-        {
-            self.sender.tell(Change::created(path.clone()));
-        }
-        let kind = match kind {
-            FileType::Unknown => kind_at(directory, name)?.unwrap_or(FileType::Unknown),
-            kind => kind,
-        };
-        if kind != FileType::Directory {
-            return Ok(false);
-        }
-        if self.prunes(&path) {
-            if let Some(directory) = self.tree.child(watch, text) {
-                self.forget(directory);
-            }
-            return Ok(false);
-        }
-        Ok(true)
-    }
-
-    /// Begins anew after events were lost, and says so. Returns whether the watched
-    /// directory is gone.
-    fn scan_again(&mut self) -> Result<bool> {
-        for _ in 0..DISCARDED_READS {
-            self.events.clear();
-            if !self.events.read(&self.inotify).map_err(failed)? {
-                break;
-            }
-        }
-        self.events.clear();
-        self.settling.clear();
-        self.missed = false;
-        if self.check_gone() {
-            return Ok(true);
-        }
-        self.tree.begin_scan();
-        self.scan(self.tree.top(), Scan::Again)?;
-        for watch in self.tree.end_scan() {
-            let _ = inotify::remove_watch(&*self.inotify, watch);
-        }
-        self.sender.overflow();
-        Ok(false)
     }
 }
 
