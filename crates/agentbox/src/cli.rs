@@ -13,6 +13,7 @@ use crate::commands::runtimes;
 use crate::commands::{agent, sandboxes};
 use crate::commands::{
     call, check, completions, doctor, forward, man, mcp, mcp_config, run, sessions, tools, tour,
+    watch,
 };
 use crate::console;
 use crate::exit::Failure;
@@ -53,6 +54,8 @@ enum Command {
     Run(run::Args),
     /// Makes ports of the sandbox reachable on this machine.
     Forward(forward::Args),
+    /// Prints the changes of a tree as they happen, until Ctrl-C.
+    Watch(watch::Args),
     /// Explains what rules say about an operation; exit code 0 allow, 1 deny, 2 ask.
     Check(check::Args),
     /// Tells what this machine can host and what is missing.
@@ -97,6 +100,7 @@ impl Cli {
             Some(Command::Tools(args)) => block_on(tools::run(app()?, &args)),
             Some(Command::Run(args)) => block_on(run::run(&app()?, args)),
             Some(Command::Forward(args)) => block_on(forward::run(app()?, args)),
+            Some(Command::Watch(args)) => block_on(watch::run(&app()?, args)),
             Some(Command::Check(args)) => check::run(&args),
             Some(Command::Doctor(args)) => block_on(doctor::run(&self.options, &args)),
             #[cfg(feature = "docker")]

@@ -18,3 +18,4 @@ pub(crate) mod sandboxes;
 pub(crate) mod sessions;
 pub(crate) mod tools;
 pub(crate) mod tour;
+pub(crate) mod watch;

@@ -6,12 +6,13 @@ use backend_core::derived::refuse_working_dir;
 use backend_core::ops::{
     Content, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions, EditOutcome, Entry,
     FileBytes, GlobQuery, GlobResult, GrepQuery, GrepResult, Listing, LsOptions, ReadOptions,
-    RenameOptions, ResolveOptions, StatOptions, TextOptions, WriteOptions, WriteOutcome,
+    RenameOptions, ResolveOptions, StatOptions, TextOptions, WatchQuery, WriteOptions,
+    WriteOutcome,
 };
 use backend_core::text::{TextWindow, WindowScanner};
 use backend_core::{
     Backend, BackendInfo, Capabilities, Containment, Edit, Error, ErrorKind, Operation, Result,
-    Sandbox, VPath,
+    Sandbox, VPath, WatchStream,
 };
 
 use crate::composite::Composite;
@@ -43,7 +44,7 @@ pub(crate) fn refuse_route_dir(table: &Table, path: &VPath) -> Result<()> {
 
 /// Combines the capabilities of the children. The composite can do what any child
 /// can do. Properties of every file (modes, times, durability) hold only if all
-/// children have them.
+/// children have them, and changes of every directory are told only if all tell them.
 fn capabilities(table: &Table) -> Capabilities {
     let of_children = || {
         let routes = table.routes().values();
@@ -58,6 +59,7 @@ fn capabilities(table: &Table) -> Capabilities {
     combined.modes = all(|child| child.modes);
     combined.times = all(|child| child.times);
     combined.durable = all(|child| child.durable);
+    combined.watch = all(|child| child.watch);
     combined
 }
 
@@ -195,6 +197,12 @@ impl Backend for Composite {
         let path = query.path.clone();
         let found = self.grep_in(&self.table(), query).await;
         found.map_err(failed(Operation::Grep, &path))
+    }
+
+    async fn watch(&self, query: WatchQuery) -> Result<WatchStream> {
+        let path = query.path.clone();
+        let watched = self.watch_in(&self.table(), query).await;
+        watched.map_err(failed(Operation::Watch, &path))
     }
 }
 

@@ -10,6 +10,7 @@ mod sandbox;
 mod search;
 mod table;
 mod transfer;
+mod watch;
 
 pub use composite::{Composite, CompositeBuilder};
 pub use failure::RouteFailure;

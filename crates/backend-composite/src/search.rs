@@ -27,6 +27,7 @@ use crate::table::Table;
 mod plan;
 
 use plan::{Part, Plan, Scope};
+pub(crate) use plan::{hidden_by, moved_exclude};
 
 /// Number of children searched concurrently.
 const AT_ONCE: usize = 16;

@@ -3,17 +3,22 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use futures_core::stream::BoxStream;
 
 use crate::capability::BackendInfo;
-use crate::error::Result;
+use crate::error::{Error, Operation, Result};
 use crate::ops::{
     Content, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions, EditOutcome, Entry,
     FileBytes, GlobQuery, GlobResult, GrepQuery, GrepResult, Listing, LsOptions, ReadOptions,
-    RenameOptions, ResolveOptions, StatOptions, TextOptions, WriteOptions, WriteOutcome,
+    RenameOptions, ResolveOptions, StatOptions, TextOptions, WatchEvent, WatchQuery, WriteOptions,
+    WriteOutcome,
 };
 use crate::path::VPath;
 use crate::sandbox::Sandbox;
 use crate::text::{Edit, TextWindow};
+
+/// The changes of a tree, in order. Dropping the stream ends the watch.
+pub type WatchStream = BoxStream<'static, Result<WatchEvent>>;
 
 /// A place where an agent's files live.
 ///
@@ -28,8 +33,8 @@ use crate::text::{Edit, TextWindow};
 ///
 /// # For implementers
 ///
-/// Every method is required, so that a wrapper which forgets one does not
-/// compile. A backend that can list, read, write and delete gets the others in
+/// Every method but `watch` is required, so that a wrapper which forgets one does
+/// not compile. A backend that can list, read, write and delete gets the others in
 /// one line each from [`crate::derived`]. Option structs bring the checks every
 /// backend must make: [`ReadOptions::offsets`], [`GlobQuery::compile`],
 /// [`GrepQuery::compile`].
@@ -71,6 +76,7 @@ use crate::text::{Edit, TextWindow};
 /// async fn copy(&self, from: &VPath, to: &VPath, options: CopyOptions) -> Result<()>;
 /// async fn glob(&self, query: GlobQuery) -> Result<GlobResult>;
 /// async fn grep(&self, query: GrepQuery) -> Result<GrepResult>;
+/// async fn watch(&self, query: WatchQuery) -> Result<WatchStream>;
 /// ```
 #[async_trait]
 pub trait Backend: std::fmt::Debug + Send + Sync + 'static {
@@ -317,12 +323,54 @@ pub trait Backend: std::fmt::Debug + Send + Sync + 'static {
     /// `NotFound`; `InvalidInput` for a bad pattern (pointing at the spot), a bad
     /// file filter, or a maximum of zero.
     async fn grep(&self, query: GrepQuery) -> Result<GrepResult>;
+
+    /// Tells the changes of a tree.
+    ///
+    /// # Behaviour
+    ///
+    /// - Once the call has returned, every later change beneath
+    ///   [`WatchQuery::path`] is told, whatever makes it: a call, a command, another
+    ///   program. Dropping the stream ends the watch.
+    /// - Events of one path come in order. Repeated changes of one file that were not
+    ///   read yet are told once; a change may be told more than once. When an event is
+    ///   read, the change it tells is visible.
+    /// - Temporary files of writes in progress are never told. A write that replaces a
+    ///   file is `Changed`, one that creates it is `Created`. Directories are created
+    ///   and deleted, never changed.
+    /// - A move within the tree is `Renamed`, and only the entry that was moved is told.
+    ///   A move into it is `Created`, for the entry and everything beneath it. A move
+    ///   out of it is `Deleted`, for the entry alone. A backend may tell any move as
+    ///   `Deleted` and `Created`.
+    /// - When a directory is deleted, entries beneath it are told before it or not at all.
+    /// - If the watched directory is deleted or moved, the stream tells it as `Deleted`
+    ///   and ends. If the backend goes away, the stream ends, with an error if it knows one.
+    /// - Nothing is told of entries that [`WatchQuery::exclude`] hides; a move of which
+    ///   one side is hidden is a creation or a deletion. Links are entries like any
+    ///   other and never followed. Names that are not UTF-8 are left out, and so are
+    ///   the contents of directories that cannot be read.
+    /// - At most [`WATCH_EVENTS`](crate::limits::WATCH_EVENTS) events wait to be read.
+    ///   After them comes [`WatchEvent::Overflow`] once, and changes are dropped until
+    ///   it is read; then the stream goes on. A reader that lists the tree after that
+    ///   event has missed nothing.
+    /// - Waiting takes neither polling nor the caller's runtime.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound`; `NotADirectory`; `IsALink`; `PermissionDenied`; `TooLarge` if the
+    /// tree has more directories than can be watched, which can also be the last item
+    /// of the stream; `Unsupported` if the backend tells no changes, see
+    /// [`Capabilities::watch`](crate::Capabilities::watch).
+    async fn watch(&self, query: WatchQuery) -> Result<WatchStream> {
+        Err(Error::no_watch()
+            .at(Operation::Watch, &query.path)
+            .on(self.info().name))
+    }
 }
 
 #[deny(clippy::missing_trait_methods)]
 impl<B: Backend + ?Sized> Backend for Arc<B> {
     crate::delegate! {
         |self| **self => info, working_dir, as_sandbox, resolve, stat, ls, read, read_text,
-        write, edit, create_dir, delete, rename, copy, glob, grep
+        write, edit, create_dir, delete, rename, copy, glob, grep, watch
     }
 }

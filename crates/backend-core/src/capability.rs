@@ -54,6 +54,8 @@ pub struct Capabilities {
     pub commands: bool,
     /// [`Sandbox::connect`](crate::Sandbox::connect) reaches ports of commands.
     pub ports: bool,
+    /// [`watch`](crate::Backend::watch) tells changes.
+    pub watch: bool,
 }
 
 /// Writes methods that set one capability.
@@ -90,6 +92,8 @@ impl Capabilities {
         with_commands: commands,
         /// Declares that ports of commands can be reached.
         with_ports: ports,
+        /// Declares that changes can be watched.
+        with_watch: watch,
     }
 }
 
@@ -120,9 +124,11 @@ mod tests {
             .with_times()
             .with_durable()
             .with_commands()
-            .with_ports();
+            .with_ports()
+            .with_watch();
         assert!(all.writable && all.links && all.modes);
-        assert!(all.times && all.durable && all.commands && all.ports);
+        assert!(all.times && all.durable && all.commands);
+        assert!(all.ports && all.watch);
         assert_eq!(
             Capabilities::default(),
             Capabilities {

@@ -7,9 +7,8 @@
 /// calling the same method of another value.
 ///
 /// It stands in an impl block, beside the methods that do more than that. A method that is
-/// neither named here nor written there is a compile error, as without the macro; for the
-/// methods of `Sandbox` that have a default, `#[deny(clippy::missing_trait_methods)]` makes
-/// it one.
+/// neither named here nor written there is a compile error, as without the macro; for
+/// methods that have a default, `#[deny(clippy::missing_trait_methods)]` makes it one.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -31,7 +30,7 @@
 ///
 ///     delegate! {
 ///         |self| self.files => working_dir, as_sandbox, resolve, stat, ls, read, read_text,
-///         write, edit, create_dir, delete, rename, copy, glob, grep
+///         write, edit, create_dir, delete, rename, copy, glob, grep, watch
 ///     }
 /// }
 ///
@@ -147,6 +146,12 @@ macro_rules! __delegate {
         $crate::__delegate! { @async $with $to, Grep, &query.path, grep<>(
             query: $crate::ops::GrepQuery
         ) -> $crate::ops::GrepResult }
+    };
+
+    (watch $with:tt $to:expr) => {
+        $crate::__delegate! { @async $with $to, Watch, &query.path, watch<>(
+            query: $crate::ops::WatchQuery
+        ) -> $crate::WatchStream }
     };
 
     // Commands have no path, so these take neither a path nor an operation: the two

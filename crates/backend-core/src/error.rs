@@ -100,6 +100,7 @@ pub enum Operation {
     Connect,
     Start,
     Stop,
+    Watch,
 }
 
 impl fmt::Display for Operation {
@@ -122,6 +123,7 @@ impl fmt::Display for Operation {
             Self::Connect => "connect",
             Self::Start => "start",
             Self::Stop => "stop",
+            Self::Watch => "watch",
         })
     }
 }

@@ -17,8 +17,9 @@ pub mod shells;
 #[doc(hidden)]
 pub mod sync;
 pub mod text;
+pub mod watch;
 
-pub use backend::Backend;
+pub use backend::{Backend, WatchStream};
 pub use capability::{BackendInfo, Capabilities, Containment};
 pub use connection::{Connection, Outgoing};
 pub use error::{Error, ErrorChain, ErrorKind, Operation, Result};

@@ -89,6 +89,15 @@ pub const GLOB_ALTERNATIVES: usize = 256;
 /// unreadable: its patterns could take seconds to compile.
 pub const IGNORE_FILE_BYTES: usize = 256 * 1024;
 
+/// Changes that wait to be read in one watch. Then the stream says that changes were lost.
+pub const WATCH_EVENTS: usize = 8 * 1024;
+
+/// Bytes of the paths of changes that wait to be read in one watch.
+pub const WATCH_BYTES: usize = 4 * 1024 * 1024;
+
+/// Files and directories beneath one watch of a real directory.
+pub const WATCH_ENTRIES: usize = 1_000_000;
+
 /// Bytes kept of each output stream of a command: its beginning and its end.
 pub const OUTPUT_BYTES: usize = 100_000;
 

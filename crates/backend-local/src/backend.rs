@@ -7,11 +7,12 @@ use async_trait::async_trait;
 use backend_core::ops::{
     Content, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions, EditOutcome, Entry,
     FileBytes, GlobQuery, GlobResult, GrepQuery, GrepResult, Listing, LsOptions, ReadOptions,
-    RenameOptions, ResolveOptions, StatOptions, TextOptions, WriteOptions, WriteOutcome,
+    RenameOptions, ResolveOptions, StatOptions, TextOptions, WatchQuery, WriteOptions,
+    WriteOutcome,
 };
 use backend_core::text::TextWindow;
 use backend_core::{
-    Backend, BackendInfo, Capabilities, Edit, Error, Operation, Result, Sandbox, VPath,
+    Backend, BackendInfo, Capabilities, Edit, Error, Operation, Result, Sandbox, VPath, WatchStream,
 };
 use bytes::{Bytes, BytesMut};
 use futures_util::stream::{BoxStream, StreamExt as _};
@@ -22,6 +23,7 @@ use crate::engine;
 use crate::exec::Runner;
 use crate::fs::{LIST, PendingWrite, RootedFs};
 use crate::search::{self, ReadAbove, SearchRoot};
+use crate::watch;
 
 /// The backend's name in messages.
 pub(crate) const NAME: &str = "local";
@@ -201,7 +203,8 @@ impl Backend for LocalBackend {
             .with_links()
             .with_modes()
             .with_times()
-            .with_durable();
+            .with_durable()
+            .with_watch();
         capabilities.writable = !self.inner.fs.read_only;
         match &self.inner.runner {
             None => BackendInfo::new(NAME, capabilities),
@@ -361,6 +364,14 @@ impl Backend for LocalBackend {
         let found = search::grep(open, query, self.read_above()).await;
         self.used();
         found.map_err(context(Operation::Grep, &path))
+    }
+
+    async fn watch(&self, query: WatchQuery) -> Result<WatchStream> {
+        let path = query.path.clone();
+        let opened = self.at(Operation::Watch, &path, move |fs, _, cancel| {
+            watch::open(NAME, fs, query, cancel)
+        });
+        Ok(Box::pin(opened.await?))
     }
 }
 

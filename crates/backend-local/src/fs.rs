@@ -25,10 +25,12 @@ mod roots;
 mod search;
 mod temp_file;
 mod trace;
+mod watch;
 mod write;
 
-pub(crate) use list::{LIST, entry};
+pub(crate) use list::{LIST, each_name, entry, is_temporary};
 pub(crate) use read::READ;
-pub(crate) use resolve::open_at;
+pub(crate) use resolve::{kind_at, open_at};
 pub(crate) use rooted::RootedFs;
+pub(crate) use watch::{WatchRoot, refused as watch_refused};
 pub(crate) use write::PendingWrite;

@@ -26,6 +26,8 @@ mod sandbox;
 mod search;
 #[cfg(target_os = "linux")]
 pub mod supervisor;
+#[cfg(target_os = "linux")]
+mod watch;
 
 #[cfg(target_os = "linux")]
 pub use backend::LocalBackend;

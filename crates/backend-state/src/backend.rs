@@ -15,18 +15,19 @@ use backend_core::ops::{
     Content, ContentHash, ContentHasher, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions,
     EditOutcome, Entry, FileBytes, GlobQuery, GlobResult, GrepQuery, GrepResult, Listing,
     LsOptions, ReadOptions, RenameOptions, ResolveOptions, Skipped, StatOptions, TextOptions,
-    WriteMode, WriteOptions, WriteOutcome,
+    WatchQuery, WriteMode, WriteOptions, WriteOutcome,
 };
 use backend_core::sync::lock;
 use backend_core::text::{Progress, TextWindow, WindowScanner};
 use backend_core::{
-    Backend, BackendInfo, Capabilities, Edit, Error, Operation, Result, Sandbox, VPath,
+    Backend, BackendInfo, Capabilities, Edit, Error, Operation, Result, Sandbox, VPath, WatchStream,
 };
 use bytes::Bytes;
 
 use crate::search;
 use crate::snapshot::Snapshot;
 use crate::tree::{Directory, Extent, File, Node, Tree};
+use crate::watch::Watchers;
 use crate::yield_timer::YieldTimer;
 use builder::Clock;
 pub use builder::{FILE_BYTES, StateBuilder, TOTAL_BYTES};
@@ -66,6 +67,7 @@ struct Inner {
     max_file_bytes: u64,
     max_total_bytes: u64,
     clock: Clock,
+    watchers: Watchers,
 }
 
 impl Default for StateBackend {
@@ -104,7 +106,9 @@ impl StateBackend {
     /// Resets the store to the state of a snapshot and returns the state it
     /// replaces. Operations in progress finish on the state they began with.
     pub fn restore(&self, snapshot: Snapshot) -> Snapshot {
-        let tree = std::mem::replace(&mut *lock(&self.inner.tree), snapshot.tree);
+        let mut current = lock(&self.inner.tree);
+        self.inner.watchers.tell(&current, &snapshot.tree, None);
+        let tree = std::mem::replace(&mut *current, snapshot.tree);
         Snapshot { tree }
     }
 
@@ -116,6 +120,7 @@ impl StateBackend {
                 max_file_bytes: self.inner.max_file_bytes,
                 max_total_bytes: self.inner.max_total_bytes,
                 clock: Arc::clone(&self.inner.clock),
+                watchers: Watchers::default(),
             }),
         }
     }
@@ -139,6 +144,15 @@ impl StateBackend {
     /// Applies `change` to the tree. Nothing changes if it fails or if the result
     /// would exceed the size limit of the store.
     fn change<T>(&self, change: impl FnOnce(&mut Tree) -> Result<T>) -> Result<T> {
+        self.change_or_move(None, change)
+    }
+
+    /// [`change`](Self::change), where `moved` is the move that it is, if it is one.
+    fn change_or_move<T>(
+        &self,
+        moved: Option<(&VPath, &VPath)>,
+        change: impl FnOnce(&mut Tree) -> Result<T>,
+    ) -> Result<T> {
         let mut current = lock(&self.inner.tree);
         let mut tree = current.clone();
         let changed = change(&mut tree)?;
@@ -149,6 +163,7 @@ impl StateBackend {
                 tree.bytes()
             )));
         }
+        self.inner.watchers.tell(&current, &tree, moved);
         let before = std::mem::replace(&mut *current, tree);
         // Freeing the old tree can take time after a large change; other callers
         // need not wait for that.
@@ -329,7 +344,7 @@ fn check_relocation(tree: &Tree, from: &VPath, to: &VPath, overwrite: bool) -> R
 #[async_trait]
 impl Backend for StateBackend {
     fn info(&self) -> BackendInfo {
-        BackendInfo::new(NAME, Capabilities::writable().with_times())
+        BackendInfo::new(NAME, Capabilities::writable().with_times().with_watch())
     }
 
     fn working_dir(&self) -> VPath {
@@ -412,7 +427,7 @@ impl Backend for StateBackend {
         let moved = refuse_into_itself(from, to)
             .and_then(|()| refuse_working_dir(from, &self.working_dir()))
             .and_then(|()| {
-                self.change(|tree| {
+                self.change_or_move(Some((from, to)), |tree| {
                     check_relocation(tree, from, to, options.overwrite)?;
                     let node = tree.remove(from)?;
                     tree.put(to, node)
@@ -446,6 +461,20 @@ impl Backend for StateBackend {
         let path = query.path.clone();
         let found = search::grep(&self.tree(), query).await;
         found.map_err(context(Operation::Grep, &path))
+    }
+
+    async fn watch(&self, query: WatchQuery) -> Result<WatchStream> {
+        let path = query.path.clone();
+        // Held until the watch is added, so that it misses no change.
+        let tree = lock(&self.inner.tree);
+        let watched = match tree.get(&path) {
+            Ok(Node::Directory(_)) => Ok(self.inner.watchers.add(query)),
+            Ok(Node::File(_)) => Err(Error::not_a_directory()),
+            Err(error) => Err(error),
+        };
+        drop(tree);
+        let watched = watched.map_err(context(Operation::Watch, &path))?;
+        Ok(Box::pin(watched))
     }
 }
 

@@ -5,6 +5,7 @@ mod document;
 mod search;
 mod snapshot;
 mod tree;
+mod watch;
 mod yield_timer;
 
 pub use backend::{FILE_BYTES, StateBackend, StateBuilder, TOTAL_BYTES};

@@ -69,6 +69,17 @@ pub(crate) enum Node {
     Directory(Arc<Directory>),
 }
 
+/// Two nodes are equal if they are the same one.
+impl PartialEq for Node {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::File(one), Self::File(two)) => Arc::ptr_eq(one, two),
+            (Self::Directory(one), Self::Directory(two)) => Arc::ptr_eq(one, two),
+            _ => false,
+        }
+    }
+}
+
 impl Node {
     /// Describes the node as the entry at `path`.
     pub(crate) fn entry(&self, path: VPath) -> Entry {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use backend_core::ops::{
     Content, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions, EditOutcome, Entry,
     FileBytes, GlobQuery, GlobResult, GrepQuery, GrepResult, Listing, LsOptions, ReadOptions,
-    RenameOptions, ResolveOptions, StatOptions, TextOptions, WriteOptions, WriteOutcome,
+    RenameOptions, ResolveOptions, StatOptions, TextOptions, WatchEvent, WatchQuery, WriteOptions,
+    WriteOutcome,
 };
 use backend_core::text::TextWindow;
 use backend_core::{Backend, BackendExt as _, BackendInfo, Edit, Operation, Result, VPath};
@@ -15,6 +16,7 @@ use bytes::Bytes;
 use crate::calls::{Calls, blocking_calls, call_settings};
 use crate::cancel::Cancel;
 use crate::engine::Engine;
+use crate::stream::SyncStream;
 
 /// A backend with blocking operations. Clones share the same backend.
 ///
@@ -107,6 +109,15 @@ impl SyncBackend {
     /// Returns the directory that relative paths start in. No I/O.
     pub fn working_dir(&self) -> VPath {
         self.backend.working_dir()
+    }
+
+    /// Tells the changes of a tree, as an iterator that waits for them. Dropping it ends
+    /// the watch.
+    pub fn watch(&self, query: WatchQuery) -> Result<SyncStream<WatchEvent>> {
+        let stream = self.call(Operation::Watch, |backend| async move {
+            backend.watch(query).await
+        })?;
+        Ok(SyncStream::new(self.calls.clone(), stream))
     }
 
     blocking_calls! {

@@ -12,10 +12,10 @@ use backend_core::ops::{
     Command, Content, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions, EditOutcome,
     Entry, Event, ExecuteOutcome, FileBytes, GlobQuery, GlobResult, GrepQuery, GrepResult, Listing,
     LsOptions, ReadOptions, RenameOptions, ResolveOptions, ShellId, ShellInfo, ShellOutput,
-    StatOptions, StopMode, TextOptions, WriteOptions, WriteOutcome,
+    StatOptions, StopMode, TextOptions, WatchEvent, WatchQuery, WriteOptions, WriteOutcome,
 };
 use backend_core::text::TextWindow;
-use backend_core::{BackendInfo, CommandPaths, Edit, Result, TracedPath, VPath};
+use backend_core::{BackendInfo, CommandPaths, Edit, Error, Result, TracedPath, VPath};
 use bytes::Bytes;
 
 pub use adapter::BlockingAdapter;
@@ -72,6 +72,15 @@ pub trait BlockingBackend: Debug + Send + Sync + 'static {
     /// Blocking version of [`Backend::delete`](backend_core::Backend::delete).
     fn delete(&self, path: &VPath, options: DeleteOptions) -> Result<()>;
 
+    /// Blocking version of [`Backend::watch`](backend_core::Backend::watch). The
+    /// iterator waits for changes. It must end soon when `cancel` is cancelled, and it
+    /// takes a thread of the adapter for commands until then. The default fails with
+    /// `Unsupported`.
+    fn watch(&self, query: WatchQuery, cancel: &Cancel) -> Result<Changes> {
+        let _ = (query, cancel);
+        Err(Error::no_watch())
+    }
+
     /// Returns native implementations of the remaining operations, or `None` if they
     /// are to be derived. No I/O.
     fn native(&self) -> Option<&dyn BlockingNative> {
@@ -104,6 +113,9 @@ pub trait BlockingNative: Debug + Send + Sync {
     /// Blocking version of [`Backend::grep`](backend_core::Backend::grep).
     fn grep(&self, query: GrepQuery) -> Result<GrepResult>;
 }
+
+/// The changes of a tree, as a blocking iterator.
+pub type Changes = Box<dyn Iterator<Item = Result<WatchEvent>> + Send>;
 
 /// The events of a running command, as a blocking iterator.
 pub type Events = Box<dyn Iterator<Item = Result<Event>> + Send>;

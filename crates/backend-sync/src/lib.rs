@@ -13,8 +13,8 @@ mod toolset;
 
 pub use backend::SyncBackend;
 pub use blocking::{
-    BlockingAdapter, BlockingBackend, BlockingContent, BlockingNative, BlockingSandbox, Events,
-    PoolSize,
+    BlockingAdapter, BlockingBackend, BlockingContent, BlockingNative, BlockingSandbox, Changes,
+    Events, PoolSize,
 };
 pub use cancel::Cancel;
 pub use connection::{SyncConnection, SyncOutgoing};

@@ -33,4 +33,5 @@ pub mod special;
 pub mod stat;
 pub mod stream;
 mod transfer;
+pub mod watch;
 pub mod write;

@@ -45,6 +45,8 @@ pub enum Need {
     Commands,
     /// The backend reaches ports of commands.
     Ports,
+    /// The backend tells changes.
+    Watch,
 }
 
 impl fmt::Display for Need {
@@ -61,6 +63,7 @@ impl fmt::Display for Need {
             Self::ReadOnly => "a read-only backend on the same place",
             Self::Commands => "commands",
             Self::Ports => "ports of commands",
+            Self::Watch => "changes as a stream",
         })
     }
 }
@@ -106,6 +109,7 @@ pub trait Fixture: Send + Sync + 'static {
             Need::Times => capabilities.times,
             Need::Commands => capabilities.commands,
             Need::Ports => capabilities.ports,
+            Need::Watch => capabilities.watch,
             Need::ReadOnly => self.read_only().is_some(),
             Need::SetTime | Need::Links | Need::Fifo | Need::RawName => false,
             Need::Modes | Need::Outside => false,

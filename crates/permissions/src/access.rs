@@ -175,6 +175,8 @@ intents! {
     ls = Directory, Ls;
     /// Finds files by name.
     glob = Directory, Glob;
+    /// Tells the changes of a tree, and so the names in it.
+    watch = Directory, Ls Glob;
     /// Finds lines by content, which includes reading.
     grep = Directory, Grep Read;
     /// Creates a directory.

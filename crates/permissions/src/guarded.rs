@@ -21,6 +21,7 @@ mod read;
 mod sandbox;
 mod shells;
 mod tree;
+mod watch;
 mod write;
 
 pub use authorize::PlannedAccesses;

@@ -16,12 +16,12 @@ use backend_core::ops::{
     Command, Content, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions, EditOutcome,
     Entry, ExecuteOutcome, FileBytes, GlobQuery, GlobResult, GrepQuery, GrepResult, Listing,
     LsOptions, ReadOptions, RenameOptions, ResolveOptions, ShellId, ShellInfo, ShellOutput,
-    StatOptions, StopMode, TextOptions, WriteOptions, WriteOutcome,
+    StatOptions, StopMode, TextOptions, WatchQuery, WriteOptions, WriteOutcome,
 };
 use backend_core::text::TextWindow;
 use backend_core::{
     Backend, BackendInfo, Capabilities, Containment, Edit, Error, EventStream, Operation, Result,
-    Sandbox, VPath,
+    Sandbox, VPath, WatchStream,
 };
 use backend_run::Activity;
 use bytes::Bytes;
@@ -271,6 +271,15 @@ impl<M: Machine> Backend for PortableSandbox<M> {
         let path = query.path.clone();
         let work = |pool: Arc<Pool<M>>, _| async move { pool.grep(query).await };
         self.query(Operation::Grep, &path, work).await
+    }
+
+    async fn watch(&self, query: WatchQuery) -> Result<WatchStream> {
+        let error = Error::unsupported(
+            "changes are told only by the agent; use an image in which it runs, or list again",
+        );
+        Err(error
+            .at(Operation::Watch, &query.path)
+            .on(self.machine().name()))
     }
 }
 

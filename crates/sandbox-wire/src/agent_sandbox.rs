@@ -30,7 +30,8 @@ pub struct AgentOptions {
     pub heartbeat: Duration,
     /// The timeout for a heartbeat's reply and for the handshake.
     pub patience: Duration,
-    /// The number of concurrent calls; further ones wait. At most 250.
+    /// The number of concurrent calls; further ones wait. At most 250. A watch is one
+    /// call until its stream is dropped.
     pub calls: usize,
     /// The capabilities of the agent's backend. Without commands the sandbox is
     /// only a backend.
@@ -49,7 +50,8 @@ impl Default for AgentOptions {
                 .with_times()
                 .with_durable()
                 .with_commands()
-                .with_ports(),
+                .with_ports()
+                .with_watch(),
         }
     }
 }

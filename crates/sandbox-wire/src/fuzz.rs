@@ -5,7 +5,7 @@ use std::task::Context;
 use std::time::Duration;
 
 use backend_core::ops::{
-    Command, GlobQuery, GrepQuery, LsOptions, ReadOptions, StatOptions, TextOptions,
+    Command, GlobQuery, GrepQuery, LsOptions, ReadOptions, StatOptions, TextOptions, WatchQuery,
 };
 use backend_core::{Capabilities, VPath};
 use backend_run::Activity;
@@ -190,7 +190,8 @@ async fn ask(channel: &Arc<Channel>, call: u8) {
     let (ls, text) = (LsOptions::default().limit(10), TextOptions::default());
     let command = Command::new("x");
     let read = ReadOptions::default().max_bytes(1 << 20);
-    let request = match call % 10 {
+    let watch = WatchQuery::new(root.clone());
+    let request = match call % 11 {
         0 => Request::Stat(root.clone(), StatOptions::default()),
         1 => Request::Ls(root.clone(), ls.clone()),
         2 => Request::Read(root.clone(), read),
@@ -200,12 +201,13 @@ async fn ask(channel: &Arc<Channel>, call: u8) {
         6 => Request::Execute(command.clone()),
         7 => Request::Stream(command.clone()),
         8 => Request::Connect(80),
-        _ => Request::ShellList,
+        9 => Request::ShellList,
+        _ => Request::Watch(watch.clone()),
     };
     let Ok(Some(mut sent)) = channel.call(&request).await else {
         return;
     };
-    let shown = match call % 10 {
+    let shown = match call % 11 {
         0 => format!("{:?}", client::entry(&mut sent, &root).await),
         1 => format!("{:?}", client::listing(&mut sent, &root, &ls).await),
         2 => format!("{:?}", client::read(&mut sent, &read).await),
@@ -221,7 +223,11 @@ async fn ask(channel: &Arc<Channel>, call: u8) {
             Ok(connection) => format!("{:?}", connection.incoming.collect::<Vec<_>>().await),
             Err(error) => format!("{error:?}"),
         },
-        _ => format!("{:?}", client::shells(&mut sent).await),
+        9 => format!("{:?}", client::shells(&mut sent).await),
+        _ => match client::changes(sent, watch, |error| error).await {
+            Ok(changes) => format!("{:?}", changes.collect::<Vec<_>>().await),
+            Err(error) => format!("{error:?}"),
+        },
     };
     drop(shown);
 }

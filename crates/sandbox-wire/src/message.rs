@@ -12,7 +12,7 @@ use backend_core::ops::{
     Command, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions, EditOutcome, Entry, Event,
     ExecuteOutcome, FileBytes, FileMatches, GlobQuery, GlobResult, GrepQuery, GrepResult, Listing,
     LsOptions, ReadOptions, RenameOptions, ResolveOptions, ShellId, ShellInfo, ShellOutput,
-    StatOptions, TextOptions, WriteOptions, WriteOutcome,
+    StatOptions, TextOptions, WatchEvent, WatchQuery, WriteOptions, WriteOutcome,
 };
 use backend_core::text::TextWindow;
 use backend_core::{Edit, Error, VPath};
@@ -75,6 +75,7 @@ pub(crate) enum Request {
     ShellList,
     /// Content follows in pieces, in both directions.
     Connect(u16),
+    Watch(WatchQuery),
 }
 
 /// A message that follows a request in the same direction.
@@ -122,6 +123,8 @@ pub(crate) enum Reply {
     ShellOutput(ShellOutput),
     Killed(bool),
     Shells(Vec<ShellInfo>),
+    /// Changes of a watch; more follow, or `Done`.
+    Changes(Vec<WatchEvent>),
 }
 
 impl Reply {
@@ -146,6 +149,7 @@ impl Reply {
             Self::Event(_) => "an event",
             Self::Shell(_) | Self::ShellOutput(_) | Self::Shells(_) => "a shell",
             Self::Killed(_) => "the end of a shell",
+            Self::Changes(_) => "changes",
         }
     }
 }

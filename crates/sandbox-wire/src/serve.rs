@@ -4,6 +4,7 @@ mod call;
 mod connect;
 mod files;
 mod stream;
+mod watch;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -9,12 +9,12 @@ use backend_core::ops::{
     Command, Content, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions, EditOutcome,
     Entry, ExecuteOutcome, FileBytes, GlobQuery, GlobResult, GrepQuery, GrepResult, Listing,
     LsOptions, ReadOptions, RenameOptions, ResolveOptions, ShellId, ShellInfo, ShellOutput,
-    StatOptions, StopMode, TextOptions, WriteOptions, WriteOutcome,
+    StatOptions, StopMode, TextOptions, WatchQuery, WriteOptions, WriteOutcome,
 };
 use backend_core::text::TextWindow;
 use backend_core::{
     Backend, BackendInfo, Capabilities, CommandPaths, Connection, Edit, ErrorKind, EventStream,
-    Result, Sandbox, TracedPath, VPath,
+    Result, Sandbox, TracedPath, VPath, WatchStream,
 };
 use bytes::Bytes;
 use futures_util::StreamExt as _;
@@ -187,6 +187,13 @@ impl Backend for Session {
 
     async fn grep(&self, query: GrepQuery) -> Result<GrepResult> {
         pass!(self.grep(query))
+    }
+
+    /// The session is in use while the watch begins, and not because of it later: a
+    /// watch that is never dropped must not keep a sandbox running. The stream ends with
+    /// the sandbox.
+    async fn watch(&self, query: WatchQuery) -> Result<WatchStream> {
+        pass!(self.watch(query))
     }
 }
 

@@ -20,3 +20,4 @@ mod state;
 mod terminal;
 mod tour;
 mod trees;
+mod watch;

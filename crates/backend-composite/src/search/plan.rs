@@ -146,7 +146,7 @@ fn beneath_base(route: &Route, pattern: &str) -> String {
 }
 
 /// Translates the filter into the paths of a route's child, if possible.
-fn moved_exclude(exclude: &Exclude, route: &Route) -> Option<Exclude> {
+pub(crate) fn moved_exclude(exclude: &Exclude, route: &Route) -> Option<Exclude> {
     if exclude.is_none() || route.keeps_paths() {
         return Some(exclude.clone());
     }
@@ -402,7 +402,7 @@ async fn read_rules<B: Backend + ?Sized>(backend: &B, path: &VPath) -> Result<Op
 }
 
 /// Returns the paths that a child must leave out because other routes replace them.
-fn hidden_by(beneath: &[&Arc<Route>], owner: &Route) -> Result<Exclude> {
+pub(crate) fn hidden_by(beneath: &[&Arc<Route>], owner: &Route) -> Result<Exclude> {
     let mut patterns = Vec::with_capacity(beneath.len());
     for route in beneath {
         patterns.push(Glob::escape(owner.to_child(route.prefix())?.as_str()));

@@ -90,19 +90,19 @@ fn nested(store: Arc<StateBackend>) -> Arc<dyn Backend> {
 backend_testkit::conformance! {
     mod two_states_in_a_route;
     fixture = async || state(in_a_route);
-    skipped = 173;
+    skipped = 176;
 
     mod two_states_with_full_paths;
     fixture = async || state(with_full_paths);
-    skipped = 173;
+    skipped = 176;
 
     mod states_above_routes;
     fixture = async || state(above_routes);
-    skipped = 173;
+    skipped = 176;
 
     mod states_nested;
     fixture = async || state(nested);
-    skipped = 173;
+    skipped = 176;
 
     mod state_and_local_in_a_route;
     fixture = async || local_in_a_route();
@@ -114,11 +114,11 @@ backend_testkit::conformance! {
 
     mod blocking_in_a_route;
     fixture = async || state(in_a_blocking_route);
-    skipped = 173;
+    skipped = 176;
 
     mod blocking_default;
     fixture = async || state(beside_a_blocking_default);
-    skipped = 173;
+    skipped = 176;
 }
 
 /// Checks an assumption of the fixtures.

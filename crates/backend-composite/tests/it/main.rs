@@ -20,3 +20,4 @@ mod support {
     pub(crate) mod unseen;
 }
 mod transfer;
+mod watch;

@@ -309,7 +309,7 @@ struct Noting {
 impl Backend for Noting {
     backend_core::delegate! {
         |self| self.store => info, working_dir, as_sandbox, resolve, stat, ls, read, read_text,
-        edit, create_dir, delete, rename, copy, glob, grep
+        edit, create_dir, delete, rename, copy, glob, grep, watch
     }
 
     async fn write(

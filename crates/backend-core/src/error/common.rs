@@ -78,6 +78,9 @@ common_errors! {
     /// Creates an error for a file that changed since the caller read it.
     conflict: Conflict, "the file has changed since it was last read; read it again";
 
+    /// Creates an error for a watch on a backend that tells no changes.
+    no_watch: Unsupported, "this backend tells no changes; list the directory again instead";
+
     /// Creates an error for a command on a backend that runs none.
     no_commands: Unsupported, "this backend runs no commands; use one that does";
 }

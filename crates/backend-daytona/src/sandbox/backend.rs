@@ -16,7 +16,7 @@ impl Backend for DaytonaSandbox {
 
     delegate! {
         |self| self.used() => resolve, stat, ls, read, read_text, write, edit, create_dir, delete,
-        rename, copy, glob, grep
+        rename, copy, glob, grep, watch
     }
 }
 

@@ -12,7 +12,7 @@ impl Backend for DockerSandbox {
 
     delegate! {
         |self| self.0.hosted => info, working_dir, resolve, stat, ls, read, read_text, write, edit,
-        create_dir, delete, rename, copy, glob, grep
+        create_dir, delete, rename, copy, glob, grep, watch
     }
 }
 

@@ -83,6 +83,11 @@ pub(crate) fn kind_of(found: &Stat) -> FileType {
     FileType::from_raw_mode(found.st_mode)
 }
 
+/// Returns the type of the entry `name` in `directory`, if there is one.
+pub(crate) fn kind_at(directory: impl AsFd, name: &OsStr) -> Result<Option<FileType>> {
+    Ok(stat_at(directory, name)?.as_ref().map(kind_of))
+}
+
 pub(crate) fn is_directory(found: &Stat) -> bool {
     kind_of(found) == FileType::Directory
 }
@@ -95,7 +100,7 @@ pub(crate) fn clone_handle(directory: &OwnedFd) -> Result<OwnedFd> {
 }
 
 /// Asks the kernel to open a path beneath a directory.
-fn open_beneath(
+pub(crate) fn open_beneath(
     directory: &OwnedFd,
     relative: &str,
     flags: OFlags,

@@ -33,3 +33,4 @@ mod support {
     pub(crate) mod snapshot;
 }
 mod trees;
+mod watch;

@@ -10,6 +10,7 @@ use backend_core::Result;
 use super::{Inner, StateBackend};
 use crate::document::{self, LoadLimits};
 use crate::snapshot::{Snapshot, invalid_document};
+use crate::watch::Watchers;
 
 /// Default size limit of one file, in bytes. Small enough that a PostgreSQL `jsonb`
 /// string can hold it, base64 or not.
@@ -80,6 +81,7 @@ impl StateBuilder {
                 max_file_bytes: self.max_file_bytes,
                 max_total_bytes: self.max_total_bytes,
                 clock: self.clock,
+                watchers: Watchers::default(),
             }),
         }
     }

@@ -6,3 +6,4 @@ mod conformance;
 mod document;
 mod jsonb;
 mod store;
+mod watch;

@@ -7,10 +7,13 @@ use async_trait::async_trait;
 use backend_core::ops::{
     Content, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions, EditOutcome, Entry,
     FileBytes, GlobQuery, GlobResult, GrepQuery, GrepResult, Listing, LsOptions, ReadOptions,
-    RenameOptions, ResolveOptions, StatOptions, TextOptions, WriteOptions, WriteOutcome,
+    RenameOptions, ResolveOptions, StatOptions, TextOptions, WatchQuery, WriteOptions,
+    WriteOutcome,
 };
 use backend_core::text::TextWindow;
-use backend_core::{Backend, BackendInfo, Edit, Error, Operation, Result, Sandbox, VPath, derived};
+use backend_core::{
+    Backend, BackendInfo, Edit, Error, Operation, Result, Sandbox, VPath, WatchStream, derived,
+};
 
 use super::pool::{Fence, Pool, PoolSize};
 use super::{BlockingBackend, BlockingContent, BlockingNative};
@@ -276,5 +279,13 @@ impl<B: BlockingBackend> Backend for BlockingAdapter<B> {
         }
         let work = move |native: &dyn BlockingNative| native.grep(query);
         self.native(Operation::Grep, Effect::Read, work).await
+    }
+
+    async fn watch(&self, query: WatchQuery) -> Result<WatchStream> {
+        let path = query.path.clone();
+        let opened = self.follow(|inner, cancel| inner.watch(query, cancel));
+        opened
+            .await
+            .map_err(|error| error.at(Operation::Watch, &path).on(self.name()))
     }
 }

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
-use backend_core::ops::{
-    Command, Event, ExecuteOutcome, ShellId, ShellInfo, ShellOutput, StopMode,
-};
+use backend_core::ops::{Command, ExecuteOutcome, ShellId, ShellInfo, ShellOutput, StopMode};
 use backend_core::{
     CommandPaths, Error, EventStream, Operation, Result, Sandbox, TracedPath, VPath,
 };
 use bytes::Bytes;
 use futures_util::StreamExt as _;
+use futures_util::stream::BoxStream;
 use tokio::sync::{mpsc, oneshot};
 
 use super::adapter::{BlockingAdapter, Cancelling, Effect};
@@ -51,7 +50,15 @@ impl<B: BlockingBackend> BlockingAdapter<B> {
         result.map_err(|error| error.during(operation).on(self.name()))
     }
 
-    async fn open(&self, command: Command) -> Result<EventStream> {
+    /// Follows an iterator on a thread for commands until the stream is dropped.
+    pub(super) async fn follow<T, I>(
+        &self,
+        open: impl FnOnce(&B, &Cancel) -> Result<I> + Send + 'static,
+    ) -> Result<BoxStream<'static, Result<T>>>
+    where
+        T: Send + 'static,
+        I: Iterator<Item = Result<T>>,
+    {
         self.wait_for_abandoned().await;
         let cancelling = Cancelling(Cancel::new());
         let (inner, cancel) = (Arc::clone(&self.inner), cancelling.0.clone());
@@ -60,7 +67,11 @@ impl<B: BlockingBackend> BlockingAdapter<B> {
         let permit = self.commands.permit().await?;
         self.commands.submit(move || {
             let _permit = permit;
-            let follow = || follow(&*inner, command, &cancel, told, &events);
+            let follow = || {
+                if !cancel.is_cancelled() {
+                    follow(open(&inner, &cancel), told, &events);
+                }
+            };
             if catch_unwind(AssertUnwindSafe(follow)).is_err() {
                 let _ = events.blocking_send(Err(panicked()));
             }
@@ -75,17 +86,11 @@ impl<B: BlockingBackend> BlockingAdapter<B> {
 }
 
 /// Passes on events until there are no more, or the receiver is gone.
-fn follow<B: BlockingBackend>(
-    inner: &B,
-    command: Command,
-    cancel: &Cancel,
+fn follow<T>(
+    opened: Result<impl Iterator<Item = Result<T>>>,
     told: oneshot::Sender<Result<()>>,
-    events: &mpsc::Sender<Result<Event>>,
+    events: &mpsc::Sender<Result<T>>,
 ) {
-    if cancel.is_cancelled() {
-        return;
-    }
-    let opened = sandbox(inner).and_then(|sandbox| sandbox.stream(command, cancel));
     let following = match opened {
         Ok(following) => following,
         Err(error) => {
@@ -151,7 +156,8 @@ impl<B: BlockingBackend> Sandbox for BlockingAdapter<B> {
     }
 
     async fn stream(&self, command: Command) -> Result<EventStream> {
-        let opened = self.open(command).await;
+        let opened = self.follow(|inner, cancel| sandbox(inner)?.stream(command, cancel));
+        let opened = opened.await;
         opened.map_err(|error| error.during(Operation::Stream).on(self.name()))
     }
 

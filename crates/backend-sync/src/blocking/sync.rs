@@ -6,13 +6,13 @@ use backend_core::ops::{
     Command, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions, EditOutcome, Entry,
     ExecuteOutcome, FileBytes, GlobQuery, GlobResult, GrepQuery, GrepResult, Listing, LsOptions,
     ReadOptions, RenameOptions, ResolveOptions, ShellId, ShellInfo, ShellOutput, StatOptions,
-    StopMode, TextOptions, WriteOptions, WriteOutcome,
+    StopMode, TextOptions, WatchQuery, WriteOptions, WriteOutcome,
 };
 use backend_core::text::TextWindow;
 use backend_core::{BackendInfo, CommandPaths, Edit, Error, Result, TracedPath, VPath};
 use bytes::Bytes;
 
-use super::{BlockingBackend, BlockingContent, BlockingNative, BlockingSandbox, Events};
+use super::{BlockingBackend, BlockingContent, BlockingNative, BlockingSandbox, Changes, Events};
 use crate::backend::SyncBackend;
 use crate::cancel::Cancel;
 use crate::sandbox::SyncSandbox;
@@ -52,6 +52,11 @@ impl BlockingBackend for SyncBackend {
         options: WriteOptions,
     ) -> Result<WriteOutcome> {
         self.write(path, content.into(), options)
+    }
+
+    fn watch(&self, query: WatchQuery, cancel: &Cancel) -> Result<Changes> {
+        let changes = self.clone().cancelled_by(cancel).watch(query)?;
+        Ok(Box::new(changes))
     }
 
     fn native(&self) -> Option<&dyn BlockingNative> {

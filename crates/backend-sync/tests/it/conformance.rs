@@ -63,7 +63,7 @@ impl Fixture for Blocking {
 backend_testkit::conformance! {
     mod state;
     fixture = async || state_behind(back);
-    skipped = 173;
+    skipped = 176;
 
     mod local;
     fixture = async || local_behind(back);
@@ -86,19 +86,19 @@ fn all<F: Fixture>(but: &[&str], skipped: usize, fixture: impl Fn() -> F) {
 
 #[test]
 fn state_on_a_borrowed_runtime() {
-    all(&[], 173, || state_behind(borrowed));
+    all(&[], 176, || state_behind(borrowed));
 }
 
 #[test]
 fn state_inside_a_runtime() {
     // A call that blocks its thread cannot be dropped.
     let but = ["write::dropped_write_has_not_happened"];
-    all(&but, 173, || state_behind(inside));
+    all(&but, 196, || state_behind(inside));
 }
 
 #[test]
 fn blocking_implementation() {
-    all(&[], 182, || {
+    all(&[], 205, || {
         Blocking(Arc::new(BlockingAdapter::new(Flat::default())))
     });
 }

@@ -120,6 +120,6 @@ impl<B: Backend> Backend for Intercepted<B> {
 
     backend_core::delegate! {
         |self, path, operation| self.intercept(operation, path)? => resolve, stat, ls, read,
-        read_text, write, edit, create_dir, delete, rename, copy, glob, grep
+        read_text, write, edit, create_dir, delete, rename, copy, glob, grep, watch
     }
 }

@@ -197,7 +197,7 @@ impl<B: Backend> Backend for FakeSandbox<B> {
 
     backend_core::delegate! {
         |self| self.ready()? => resolve, stat, ls, read, read_text, write, edit, create_dir,
-        delete, rename, copy, glob, grep
+        delete, rename, copy, glob, grep, watch
     }
 }
 

@@ -64,7 +64,7 @@ impl Backend for OutputOverlay {
 
     delegate! {
         |self, path| self.at(path) => resolve, stat, ls, read, read_text, write, create_dir,
-        delete, glob, grep
+        delete, glob, grep, watch
     }
 
     async fn edit(

@@ -105,7 +105,7 @@ impl Backend for ReadOnlyTrial {
 
     delegate! {
         |self, path, operation| self.stop_at::<&dyn Backend>(operation, path).await? =>
-        write, edit, create_dir, glob, grep
+        write, edit, create_dir, glob, grep, watch
     }
 
     delegate! {

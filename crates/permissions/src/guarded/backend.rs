@@ -5,10 +5,13 @@ use backend_core::derived::refuse_working_dir;
 use backend_core::ops::{
     Content, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions, EditOutcome, Entry,
     FileBytes, GlobQuery, GlobResult, GrepQuery, GrepResult, Listing, LsOptions, ReadOptions,
-    RenameOptions, ResolveOptions, StatOptions, TextOptions, WriteOptions, WriteOutcome,
+    RenameOptions, ResolveOptions, StatOptions, TextOptions, WatchQuery, WriteOptions,
+    WriteOutcome,
 };
 use backend_core::text::TextWindow;
-use backend_core::{Backend, BackendInfo, Edit, Error, Operation, Result, Sandbox, VPath};
+use backend_core::{
+    Backend, BackendInfo, Edit, Error, Operation, Result, Sandbox, VPath, WatchStream,
+};
 
 use super::guard::Guarded;
 use super::tree::Transfer;
@@ -92,6 +95,10 @@ impl<B: Backend> Backend for Guarded<B> {
 
     async fn grep(&self, query: GrepQuery) -> Result<GrepResult> {
         self.grep_judged(query).await
+    }
+
+    async fn watch(&self, query: WatchQuery) -> Result<WatchStream> {
+        self.watch_judged(query).await
     }
 }
 

@@ -75,15 +75,15 @@ fn local(guard: fn(LocalBackend) -> Arc<dyn Backend>) -> DirectoryFixture {
 backend_testkit::conformance! {
     mod state_open;
     fixture = async || state(open);
-    skipped = 173;
+    skipped = 176;
 
     mod state_open_dyn;
     fixture = async || state(open_dyn);
-    skipped = 173;
+    skipped = 176;
 
     mod state_ruled;
     fixture = async || state(ruled);
-    skipped = 173;
+    skipped = 176;
 
     mod local_open;
     fixture = async || local(open);

@@ -48,3 +48,4 @@ mod support {
 }
 #[cfg(target_os = "linux")]
 mod swap;
+mod watch;

@@ -58,7 +58,8 @@ impl<M: HostedMachine> Backend for HostedSandbox<M> {
             .with_durable()
             .with_commands();
         // Expected of the agent, which serves it unless the image cannot run one.
-        capabilities.ports = self.0.mode != Mode::Portable;
+        let has_agent = self.0.mode != Mode::Portable;
+        (capabilities.ports, capabilities.watch) = (has_agent, has_agent);
         BackendInfo::new(self.0.machine.name(), capabilities).containment(Containment::Isolated)
     }
 
@@ -72,7 +73,7 @@ impl<M: HostedMachine> Backend for HostedSandbox<M> {
 
     delegate! {
         |self| self.active_sandbox(&self.busy()).await? => resolve, stat, ls, read, read_text,
-        write, edit, create_dir, delete, rename, copy, glob, grep
+        write, edit, create_dir, delete, rename, copy, glob, grep, watch
     }
 }
 

@@ -4,10 +4,13 @@ use async_trait::async_trait;
 use backend_core::ops::{
     Content, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions, EditOutcome, Entry,
     FileBytes, GlobQuery, GlobResult, GrepQuery, GrepResult, Listing, LsOptions, ReadOptions,
-    RenameOptions, ResolveOptions, StatOptions, TextOptions, WriteOptions, WriteOutcome,
+    RenameOptions, ResolveOptions, StatOptions, TextOptions, WatchQuery, WriteOptions,
+    WriteOutcome,
 };
 use backend_core::text::TextWindow;
-use backend_core::{Backend, BackendInfo, Containment, Edit, Operation, Result, Sandbox, VPath};
+use backend_core::{
+    Backend, BackendInfo, Containment, Edit, Error, Operation, Result, Sandbox, VPath, WatchStream,
+};
 
 use crate::agent_sandbox::AgentSandbox;
 use crate::client;
@@ -130,5 +133,15 @@ impl<M: Machine> Backend for AgentSandbox<M> {
         let request = Request::Grep(query.clone());
         let work = async { client::grep(&mut self.open(request).await?, &query).await };
         self.at(Operation::Grep, &query.path, work).await
+    }
+
+    /// The sandbox is in use until the watch has started, and not because of it later.
+    async fn watch(&self, query: WatchQuery) -> Result<WatchStream> {
+        let (path, name) = (query.path.clone(), self.machine.name());
+        let at = path.clone();
+        let context = move |error: Error| error.at(Operation::Watch, &at).on(name.clone());
+        let request = Request::Watch(query.clone());
+        let work = async { client::changes(self.open(request).await?, query, context).await };
+        self.at(Operation::Watch, &path, work).await
     }
 }

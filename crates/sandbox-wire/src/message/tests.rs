@@ -3,8 +3,8 @@
 use std::time::{Duration, SystemTime};
 
 use backend_core::ops::{
-    ByteRange, Case, CommandStatus, ContentHash, FileKind, GlobOrder, LineKind, Links, Output,
-    ShellState, Skipped, Streams, WriteMode,
+    ByteRange, Case, Change, CommandStatus, ContentHash, FileKind, GlobOrder, LineKind, Links,
+    Output, ShellState, Skipped, Streams, WriteMode,
 };
 use backend_core::search::{Exclude, ExcludeRule};
 use backend_core::text::window;
@@ -100,6 +100,12 @@ fn requests() -> Vec<Request> {
         Request::ShellKill(ShellId::new("bg_1")),
         Request::ShellList,
         Request::Connect(8080),
+        Request::Watch(
+            WatchQuery::new(path("/w"))
+                .recursive(false)
+                .links(refuse)
+                .exclude(exclude()),
+        ),
     ]
 }
 
@@ -167,6 +173,13 @@ fn replies() -> Vec<Reply> {
         Reply::ShellOutput(output),
         Reply::Killed(true),
         Reply::Shells(vec![ShellInfo::new(ShellId::new("bg_2"), "cat", None)]),
+        Reply::Changes(vec![
+            Change::created(path("/c")).into(),
+            Change::changed(path("/c")).into(),
+            Change::renamed(path("/c"), path("/d")).into(),
+            Change::deleted(path("/d")).into(),
+            WatchEvent::Overflow,
+        ]),
     ]
 }
 

@@ -12,6 +12,7 @@ use crate::message::{
     BATCH, BATCH_BYTES, FrameError, More, PIECE_BYTES, REQUEST_BYTES, Reply, Request, receive, send,
 };
 use crate::serve::stream::{Answer, CallError, Reader, Writer, finish, gone};
+use crate::serve::watch::watch;
 use crate::serve::{connect, files};
 
 /// Answers the call on a stream. If the host drops the call, the operation is
@@ -86,6 +87,7 @@ async fn operate(backend: &dyn Backend, request: Request, writer: &mut Writer) -
         R::Copy(from, to, options) => done(backend.copy(&from, &to, options).await)?,
         R::Glob(query) => send_files(backend.glob(query).await?, writer).await?,
         R::Grep(query) => send_matches(backend.grep(query).await?, writer).await?,
+        R::Watch(query) => watch(backend, query, writer).await?,
         request => {
             return command(commands(backend)?, request, writer).await;
         }

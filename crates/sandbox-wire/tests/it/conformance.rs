@@ -33,5 +33,5 @@ backend_testkit::conformance! {
 
     mod state;
     fixture = async || piped_state();
-    skipped = 173;
+    skipped = 176;
 }

@@ -16,5 +16,6 @@ mod support {
     pub(crate) mod pipe;
 }
 mod transfer;
+mod watch;
 #[cfg(all(feature = "websocket", target_os = "linux"))]
 mod websocket;

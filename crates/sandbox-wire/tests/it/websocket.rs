@@ -69,7 +69,7 @@ backend_testkit::conformance! {
 
     mod state;
     fixture = async || upgraded_state();
-    skipped = 173;
+    skipped = 176;
 }
 
 #[tokio::test]

@@ -108,7 +108,7 @@ impl Backend for LocalSandbox {
 
     delegate! {
         |self| self.ready()? => resolve, stat, ls, read, read_text, create_dir, delete, rename,
-        glob, grep
+        glob, grep, watch
     }
 
     delegate! { |self| self.room().await? => edit, copy }

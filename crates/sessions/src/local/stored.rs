@@ -158,6 +158,6 @@ impl StoredFiles {
 impl Backend for StoredFiles {
     delegate! {
         |self| self.files => info, working_dir, as_sandbox, resolve, stat, ls, read, read_text,
-        write, edit, create_dir, delete, rename, copy, glob, grep
+        write, edit, create_dir, delete, rename, copy, glob, grep, watch
     }
 }

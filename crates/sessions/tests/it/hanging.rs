@@ -22,7 +22,7 @@ impl Backend for Hanging {
 
     delegate! {
         |self| self.0 => info, working_dir, resolve, stat, ls, read, read_text, write, edit,
-        create_dir, delete, rename, copy, glob, grep
+        create_dir, delete, rename, copy, glob, grep, watch
     }
 }
 

@@ -34,7 +34,7 @@ impl Backend for MemorySandbox {
 
     delegate! {
         |self| self.files => info, working_dir, resolve, stat, ls, read, read_text, write, edit,
-        create_dir, delete, rename, copy, glob, grep
+        create_dir, delete, rename, copy, glob, grep, watch
     }
 }
 

@@ -65,7 +65,8 @@ impl SavedState {
 #[deny(clippy::missing_trait_methods)]
 impl Backend for SavedState {
     delegate! {
-        |self| self.state => info, working_dir, resolve, stat, ls, read, read_text, glob, grep
+        |self| self.state => info, working_dir, resolve, stat, ls, read, read_text, glob, grep,
+        watch
     }
 
     fn as_sandbox(&self) -> Option<&dyn Sandbox> {

@@ -4,9 +4,11 @@
 //! routes in it looks empty, while every listing and search still has to merge them.
 
 use async_trait::async_trait;
-use backend_core::ops::{GlobQuery, GlobResult, GrepQuery, GrepResult, Listing, LsOptions};
+use backend_core::ops::{
+    GlobQuery, GlobResult, GrepQuery, GrepResult, Listing, LsOptions, WatchQuery,
+};
 use backend_core::search::Exclude;
-use backend_core::{Backend, Result, VPath};
+use backend_core::{Backend, Result, VPath, WatchStream};
 
 #[derive(Debug)]
 pub(crate) struct Unseen<B> {
@@ -42,5 +44,10 @@ impl<B: Backend> Backend for Unseen<B> {
     async fn grep(&self, mut query: GrepQuery) -> Result<GrepResult> {
         query.exclude = query.exclude.and(&self.exclude);
         self.inner.grep(query).await
+    }
+
+    async fn watch(&self, mut query: WatchQuery) -> Result<WatchStream> {
+        query.exclude = query.exclude.and(&self.exclude);
+        self.inner.watch(query).await
     }
 }

@@ -15,7 +15,10 @@ macro_rules! inline {
         #[async_trait]
         impl Backend for Inline {
             fn info(&self) -> BackendInfo {
-                self.0.info()
+                // Its items cannot be waited for on the thread that awaits them.
+                let mut info = self.0.info();
+                info.capabilities.watch = false;
+                info
             }
 
             fn working_dir(&self) -> VPath {

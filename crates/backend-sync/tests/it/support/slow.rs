@@ -85,7 +85,7 @@ impl Slow {
 impl Backend for Slow {
     backend_core::delegate! {
         |self| self.state => info, working_dir, resolve, stat, ls, read_text, write, edit,
-        create_dir, delete, rename, copy, glob, grep
+        create_dir, delete, rename, copy, glob, grep, watch
     }
 
     fn as_sandbox(&self) -> Option<&dyn Sandbox> {

@@ -4,9 +4,12 @@ use async_trait::async_trait;
 use backend_core::ops::*;
 use backend_core::search::{Exclude, is_generated};
 use backend_core::text::{self, TextWindow};
-use backend_core::{Backend, Edit, Error, ErrorKind, Operation, Result, Sandbox, VPath};
+use backend_core::{
+    Backend, BackendInfo, Edit, Error, ErrorKind, Operation, Result, Sandbox, VPath, WatchStream,
+};
 use backend_state::StateBackend;
 use bytes::Bytes;
+use futures::StreamExt as _;
 
 /// A defect. The first 29 are differences between the backends of pydantic-ai-backend,
 /// one each.
@@ -64,6 +67,9 @@ pub(crate) enum Defect {
     RangesAreIgnored,
     TooMuchIsShortened,
     MissingListsEmpty,
+    ExcludedChangesAreTold,
+    WatchIsOneLevel,
+    RewritesAreCreated,
 }
 
 use Defect::*;
@@ -126,7 +132,39 @@ fn window_of(text: &str) -> Result<TextWindow> {
 
 #[async_trait]
 impl Backend for Broken {
-    backend_core::delegate!(|self| self.inner => info, working_dir, resolve, stat, create_dir);
+    backend_core::delegate!(|self| self.inner => working_dir, resolve, stat, create_dir);
+
+    /// Changes are told only where that is what is wrong: other defects would show in them.
+    fn info(&self) -> BackendInfo {
+        let mut info = self.inner.info();
+        info.capabilities.watch = matches!(
+            self.defect,
+            ExcludedChangesAreTold | WatchIsOneLevel | RewritesAreCreated
+        );
+        info
+    }
+
+    async fn watch(&self, mut query: WatchQuery) -> Result<WatchStream> {
+        if !self.info().capabilities.watch {
+            return Err(Error::no_watch().at(Operation::Watch, &query.path));
+        }
+        if self.has(ExcludedChangesAreTold) {
+            query.exclude = Exclude::none();
+        }
+        query.recursive &= !self.has(WatchIsOneLevel);
+        let created = self.has(RewritesAreCreated);
+        let changes = self
+            .inner
+            .watch(query)
+            .await?
+            .map(move |event| match event? {
+                WatchEvent::Change(change) if created && change.kind == ChangeKind::Changed => {
+                    Ok(Change::created(change.path).into())
+                }
+                event => Ok(event),
+            });
+        Ok(changes.boxed())
+    }
 
     fn as_sandbox(&self) -> Option<&dyn Sandbox> {
         None

@@ -188,4 +188,13 @@ pub(crate) const FAILURES: &[(Defect, &str)] = &failures! {
              turned_range_is_invalid exactly_the_maximum_is_read";
     TooMuchIsShortened "read: too_much_is_an_error";
     MissingListsEmpty "ls: missing_is_not_found contract: errors_have_context";
+    ExcludedChangesAreTold "watch: excluded_entries_are_never_told";
+    WatchIsOneLevel
+        "watch: rewritten_file_is_changed move_is_told moved_directory_is_watched_on
+             moved_in_is_created new_directories_are_watched copied_directory_is_created
+             excluded_entries_are_never_told writes_in_progress_are_not_told
+             watches_are_independent";
+    RewritesAreCreated
+        "watch: rewritten_file_is_changed edited_file_is_changed change_is_visible_when_told
+             moved_directory_is_watched_on watches_are_independent";
 };

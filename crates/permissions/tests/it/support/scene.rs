@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use backend_core::ops::{
     Command, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions, GlobQuery, GrepQuery,
-    LsOptions, ReadOptions, RenameOptions, ResolveOptions, StatOptions, TextOptions, WriteOptions,
+    LsOptions, ReadOptions, RenameOptions, ResolveOptions, StatOptions, TextOptions, WatchQuery,
+    WriteOptions,
 };
 use backend_core::{Backend, BackendExt as _, Edit, Error, Result, VPath};
 use backend_local::{Commands, LocalBackend, Supervisor};
@@ -109,6 +110,7 @@ pub(crate) const METHODS: &[(&str, &[Op])] = &[
     ("copy", &[Op::Read, Op::Write, Op::Copy]),
     ("glob", &[Op::Glob]),
     ("grep", &[Op::Grep, Op::Read]),
+    ("watch", &[Op::Ls, Op::Glob]),
 ];
 
 /// Creates the files that the methods work on.
@@ -144,6 +146,7 @@ pub(crate) async fn call(backend: &dyn Backend, method: &str) -> Result<String> 
         "copy" => said(backend.copy(&a, &new, CopyOptions::default()).await?),
         "glob" => said(backend.glob(GlobQuery::new("*", d)).await?),
         "grep" => said(backend.grep(GrepQuery::new("needle", d)).await?),
+        "watch" => said(backend.watch(WatchQuery::new(d)).await.map(drop)?),
         "execute" => {
             let Some(sandbox) = backend.as_sandbox() else {
                 return Err(Error::unsupported("no sandbox"));

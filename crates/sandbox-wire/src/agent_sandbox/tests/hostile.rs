@@ -4,9 +4,10 @@
 use std::time::Duration;
 
 use backend_core::ops::{
-    Command, CommandStatus, Entry, Event, ExecuteOutcome, FileBytes, FileMatches, GlobQuery,
-    GlobResult, GrepQuery, GrepResult, LineKind, Listing, LsOptions, Output, ReadOptions, ShellId,
-    ShellInfo, ShellOutput, ShellState, StatOptions, TextOptions,
+    Change, Command, CommandStatus, Entry, Event, ExecuteOutcome, FileBytes, FileMatches,
+    GlobQuery, GlobResult, GrepQuery, GrepResult, LineKind, Listing, LsOptions, Output,
+    ReadOptions, ShellId, ShellInfo, ShellOutput, ShellState, StatOptions, TextOptions, WatchEvent,
+    WatchQuery,
 };
 use backend_core::search::Exclude;
 use backend_core::text::window;
@@ -16,7 +17,7 @@ use futures::{AsyncWriteExt as _, FutureExt as _, StreamExt as _};
 use yamux::{Connection, Mode};
 
 use super::{AgentOptions, Hostile, answering, greeted, raw};
-use crate::message::{Reply, encode};
+use crate::message::{BATCH, Reply, encode};
 
 fn path(text: &str) -> VPath {
     VPath::parse(text).unwrap()
@@ -125,6 +126,66 @@ async fn what_is_no_connection_ends_the_channel() {
     let lost = answering(replies(&[Reply::Done, piece(10), failed]));
     let error = connection(&lost).await.unwrap_err();
     assert_eq!(error.to_string(), "fake: connect: reset");
+}
+
+fn changes(s: &Hostile) -> BoxFuture<'_, Result<()>> {
+    let exclude = Exclude::hide(["hidden"]).unwrap();
+    let query = WatchQuery::new(path("/w")).exclude(exclude);
+    async {
+        let mut changes = s.watch(query).await?;
+        while let Some(event) = changes.next().await {
+            event?;
+        }
+        Ok(())
+    }
+    .boxed()
+}
+
+#[tokio::test]
+async fn changes_that_were_not_asked_for_end_the_channel() {
+    let told = |change: Change| replies(&[Reply::Done, Reply::Changes(vec![change.into()])]);
+    let early = Reply::Changes(vec![Change::created(path("/w/a")).into()]);
+    breaks("a change too early", replies(&[early]), changes).await;
+    breaks(
+        "the wrong kind",
+        replies(&[Reply::Done, Reply::Beat(true)]),
+        changes,
+    )
+    .await;
+    breaks(
+        "no changes",
+        replies(&[Reply::Done, Reply::Changes(Vec::new())]),
+        changes,
+    )
+    .await;
+    let one = || WatchEvent::from(Change::changed(path("/w/a")));
+    let many = Reply::Changes(vec![one(); BATCH + 1]);
+    breaks("many changes", replies(&[Reply::Done, many]), changes).await;
+    for forged in ["/etc/passwd", "/wrong", "/w/hidden/a", "/"] {
+        breaks(forged, told(Change::deleted(path(forged))), changes).await;
+        let moved = Change::renamed(path(forged), path("/w/a"));
+        breaks(forged, told(moved), changes).await;
+    }
+    breaks(
+        "the directory itself",
+        told(Change::created(path("/w"))),
+        changes,
+    )
+    .await;
+
+    let honest = [
+        Reply::Done,
+        Reply::Changes(vec![one(); BATCH]),
+        Reply::Changes(vec![
+            WatchEvent::Overflow,
+            Change::deleted(path("/w")).into(),
+        ]),
+        Reply::Done,
+    ];
+    changes(&answering(replies(&honest))).await.unwrap();
+    let failed = [Reply::Done, Reply::Failed(Error::too_large("too many"))];
+    let error = changes(&answering(replies(&failed))).await.unwrap_err();
+    assert_eq!(error.to_string(), "fake: watch '/w': too many");
 }
 
 #[tokio::test]

@@ -74,7 +74,7 @@ impl Backend for Hanging {
     hang!(
         resolve, stat, ls, read, read_text, write, edit, create_dir, delete, rename, copy
     );
-    hang!(glob, grep);
+    hang!(glob, grep, watch);
 }
 
 #[async_trait]
