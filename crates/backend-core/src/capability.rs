@@ -54,6 +54,8 @@ pub struct Capabilities {
     pub commands: bool,
     /// [`Sandbox::connect`](crate::Sandbox::connect) reaches ports of commands.
     pub ports: bool,
+    /// Background shells can run in a terminal.
+    pub terminals: bool,
 }
 
 /// Writes methods that set one capability.
@@ -90,6 +92,8 @@ impl Capabilities {
         with_commands: commands,
         /// Declares that ports of commands can be reached.
         with_ports: ports,
+        /// Declares that background shells can run in a terminal.
+        with_terminals: terminals,
     }
 }
 
@@ -120,9 +124,11 @@ mod tests {
             .with_times()
             .with_durable()
             .with_commands()
-            .with_ports();
+            .with_ports()
+            .with_terminals();
         assert!(all.writable && all.links && all.modes);
-        assert!(all.times && all.durable && all.commands && all.ports);
+        assert!(all.times && all.durable && all.commands);
+        assert!(all.ports && all.terminals);
         assert_eq!(
             Capabilities::default(),
             Capabilities {

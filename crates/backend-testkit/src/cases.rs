@@ -1,6 +1,7 @@
 //! The cases, grouped by operation. Each is a plain async function that can be
 //! called on any [`Env`](crate::Env).
 
+pub mod attach;
 mod concurrent;
 pub mod contract;
 pub mod copy;
@@ -31,5 +32,6 @@ pub mod shell;
 pub mod special;
 pub mod stat;
 pub mod stream;
+pub mod terminal;
 mod transfer;
 pub mod write;

@@ -43,6 +43,8 @@ pub enum Need {
     ReadOnly,
     /// The backend runs commands.
     Commands,
+    /// The backend runs shells in terminals.
+    Terminals,
 }
 
 impl fmt::Display for Need {
@@ -58,6 +60,7 @@ impl fmt::Display for Need {
             Self::Outside => "a place outside the backend",
             Self::ReadOnly => "a read-only backend on the same place",
             Self::Commands => "commands",
+            Self::Terminals => "terminals",
         })
     }
 }
@@ -102,6 +105,7 @@ pub trait Fixture: Send + Sync + 'static {
             Need::Write => capabilities.writable,
             Need::Times => capabilities.times,
             Need::Commands => capabilities.commands,
+            Need::Terminals => capabilities.terminals,
             Need::ReadOnly => self.read_only().is_some(),
             Need::SetTime | Need::Links | Need::Fifo | Need::RawName => false,
             Need::Modes | Need::Outside => false,

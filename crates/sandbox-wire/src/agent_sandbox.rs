@@ -49,7 +49,8 @@ impl Default for AgentOptions {
                 .with_times()
                 .with_durable()
                 .with_commands()
-                .with_ports(),
+                .with_ports()
+                .with_terminals(),
         }
     }
 }

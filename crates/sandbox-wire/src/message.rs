@@ -11,8 +11,8 @@ use std::time::Duration;
 use backend_core::ops::{
     Command, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions, EditOutcome, Entry, Event,
     ExecuteOutcome, FileBytes, FileMatches, GlobQuery, GlobResult, GrepQuery, GrepResult, Listing,
-    LsOptions, ReadOptions, RenameOptions, ResolveOptions, ShellId, ShellInfo, ShellOutput,
-    StatOptions, TextOptions, WriteOptions, WriteOutcome,
+    LsOptions, ReadOptions, RenameOptions, ResolveOptions, ShellId, ShellInfo, ShellOutput, Signal,
+    StatOptions, TerminalSize, TextOptions, WriteOptions, WriteOutcome,
 };
 use backend_core::text::TextWindow;
 use backend_core::{Edit, Error, VPath};
@@ -75,6 +75,10 @@ pub(crate) enum Request {
     ShellList,
     /// Content follows in pieces, in both directions.
     Connect(u16),
+    /// As for `Connect`.
+    ShellAttach(ShellId),
+    ShellResize(ShellId, TerminalSize),
+    ShellSignal(ShellId, Signal),
 }
 
 /// A message that follows a request in the same direction.

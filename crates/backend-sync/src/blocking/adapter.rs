@@ -144,7 +144,10 @@ impl Drop for Cancelling {
 #[async_trait]
 impl<B: BlockingBackend> Backend for BlockingAdapter<B> {
     fn info(&self) -> BackendInfo {
-        self.inner.info()
+        let mut info = self.inner.info();
+        // A blocking implementation has no connections.
+        (info.capabilities.ports, info.capabilities.terminals) = (false, false);
+        info
     }
 
     fn working_dir(&self) -> VPath {

@@ -12,6 +12,7 @@ use backend_core::{
 use futures::StreamExt as _;
 
 use super::{HostedMachine, HostedSandbox, during};
+use crate::agents::Mode;
 
 /// The status of a killed command, and also of one whose machine has ended.
 const KILLED: CommandStatus = CommandStatus::Signalled(9);
@@ -56,6 +57,11 @@ impl<M: HostedMachine> Backend for HostedSandbox<M> {
             .with_times()
             .with_durable()
             .with_commands();
+        let capabilities = match self.0.mode {
+            Mode::Agent => capabilities.with_ports().with_terminals(),
+            // Not known before the first operation.
+            _ => capabilities,
+        };
         BackendInfo::new(self.0.machine.name(), capabilities).containment(Containment::Isolated)
     }
 
@@ -145,6 +151,6 @@ impl<M: HostedMachine> Sandbox for HostedSandbox<M> {
 
     delegate! {
         |self| self.active_sandbox(&self.busy()).await? => trace, shell_start, shell_read,
-        shell_write, shell_kill, shell_list, connect
+        shell_write, shell_kill, shell_list, connect, shell_attach, shell_resize, shell_signal
     }
 }

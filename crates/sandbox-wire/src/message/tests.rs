@@ -100,6 +100,9 @@ fn requests() -> Vec<Request> {
         Request::ShellKill(ShellId::new("bg_1")),
         Request::ShellList,
         Request::Connect(8080),
+        Request::ShellAttach(ShellId::new("bg_1")),
+        Request::ShellResize(ShellId::new("bg_1"), TerminalSize::new(24, 80)),
+        Request::ShellSignal(ShellId::new("bg_1"), Signal::Interrupt),
     ]
 }
 
