@@ -27,7 +27,7 @@ impl Scope {
     /// # Ok::<(), backend_mounts::MountError>(())
     /// ```
     pub fn judge(&self, op: Op, path: &VPath, kind: Kind, bytes: Option<u64>) -> Verdict {
-        if op == Op::Execute {
+        if op.class() == OpClass::Execute {
             return Vote::abstain(Layer::Mount).into();
         }
         if !(is_listing(op) && path.is_root())
@@ -216,7 +216,7 @@ fn removes(op: Op) -> bool {
 fn checks_suffix(op: Op) -> bool {
     match op {
         Op::Read | Op::Write | Op::Edit | Op::Delete | Op::Move | Op::Copy => true,
-        Op::Ls | Op::Glob | Op::Grep | Op::Execute => false,
+        Op::Ls | Op::Glob | Op::Grep | Op::Execute | Op::Terminal => false,
     }
 }
 

@@ -68,6 +68,7 @@ pub enum Op {
     Glob,
     Grep,
     Execute,
+    Terminal,
 }
 
 /// The effect of an operation on its target.
@@ -77,7 +78,7 @@ pub enum OpClass {
     Read,
     /// Changes the target.
     Write,
-    /// Runs a command.
+    /// Runs a command, or opens a way to type some.
     Execute,
 }
 
@@ -87,7 +88,7 @@ impl Op {
         match self {
             Self::Read | Self::Ls | Self::Glob | Self::Grep => OpClass::Read,
             Self::Write | Self::Edit | Self::Delete | Self::Move | Self::Copy => OpClass::Write,
-            Self::Execute => OpClass::Execute,
+            Self::Execute | Self::Terminal => OpClass::Execute,
         }
     }
 }
@@ -103,12 +104,13 @@ names!(Op::as_str, ALL {
     Glob = "glob",
     Grep = "grep",
     Execute = "execute",
+    Terminal = "terminal",
 });
 
 /// The error for a word that does not name an operation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0} is not an operation; use read, write, edit, delete, move, copy, ls, glob, grep or execute"
+    "{0} is not an operation; use read, write, edit, delete, move, copy, ls, glob, grep, execute or terminal"
 )]
 pub struct UnknownOp(backend_core::Quoted);
 

@@ -142,5 +142,6 @@ fn operation(op: Op) -> Operation {
         Op::Glob => Operation::Glob,
         Op::Grep => Operation::Grep,
         Op::Execute => Operation::Execute,
+        Op::Terminal => Operation::Shell,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::data::{CommandRule, CommandRules, PathRule, PathRules, Ruleset};
+use super::data::{CommandRule, CommandRules, PathRule, PathRules, Ruleset, TerminalRules};
 use super::pattern::PatternError;
 use super::preset::secrets;
 use crate::action::{Action, Op};
@@ -33,6 +33,7 @@ pub struct RulesetBuilder {
     allowed: BTreeSet<Op>,
     deny_secrets: bool,
     opaque: Action,
+    terminal: Option<Action>,
     paths: Vec<(Op, PathRule)>,
     commands: Vec<CommandRule>,
     error: Option<PatternError>,
@@ -45,6 +46,7 @@ impl Default for RulesetBuilder {
             allowed: BTreeSet::from([Op::Read, Op::Ls, Op::Glob, Op::Grep]),
             deny_secrets: true,
             opaque: Action::Ask,
+            terminal: None,
             paths: Vec::new(),
             commands: Vec::new(),
             error: None,
@@ -98,12 +100,22 @@ impl RulesetBuilder {
 
         /// Sets the action for code for an interpreter other than the shell; ask by default.
         fn opaque(self, action: Action) { self.opaque = action }
+
+        /// Sets the action for opening a terminal and for attaching to a shell. See
+        /// [`Ruleset::terminal_action`] for the default.
+        fn terminal(self, action: Action) { self.terminal = Some(action) }
     }
 
     /// Adds a rule after those added before. For [`Op::Execute`] the pattern is a
     /// [`CommandPattern`](super::CommandPattern), otherwise a
-    /// [`PathPattern`](super::PathPattern). The description may be empty.
-    pub fn rule(self, op: Op, pattern: &str, action: Action, description: &str) -> Self {
+    /// [`PathPattern`](super::PathPattern). The description may be empty. Terminals have no
+    /// patterns: a rule for [`Op::Terminal`] applies to all of them, and never weakens
+    /// [`terminal`](Self::terminal).
+    pub fn rule(mut self, op: Op, pattern: &str, action: Action, description: &str) -> Self {
+        if op == Op::Terminal {
+            self.terminal = Some(self.terminal.unwrap_or_default().max(action));
+            return self;
+        }
         if op == Op::Execute {
             let rule = CommandRule::new(pattern, action);
             return self.with(rule, |this, rule| {
@@ -156,6 +168,7 @@ impl RulesetBuilder {
                 opaque: self.opaque,
                 ..CommandRules::default()
             }),
+            terminal: self.terminal.map(|default| TerminalRules { default }),
             ..Ruleset::default()
         };
         for (op, rule) in self.paths {

@@ -48,3 +48,5 @@ mod support {
 }
 #[cfg(target_os = "linux")]
 mod swap;
+#[cfg(all(feature = "shell", target_os = "linux"))]
+mod terminals;
