@@ -164,6 +164,6 @@ mod wrapper {
     backend_testkit::conformance! {
         mod intercepted;
         fixture = async || Watched;
-        skipped = 165;
+        skipped = 190;
     }
 }
