@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use permissions::{Action, Op, Preset, Ruleset};
+use permissions::{Action, Op, OpClass, Preset, Ruleset};
 use toml::Value;
 
 use crate::exit::{Failure, usage};
@@ -73,9 +73,8 @@ impl Rules {
         let Ruleset {
             default, execute, ..
         } = &self.ruleset;
-        let paths = Op::ALL
-            .into_iter()
-            .filter(|op| !matches!(op, Op::Execute | Op::Connect));
+        let is_path = |op: &Op| op.class() != OpClass::Execute;
+        let paths = Op::ALL.into_iter().filter(is_path);
         let asks = |op: Op| match self.ruleset.section(op) {
             Some(section) => {
                 let mut rules = section.rules.iter().map(|rule| rule.action);

@@ -86,6 +86,7 @@ impl Backend for Composite {
         let mut capabilities = capabilities(&table);
         let working = table.find(self.start_dir()).route.backend().info();
         capabilities.ports = working.capabilities.ports;
+        capabilities.terminals = working.capabilities.terminals;
         BackendInfo::new(NAME, capabilities).containment(containment(&table))
     }
 

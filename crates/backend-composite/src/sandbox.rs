@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
-use backend_core::ops::{Command, ExecuteOutcome, ShellId, ShellInfo, ShellOutput, StopMode};
+use backend_core::ops::{
+    Command, ExecuteOutcome, ShellId, ShellInfo, ShellOutput, Signal, StopMode, TerminalSize,
+};
 use backend_core::{
     CommandPaths, Connection, Error, ErrorKind, EventStream, Operation, Result, Sandbox,
     TracedPath, VPath,
@@ -310,5 +312,32 @@ impl Sandbox for Composite {
         let route = Arc::clone(route);
         Ok(connection
             .map_err(move |error| route.translate_error(Operation::Connect, route.prefix())(error)))
+    }
+
+    async fn shell_attach(&self, id: &ShellId) -> Result<Connection> {
+        let table = self.table();
+        let (route, inner) = shell_route(&table, id)?;
+        let attached = route.sandbox(Operation::Shell)?.shell_attach(&inner).await;
+        let connection =
+            attached.map_err(route.translate_error(Operation::Shell, route.prefix()))?;
+        let route = Arc::clone(route);
+        Ok(connection
+            .map_err(move |error| route.translate_error(Operation::Shell, route.prefix())(error)))
+    }
+
+    async fn shell_resize(&self, id: &ShellId, size: TerminalSize) -> Result<()> {
+        let table = self.table();
+        let (route, inner) = shell_route(&table, id)?;
+        let sandbox = route.sandbox(Operation::Shell)?;
+        let resized = sandbox.shell_resize(&inner, size).await;
+        resized.map_err(route.translate_error(Operation::Shell, route.prefix()))
+    }
+
+    async fn shell_signal(&self, id: &ShellId, signal: Signal) -> Result<()> {
+        let table = self.table();
+        let (route, inner) = shell_route(&table, id)?;
+        let sandbox = route.sandbox(Operation::Shell)?;
+        let sent = sandbox.shell_signal(&inner, signal).await;
+        sent.map_err(route.translate_error(Operation::Shell, route.prefix()))
     }
 }

@@ -56,6 +56,8 @@ pub struct Capabilities {
     pub ports: bool,
     /// [`watch`](crate::Backend::watch) tells changes.
     pub watch: bool,
+    /// Background shells can run in a terminal.
+    pub terminals: bool,
 }
 
 /// Writes methods that set one capability.
@@ -94,6 +96,8 @@ impl Capabilities {
         with_ports: ports,
         /// Declares that changes can be watched.
         with_watch: watch,
+        /// Declares that background shells can run in a terminal.
+        with_terminals: terminals,
     }
 }
 
@@ -125,10 +129,11 @@ mod tests {
             .with_durable()
             .with_commands()
             .with_ports()
-            .with_watch();
+            .with_watch()
+            .with_terminals();
         assert!(all.writable && all.links && all.modes);
         assert!(all.times && all.durable && all.commands);
-        assert!(all.ports && all.watch);
+        assert!(all.ports && all.watch && all.terminals);
         assert_eq!(
             Capabilities::default(),
             Capabilities {

@@ -218,6 +218,21 @@ macro_rules! __delegate {
             id: &'b $crate::ops::ShellId
         ) -> bool }
     };
+    (shell_attach [$self:ident] $to:expr) => {
+        $crate::__delegate! { @async [$self] $to, Shell, (), shell_attach<'b>(
+            id: &'b $crate::ops::ShellId
+        ) -> $crate::Connection }
+    };
+    (shell_resize [$self:ident] $to:expr) => {
+        $crate::__delegate! { @async [$self] $to, Shell, (), shell_resize<'b>(
+            id: &'b $crate::ops::ShellId, size: $crate::ops::TerminalSize
+        ) -> () }
+    };
+    (shell_signal [$self:ident] $to:expr) => {
+        $crate::__delegate! { @async [$self] $to, Shell, (), shell_signal<'b>(
+            id: &'b $crate::ops::ShellId, signal: $crate::ops::Signal
+        ) -> () }
+    };
     (shell_list [$self:ident] $to:expr) => {
         $crate::__delegate! { @async [$self] $to, Shell, (), shell_list<>(
         ) -> ::std::vec::Vec<$crate::ops::ShellInfo> }

@@ -112,7 +112,11 @@ pub const COMMAND_BYTES: usize = 128 * 1024 - 1;
 pub const KILL_GRACE: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// Background shells that one sandbox keeps, running or finished.
-pub const SHELLS: usize = 32;
+pub const SHELLS: usize = 64;
 
 /// Bytes of unread output kept per background shell and stream.
 pub const SHELL_LOG_BYTES: usize = 1024 * 1024;
+
+/// Bytes of unread output at which a shell waits for the connection that is attached
+/// to it.
+pub const ATTACHED_BYTES: usize = 64 * 1024;

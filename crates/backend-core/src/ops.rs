@@ -12,6 +12,7 @@ mod list;
 mod matches;
 mod read;
 mod search;
+mod terminal;
 mod watch;
 mod write;
 
@@ -25,6 +26,7 @@ pub(crate) use matches::RawLine;
 pub use matches::{FileMatches, GrepLine, GrepResult, LineKind};
 pub use read::{ByteRange, FileBytes, ReadOptions, ResolveOptions, TextOptions};
 pub use search::{Case, GlobOrder, GlobQuery, GlobResult, GrepQuery};
+pub use terminal::{Signal, TerminalSize};
 pub use watch::{Change, ChangeKind, WatchEvent, WatchQuery};
 pub use write::{
     Content, ContentHash, ContentHashError, ContentHasher, CopyOptions, CreateDirOptions,

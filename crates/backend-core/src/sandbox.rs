@@ -12,7 +12,8 @@ use crate::backend::Backend;
 use crate::connection::Connection;
 use crate::error::{Error, Operation, Result};
 use crate::ops::{
-    Command, Event, ExecuteOutcome, ResolveOptions, ShellId, ShellInfo, ShellOutput, StopMode,
+    Command, Event, ExecuteOutcome, ResolveOptions, ShellId, ShellInfo, ShellOutput, Signal,
+    StopMode, TerminalSize,
 };
 use crate::path::VPath;
 
@@ -106,6 +107,8 @@ pub enum TracedPath {
 /// - A process that keeps the output open delays the result by at most that grace
 ///   period. Processes that a finished command leaves running in its group are
 ///   ended too and counted, unless [`Command::keep_leftovers`] is set.
+/// - It has no terminal, and none of the host's can be reached from it. A background
+///   shell with [`Command::terminal`] has one of its own.
 /// - Bytes that are not UTF-8 are kept. Output over [`Command::output_bytes`] keeps
 ///   its beginning and its end and says how much is missing.
 ///
@@ -126,6 +129,9 @@ pub enum TracedPath {
 /// async fn shell_kill(&self, id: &ShellId) -> Result<bool>;
 /// async fn shell_list(&self) -> Result<Vec<ShellInfo>>;
 /// async fn connect(&self, port: u16) -> Result<Connection>;
+/// async fn shell_attach(&self, id: &ShellId) -> Result<Connection>;
+/// async fn shell_resize(&self, id: &ShellId, size: TerminalSize) -> Result<()>;
+/// async fn shell_signal(&self, id: &ShellId, signal: Signal) -> Result<()>;
 /// ```
 #[async_trait]
 pub trait Sandbox: Backend {
@@ -203,10 +209,15 @@ pub trait Sandbox: Backend {
 
     /// Starts a command in the background, with standard input open.
     ///
+    /// With [`Command::terminal`] it runs in a terminal of its own, as the first process
+    /// of a session. All its processes end with it, whichever job they belong to.
+    ///
     /// # Errors
     ///
     /// As [`execute`](Self::execute); `TooLarge` if there are
-    /// [`SHELLS`](crate::limits::SHELLS) shells already and none has ended.
+    /// [`SHELLS`](crate::limits::SHELLS) shells already and none has ended;
+    /// `Unsupported` for a terminal without
+    /// [`Capabilities::terminals`](crate::Capabilities::terminals).
     async fn shell_start(&self, command: Command) -> Result<ShellInfo>;
 
     /// Takes the output of a shell since the last read, waiting up to `wait` for
@@ -214,10 +225,13 @@ pub trait Sandbox: Backend {
     ///
     /// # Errors
     ///
-    /// `NotFound` if there is no such shell.
+    /// `NotFound` if there is no such shell; `Conflict` while a connection is attached,
+    /// which takes the output instead.
     async fn shell_read(&self, id: &ShellId, wait: Duration) -> Result<ShellOutput>;
 
-    /// Writes to a shell's standard input; `None` closes it.
+    /// Writes to a shell's standard input; `None` closes it. In a terminal `None` types
+    /// the end-of-file character, which a program that reads whole lines takes for the
+    /// end at the beginning of a line; the input stays open.
     ///
     /// # Errors
     ///
@@ -250,6 +264,60 @@ pub trait Sandbox: Backend {
         let error = Error::unsupported("ports cannot be reached here; run a client as a command");
         Err(error.during(Operation::Connect).on(self.info().name))
     }
+
+    /// Attaches a connection to a shell: its output arrives, and input is sent.
+    ///
+    /// The unread output comes first, of which the last
+    /// [`SHELL_LOG_BYTES`](crate::limits::SHELL_LOG_BYTES) are kept, then output as it is
+    /// printed. Without a terminal both streams arrive, in no particular order between
+    /// them. While attached nothing is dropped: a slow reader slows the shell down. The
+    /// output ends when the shell ends.
+    ///
+    /// Input is passed on byte for byte. Finishing the sender closes nothing; a terminal's
+    /// end-of-file character can be sent as any other byte.
+    ///
+    /// Dropping the incoming half detaches, and the shell runs on. Bytes that were on
+    /// their way are lost. There is one connection at a time: another takes over, and the
+    /// earlier one ends with `Conflict`.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if there is no such shell; `Unsupported` where connections cannot be
+    /// attached.
+    async fn shell_attach(&self, id: &ShellId) -> Result<Connection> {
+        let _ = id;
+        Err(no_terminals(self))
+    }
+
+    /// Changes the size of a shell's terminal. Its foreground processes are told with
+    /// `SIGWINCH`.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` for a size of zero; `NotFound` if there is no such shell;
+    /// `Conflict` if it has no terminal or has ended; `Unsupported` where there are no
+    /// terminals.
+    async fn shell_resize(&self, id: &ShellId, size: TerminalSize) -> Result<()> {
+        let _ = (id, size);
+        Err(no_terminals(self))
+    }
+
+    /// Sends a signal to a shell: to the foreground processes of its terminal, or without
+    /// one to its process group.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if there is no such shell; `Conflict` if it has ended; `Unsupported`
+    /// where signals cannot be sent.
+    async fn shell_signal(&self, id: &ShellId, signal: Signal) -> Result<()> {
+        let _ = (id, signal);
+        Err(no_terminals(self))
+    }
+}
+
+fn no_terminals(sandbox: &(impl Sandbox + ?Sized)) -> Error {
+    let error = Error::no_terminals().during(Operation::Shell);
+    error.on(sandbox.info().name)
 }
 
 /// Runs `futures` concurrently and returns their outputs in order.

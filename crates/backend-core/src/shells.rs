@@ -142,7 +142,9 @@ impl<S: Clone> ShellTable<S> {
 
 /// The unread output of a shell, and its state.
 ///
-/// The last [`SHELL_LOG_BYTES`] of each stream are kept; lost bytes are counted.
+/// The last [`SHELL_LOG_BYTES`] of each stream are kept; lost bytes are counted. While
+/// a connection is attached nothing is dropped: code that pushes must wait for the
+/// connection when there is [much to read](Self::unread).
 #[derive(Debug, Default)]
 pub struct ShellLog(Mutex<LogState>);
 
@@ -152,6 +154,10 @@ struct LogState {
     stderr: VecDeque<u8>,
     dropped: u64,
     state: ShellState,
+    /// Number of connections that were attached so far.
+    attachments: u64,
+    /// The connection that is attached.
+    attached: Option<u64>,
 }
 
 impl ShellLog {
@@ -163,15 +169,42 @@ impl ShellLog {
     /// Adds standard output.
     pub fn push_stdout(&self, piece: &[u8]) {
         let mut kept = lock(&self.0);
-        let lost = push(&mut kept.stdout, piece);
+        let limit = kept.limit();
+        let lost = push(&mut kept.stdout, piece, limit);
         kept.dropped += lost;
     }
 
     /// Adds standard error.
     pub fn push_stderr(&self, piece: &[u8]) {
         let mut kept = lock(&self.0);
-        let lost = push(&mut kept.stderr, piece);
+        let limit = kept.limit();
+        let lost = push(&mut kept.stderr, piece, limit);
         kept.dropped += lost;
+    }
+
+    /// Attaches a connection, in place of the one before, and returns its number.
+    pub fn attach(&self) -> u64 {
+        let mut kept = lock(&self.0);
+        kept.attachments += 1;
+        kept.attached = Some(kept.attachments);
+        kept.attachments
+    }
+
+    /// Detaches the connection with this number, if it is still attached.
+    pub fn detach(&self, number: u64) {
+        let mut kept = lock(&self.0);
+        kept.attached = kept.attached.filter(|attached| *attached != number);
+    }
+
+    /// Returns the number of the connection that is attached.
+    pub fn attached(&self) -> Option<u64> {
+        lock(&self.0).attached
+    }
+
+    /// Returns the number of unread bytes.
+    pub fn unread(&self) -> usize {
+        let kept = lock(&self.0);
+        kept.stdout.len() + kept.stderr.len()
     }
 
     /// Records how the shell ended.
@@ -204,10 +237,19 @@ impl ShellLog {
     }
 }
 
+impl LogState {
+    fn limit(&self) -> usize {
+        match self.attached {
+            Some(_) => usize::MAX,
+            None => SHELL_LOG_BYTES,
+        }
+    }
+}
+
 /// Appends to a stream and drops its oldest bytes. Returns how many were lost.
-fn push(stream: &mut VecDeque<u8>, piece: &[u8]) -> u64 {
+fn push(stream: &mut VecDeque<u8>, piece: &[u8], limit: usize) -> u64 {
     stream.extend(piece);
-    let over = stream.len().saturating_sub(SHELL_LOG_BYTES);
+    let over = stream.len().saturating_sub(limit);
     stream.drain(..over);
     over as u64
 }
@@ -294,5 +336,28 @@ mod tests {
         let output = log.take().unwrap();
         assert_eq!(output.state, ShellState::Ended(CommandStatus::Exited(1)));
         assert_eq!(output.dropped, 0);
+    }
+
+    #[test]
+    fn nothing_is_dropped_while_a_connection_is_attached() {
+        let log = ShellLog::new();
+        log.push_stdout(&vec![b'a'; SHELL_LOG_BYTES]);
+        let first = log.attach();
+        log.push_stdout(b"b");
+        log.push_stderr(b"c");
+        assert_eq!(log.unread(), SHELL_LOG_BYTES + 2);
+        let second = log.attach();
+        assert_eq!(log.attached(), Some(second));
+        log.detach(first);
+        assert_eq!(log.attached(), Some(second), "another one took over");
+        let output = log.take().unwrap();
+        assert_eq!(
+            (output.stdout.len(), output.dropped),
+            (SHELL_LOG_BYTES + 1, 0)
+        );
+        log.detach(second);
+        assert_eq!(log.attached(), None);
+        log.push_stdout(&vec![b'a'; SHELL_LOG_BYTES + 1]);
+        assert_eq!(log.take().unwrap().dropped, 1);
     }
 }

@@ -211,6 +211,7 @@ impl Backend for LocalBackend {
             Some(runner) => {
                 let mut capabilities = capabilities.with_commands();
                 capabilities.ports = runner.state.has_network();
+                capabilities.terminals = runner.has_terminals();
                 BackendInfo::new(NAME, capabilities).containment(runner.containment())
             }
         }

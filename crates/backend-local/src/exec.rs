@@ -21,3 +21,4 @@ mod state;
 mod supervised;
 mod task;
 mod temp_dir;
+mod terminal;

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use backend_core::ops::{
-    Command, ExecuteOutcome, Links, ShellId, ShellInfo, ShellOutput, StopMode,
+    Command, ExecuteOutcome, Links, ShellId, ShellInfo, ShellOutput, Signal, StopMode, TerminalSize,
 };
 use backend_core::{
     CommandPaths, Connection, Error, ErrorKind, EventStream, Operation, Result, Sandbox,
@@ -40,7 +40,10 @@ impl LocalBackend {
     /// Checks a command and opens its directory.
     async fn task(&self, command: Command, operation: Operation) -> Result<(&Runner, Task)> {
         let runner = self.runner()?;
-        command.check()?;
+        match operation {
+            Operation::Shell => command.check()?,
+            _ => command.check_without_terminal()?,
+        }
         let directory = self.directory(runner, command.directory.as_ref(), operation);
         let directory = directory.await?;
         Ok((runner, Task::new(&runner.state, command, directory)))
@@ -188,5 +191,20 @@ impl Sandbox for LocalBackend {
         };
         let connection = connect.await.map_err(during(Operation::Connect))?;
         Ok(connection.map_err(|error| during(Operation::Connect)(error)))
+    }
+
+    async fn shell_attach(&self, id: &ShellId) -> Result<Connection> {
+        let attach = || self.shells()?.attach(id);
+        attach().map_err(during(Operation::Shell))
+    }
+
+    async fn shell_resize(&self, id: &ShellId, size: TerminalSize) -> Result<()> {
+        let resize = || self.shells()?.resize(id, size);
+        resize().map_err(during(Operation::Shell))
+    }
+
+    async fn shell_signal(&self, id: &ShellId, signal: Signal) -> Result<()> {
+        let send = async { self.shells()?.signal(id, signal).await };
+        send.await.map_err(during(Operation::Shell))
     }
 }

@@ -216,7 +216,7 @@ fn removes(op: Op) -> bool {
 fn checks_suffix(op: Op) -> bool {
     match op {
         Op::Read | Op::Write | Op::Edit | Op::Delete | Op::Move | Op::Copy => true,
-        Op::Ls | Op::Glob | Op::Grep | Op::Execute | Op::Connect => false,
+        Op::Ls | Op::Glob | Op::Grep | Op::Execute | Op::Connect | Op::Terminal => false,
     }
 }
 

@@ -1,7 +1,9 @@
 #![doc = include_str!("../README.md")]
 
 mod activity;
+mod attachment;
 mod engine;
+mod input;
 mod log;
 mod shells;
 mod sink;
@@ -11,4 +13,4 @@ pub use activity::{Activity, UseGuard};
 pub use engine::{Engine, join, panicked};
 pub use shells::Shells;
 pub use sink::{OutputStream, Sink, Sinks};
-pub use task::{CommandResult, Launched, RunMode, Stdin, Task, execute, stopped, stream};
+pub use task::{CommandResult, Controls, Launched, RunMode, Stdin, Task, execute, stopped, stream};

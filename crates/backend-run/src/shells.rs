@@ -1,20 +1,23 @@
 //! Background shells: long-running commands with logs.
 
-use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use backend_core::ops::{CommandStatus, ShellId, ShellInfo, ShellOutput};
+use backend_core::ops::{
+    Command, CommandStatus, ShellId, ShellInfo, ShellOutput, Signal, TerminalSize,
+};
 use backend_core::shells::{ShellTable, shell_id};
-use backend_core::{Error, ErrorKind, Result};
+use backend_core::sync::lock;
+use backend_core::{Connection, Error, Result};
 use bytes::Bytes;
-use tokio::io::AsyncWriteExt as _;
-use tokio::sync::{Mutex, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 
+use crate::attachment;
 use crate::engine::{Engine, panicked};
+use crate::input::{ShellInput, conflict};
 use crate::log::WatchedLog;
 use crate::sink::Sinks;
-use crate::task::{RunMode, Stdin, Task, stopped};
+use crate::task::{Controls, RunMode, Task, stopped};
 
 type Table = ShellTable<Arc<Shell>>;
 
@@ -55,10 +58,10 @@ impl Shells {
     ///
     /// # Errors
     ///
-    /// `NotFound` if there is no such shell.
+    /// `NotFound` if there is no such shell; `Conflict` while a connection is attached.
     pub async fn read(&self, id: &ShellId, wait: Duration) -> Result<ShellOutput> {
         let shell = self.table.find(id)?;
-        if let Some(output) = shell.log.kept.take() {
+        if let Some(output) = shell.log.take(None)? {
             return Ok(output);
         }
         if wait.is_zero() {
@@ -74,21 +77,21 @@ impl Shells {
                 () = tokio::time::sleep(wait) => {}
             }
         });
-        Ok(tokio::select! {
+        tokio::select! {
             biased;
-            output = shell.log.next() => output,
-            _ = over => ShellOutput::new(shell.log.kept.state()),
-        })
+            output = shell.log.next(None) => output,
+            _ = over => Ok(ShellOutput::new(shell.log.kept.state())),
+        }
     }
 
-    /// Writes to a shell; `None` closes its standard input. A call that is
-    /// dropped may have written a part.
+    /// Writes to a shell; `None` closes its standard input, or types the end-of-file
+    /// character of its terminal. A call that is dropped may have written a part.
     ///
     /// # Errors
     ///
     /// `NotFound` if there is no such shell; `Conflict` if it reads no more.
     pub async fn write(&self, id: &ShellId, input: Option<Bytes>) -> Result<()> {
-        self.table.find(id)?.write(input).await
+        self.table.find(id)?.input.write(input).await
     }
 
     /// Ends a shell. Returns whether it was running.
@@ -102,6 +105,38 @@ impl Shells {
         shell.kill.send_replace(true);
         shell.log.ended().await;
         Ok(ran)
+    }
+
+    /// Attaches a connection to a shell.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if there is no such shell.
+    pub fn attach(&self, id: &ShellId) -> Result<Connection> {
+        let shell = self.table.find(id)?;
+        Ok(attachment::attach(&shell.log, Arc::clone(&shell.input)))
+    }
+
+    /// Changes the size of a shell's terminal.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` for a size of zero; `NotFound` if there is no such shell;
+    /// `Conflict` if it has no terminal or has ended.
+    pub fn resize(&self, id: &ShellId, size: TerminalSize) -> Result<()> {
+        size.check()?;
+        self.table.find(id)?.resize(size)
+    }
+
+    /// Sends a signal to a shell.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if there is no such shell; `Conflict` if it has ended.
+    pub async fn signal(&self, id: &ShellId, signal: Signal) -> Result<()> {
+        let controls = self.table.find(id)?.controls()?;
+        let sent = (self.engine)()?.spawn_blocking(move || controls.signal(signal));
+        sent.await.unwrap_or_else(|_| Err(panicked()))
     }
 
     /// Returns the shells that have started.
@@ -122,59 +157,46 @@ impl Shells {
     }
 }
 
+#[derive(Debug)]
 struct Shell {
     id: ShellId,
     line: String,
     pid: Option<u32>,
     log: Arc<WatchedLog>,
-    /// `None` once closed.
-    stdin: Mutex<Option<Stdin>>,
+    input: Arc<ShellInput>,
+    /// `None` once it has ended.
+    controls: Mutex<Option<Arc<dyn Controls>>>,
+    /// The size of its terminal, if it has one.
+    terminal: Mutex<Option<TerminalSize>>,
     kill: watch::Sender<bool>,
-}
-
-impl fmt::Debug for Shell {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Shell({})", self.id)
-    }
 }
 
 impl Shell {
     fn info(&self) -> ShellInfo {
         let mut info = ShellInfo::new(self.id.clone(), self.line.clone(), self.pid);
         info.state = self.log.kept.state();
+        info.terminal = *lock(&self.terminal);
         info
     }
 
-    async fn write(&self, input: Option<Bytes>) -> Result<()> {
-        let ended = self.log.ended();
-        let writing = async {
-            let mut stdin = self.stdin.lock().await;
-            let written = match (stdin.as_mut(), &input) {
-                (None, _) => return Err(conflict("its standard input is closed")),
-                (Some(pipe), Some(input)) => match pipe.write_all(input).await {
-                    Ok(()) => pipe.flush().await,
-                    failed => failed,
-                },
-                (Some(pipe), None) => pipe.shutdown().await,
-            };
-            if written.is_err() || input.is_none() {
-                *stdin = None;
-            }
-            written.map_err(|error| conflict("it reads no more input").with_source(error))
-        };
-        tokio::select! {
-            biased;
-            () = ended => Err(conflict("it has ended")),
-            written = writing => written,
+    /// Returns the controls of a running shell.
+    fn controls(&self) -> Result<Arc<dyn Controls>> {
+        match &*lock(&self.controls) {
+            _ if !self.log.kept.is_running() => Err(conflict("it has ended")),
+            Some(controls) => Ok(Arc::clone(controls)),
+            None => Err(Error::no_terminals()),
         }
     }
-}
 
-fn conflict(text: &str) -> Error {
-    Error::new(
-        ErrorKind::Conflict,
-        format!("{text}; start another shell to go on"),
-    )
+    fn resize(&self, size: TerminalSize) -> Result<()> {
+        let mut terminal = lock(&self.terminal);
+        if terminal.is_none() {
+            return Err(conflict("it has no terminal"));
+        }
+        self.controls()?.resize(size)?;
+        *terminal = Some(size);
+        Ok(())
+    }
 }
 
 /// Runs a shell from start to end, on the engine. `number` is its reserved entry
@@ -186,7 +208,7 @@ async fn run<T: Task>(
     mut task: T,
     reply: oneshot::Sender<Result<ShellInfo>>,
 ) {
-    let line = task.command().line.clone();
+    let Command { line, terminal, .. } = task.command().clone();
     let launched = match task.launch(RunMode::Shell).await {
         Ok(launched) => launched,
         Err(error) => {
@@ -202,7 +224,13 @@ async fn run<T: Task>(
         line,
         pid: launched.pid,
         log: Arc::clone(&log),
-        stdin: Mutex::new(launched.stdin),
+        input: Arc::new(ShellInput::new(
+            &log,
+            launched.stdin,
+            launched.controls.clone(),
+        )),
+        controls: Mutex::new(launched.controls),
+        terminal: Mutex::new(terminal),
         kill,
     });
     let is_listed = table.fill(number, Some(Arc::clone(&shell)));
@@ -229,7 +257,8 @@ async fn run<T: Task>(
     let status = result.map_or(CommandStatus::Signalled(9), |result| result.status);
     drop(task);
     log.change(|log| log.end(status));
-    *shell.stdin.lock().await = None;
+    *lock(&shell.controls) = None;
+    shell.input.close().await;
 }
 
 #[cfg(test)]

@@ -65,6 +65,13 @@ impl Sink {
         }
     }
 
+    /// Waits until a connection that is attached to a shell has read enough of its log.
+    pub async fn room(&self) {
+        if let Destination::Log(log) = &self.to {
+            log.room().await;
+        }
+    }
+
     fn output(self) -> Output {
         match self.to {
             Destination::Buffer(buffer) => buffer.finish(),

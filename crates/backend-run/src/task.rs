@@ -4,9 +4,10 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
-use backend_core::ops::{Command, CommandStatus, Event, ExecuteOutcome};
+use backend_core::ops::{Command, CommandStatus, Event, ExecuteOutcome, Signal, TerminalSize};
 use backend_core::{Error, EventStream, Result};
 use tokio::io::AsyncWrite;
 use tokio::runtime::Handle;
@@ -63,6 +64,27 @@ pub trait Task: Send + 'static {
     ) -> impl Future<Output = Result<CommandResult>> + Send;
 }
 
+/// Controls of a started shell besides its input and output.
+pub trait Controls: fmt::Debug + Send + Sync + 'static {
+    /// Sets the size of its terminal.
+    ///
+    /// # Errors
+    ///
+    /// `Conflict` if it has no terminal.
+    fn resize(&self, size: TerminalSize) -> Result<()>;
+
+    /// Returns the end-of-file character of its terminal, if it has one.
+    fn end_of_file(&self) -> Option<u8>;
+
+    /// Sends a signal to the foreground of its terminal, or to its process group. May
+    /// block for a moment.
+    ///
+    /// # Errors
+    ///
+    /// `Conflict` if there is no such process.
+    fn signal(&self, signal: Signal) -> Result<()>;
+}
+
 /// A started command.
 pub struct Launched<J> {
     /// The command.
@@ -71,6 +93,8 @@ pub struct Launched<J> {
     pub pid: Option<u32>,
     /// Its standard input, if it is open.
     pub stdin: Option<Stdin>,
+    /// Its controls, if it is a shell that has some.
+    pub controls: Option<Arc<dyn Controls>>,
 }
 
 impl<J> fmt::Debug for Launched<J> {

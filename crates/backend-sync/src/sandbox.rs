@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use backend_core::ops::{
-    Command, Event, ExecuteOutcome, ShellId, ShellInfo, ShellOutput, StopMode,
+    Command, Event, ExecuteOutcome, ShellId, ShellInfo, ShellOutput, Signal, StopMode, TerminalSize,
 };
 use backend_core::{Backend, CommandPaths, Error, Operation, Result, Sandbox, TracedPath, VPath};
 use bytes::Bytes;
@@ -150,5 +150,11 @@ impl SyncSandbox {
 
         /// Lists the shells, in the order they were started.
         Shell: shell_list(;) -> Vec<ShellInfo>;
+
+        /// Changes the size of a shell's terminal.
+        Shell: shell_resize(id: &ShellId; size: TerminalSize) -> ();
+
+        /// Sends a signal to a shell.
+        Shell: shell_signal(id: &ShellId; signal: Signal) -> ();
     }
 }

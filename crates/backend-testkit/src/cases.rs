@@ -1,6 +1,7 @@
 //! The cases, grouped by operation. Each is a plain async function that can be
 //! called on any [`Env`](crate::Env).
 
+pub mod attach;
 mod concurrent;
 pub mod connect;
 pub mod contract;
@@ -32,6 +33,7 @@ pub mod shell;
 pub mod special;
 pub mod stat;
 pub mod stream;
+pub mod terminal;
 mod transfer;
 pub mod watch;
 pub mod write;

@@ -47,6 +47,8 @@ pub enum Need {
     Ports,
     /// The backend tells changes.
     Watch,
+    /// The backend runs shells in terminals.
+    Terminals,
 }
 
 impl fmt::Display for Need {
@@ -64,6 +66,7 @@ impl fmt::Display for Need {
             Self::Commands => "commands",
             Self::Ports => "ports of commands",
             Self::Watch => "changes as a stream",
+            Self::Terminals => "terminals",
         })
     }
 }
@@ -110,6 +113,7 @@ pub trait Fixture: Send + Sync + 'static {
             Need::Commands => capabilities.commands,
             Need::Ports => capabilities.ports,
             Need::Watch => capabilities.watch,
+            Need::Terminals => capabilities.terminals,
             Need::ReadOnly => self.read_only().is_some(),
             Need::SetTime | Need::Links | Need::Fifo | Need::RawName => false,
             Need::Modes | Need::Outside => false,

@@ -220,6 +220,35 @@ macro_rules! __with_filesystem_cases {
                 many_at_once [Write, Ports] "D: concurrency",
                 killed_server_ends_it [Write, Ports] "D Connection: incoming ends",
             }
+            terminal {
+                streams_are_the_terminal [Terminals] "D Command::terminal; D ShellInfo: terminal",
+                has_its_size [Terminals] "D Command::terminal",
+                new_size_is_told [Terminals] "D shell_resize: told with SIGWINCH",
+                shell_leads_a_session [Terminals] "D shell_start: the first process of a session",
+                jobs_are_controlled [Terminals] "D Command::terminal: the controlling terminal",
+                typed_text_is_echoed [Terminals] "D shell_attach: input is passed on",
+                interrupt_key_ends_the_program [Terminals] "D Command::terminal: the controlling terminal",
+                signal_reaches_the_foreground [Terminals] "D shell_signal: the foreground of its terminal; Conflict if it has ended",
+                signal_needs_no_terminal [Terminals] "D shell_signal: without one to its process group",
+                end_of_file_ends_the_program [Terminals] "D shell_write: None types the end-of-file character",
+                kill_ends_the_whole_tree [Terminals] "D shell_kill: everything it started",
+                jobs_end_with_the_shell [Terminals] "D shell_start: all its processes end with it",
+                kind_is_in_the_environment [Terminals] "D Command::terminal: TERM",
+                bytes_pass_unchanged [Terminals] "D shell_attach: byte for byte",
+                other_calls_have_none [Terminals] "D check_without_terminal; D TerminalSize: check",
+                size_needs_a_terminal [Terminals] "D shell_resize: Conflict if it has no terminal or has ended",
+                unknown_is_not_found [Terminals] "D shells: NotFound if there is no such shell",
+            }
+            attach {
+                unread_output_comes_first [Terminals] "D shell_attach: the unread output comes first",
+                detached_shell_runs_on [Terminals] "D shell_attach: dropping the incoming half detaches",
+                slow_reader_gets_everything [Terminals] "D shell_attach: nothing is dropped",
+                reading_is_a_conflict [Terminals] "D shell_read: Conflict while a connection is attached",
+                second_takes_over [Terminals] "D shell_attach: another takes over",
+                needs_no_terminal [Terminals] "D shell_attach: without a terminal both streams arrive",
+                ended_shell_shows_its_last_output [Terminals] "D shell_attach: the output ends when the shell ends",
+                unread_connection_delays_no_kill [Terminals] "D shell_kill; D shell_attach",
+            }
             sandbox {
                 id_is_stable [Commands] "D Sandbox: id; UA ref is stable",
                 starts [Commands] "D start: a sandbox that runs already is a success",

@@ -93,6 +93,15 @@ impl Access {
         }
     }
 
+    /// Creates an access that opens a terminal for a command line, or attaches to a shell
+    /// that runs it.
+    pub fn terminal(line: impl Into<String>) -> Self {
+        Self {
+            op: Op::Terminal,
+            ..Self::command(line)
+        }
+    }
+
     /// Returns the path, if the target is one.
     pub fn path(&self) -> Option<&VPath> {
         match &self.target {

@@ -69,6 +69,7 @@ pub enum Op {
     Grep,
     Execute,
     Connect,
+    Terminal,
 }
 
 /// The effect of an operation on its target.
@@ -78,7 +79,7 @@ pub enum OpClass {
     Read,
     /// Changes the target.
     Write,
-    /// Runs a command, or connects to one.
+    /// Runs a command, connects to one, or opens a way to type some.
     Execute,
 }
 
@@ -88,7 +89,7 @@ impl Op {
         match self {
             Self::Read | Self::Ls | Self::Glob | Self::Grep => OpClass::Read,
             Self::Write | Self::Edit | Self::Delete | Self::Move | Self::Copy => OpClass::Write,
-            Self::Execute | Self::Connect => OpClass::Execute,
+            Self::Execute | Self::Connect | Self::Terminal => OpClass::Execute,
         }
     }
 }
@@ -105,13 +106,14 @@ names!(Op::as_str, ALL {
     Grep = "grep",
     Execute = "execute",
     Connect = "connect",
+    Terminal = "terminal",
 });
 
 /// The error for a word that does not name an operation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0} is not an operation; use read, write, edit, delete, move, copy, ls, glob, grep, execute \
-     or connect"
+    "{0} is not an operation; use read, write, edit, delete, move, copy, ls, glob, grep, execute, \
+     connect or terminal"
 )]
 pub struct UnknownOp(backend_core::Quoted);
 

@@ -156,6 +156,15 @@ impl Policy {
         }
     }
 
+    /// Returns the verdict of the rules about opening a terminal, or attaching to a shell.
+    /// The command that runs there is judged by [`judge_command`](Self::judge_command).
+    pub fn judge_terminal(&self) -> Verdict {
+        match self.rules() {
+            Some(rules) => rules.judge(Op::Terminal, &VPath::root()).into(),
+            None => Vote::abstain(Layer::Rules).into(),
+        }
+    }
+
     /// Explains the verdict about an access to a path, one vote per line.
     pub fn explain(&self, op: Op, path: &VPath) -> String {
         let verdict = self.judge(op, path, Kind::File, None);

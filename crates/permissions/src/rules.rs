@@ -20,7 +20,7 @@ mod table;
 pub use builder::RulesetBuilder;
 pub(crate) use compiled::LISTING;
 pub use compiled::Rules;
-pub use data::{CommandRule, CommandRules, PathRule, PathRules, Ruleset};
+pub use data::{CommandRule, CommandRules, PathRule, PathRules, Ruleset, TerminalRules};
 pub use load::{LoadError, SaveError};
 pub use pattern::{CommandPattern, PATTERN_BYTES, PathPattern, PatternError};
 pub use ports::{PortRange, PortRangeError, PortRule, PortRules};

@@ -76,33 +76,38 @@ impl<M: Machine> Runner<M> {
         }
     }
 
-    /// Checks a command and creates its task.
-    fn task(&self, command: Command) -> Result<Task<M>> {
-        command.check()?;
+    /// Creates the task of a command that was checked.
+    fn task(&self, command: Command) -> Task<M> {
         let number = self.commands.fetch_add(1, Ordering::Relaxed);
-        Ok(Task {
+        Task {
             command,
             pool: Arc::clone(&self.pool),
             stops: self.stops.subscribe(),
             mark: self.pool.mark(number),
             _running: self.activity.command(),
-        })
+        }
     }
 
     pub(crate) async fn execute(&self, command: Command) -> Result<ExecuteOutcome> {
-        let task = self.task(command)?;
+        command.check_without_terminal()?;
+        let task = self.task(command);
         let (reply, answer) = oneshot::channel();
         engine::handle()?.spawn(backend_run::execute(task, reply));
         answer.await.unwrap_or_else(|_| Err(panicked()))
     }
 
     pub(crate) async fn stream(&self, command: Command) -> Result<EventStream> {
-        let task = self.task(command)?;
+        command.check_without_terminal()?;
+        let task = self.task(command);
         backend_run::stream(engine::handle()?, task).await
     }
 
     pub(crate) async fn shell_start(&self, command: Command) -> Result<ShellInfo> {
-        self.shells.start(self.task(command)?).await
+        command.check()?;
+        if command.terminal.is_some() {
+            return Err(Error::no_terminals());
+        }
+        self.shells.start(self.task(command)).await
     }
 
     /// Ends every command and the machine.
@@ -140,6 +145,7 @@ impl<M: Machine> backend_run::Task for Task<M> {
         Ok(Launched {
             pid: Some(job.pid),
             stdin: job.process.stdin.take(),
+            controls: None,
             job,
         })
     }
@@ -265,9 +271,7 @@ mod tests {
             (Some(seconds(20)), seconds(20)),
             (None, START),
         ] {
-            let task = runner()
-                .task(Command::new("true").timeout(may_take))
-                .unwrap();
+            let task = runner().task(Command::new("true").timeout(may_take));
             let began = Instant::now();
             let error = task.start(false).await.map(drop).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
@@ -279,7 +283,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_command_that_has_not_begun_ends_with_the_sandbox() {
         let runner = runner();
-        let task = runner.task(Command::new("true")).unwrap();
+        let task = runner.task(Command::new("true"));
         let began = Instant::now();
         let stop = async {
             tokio::time::sleep(Duration::from_secs(1)).await;

@@ -51,7 +51,8 @@ impl Default for AgentOptions {
                 .with_durable()
                 .with_commands()
                 .with_ports()
-                .with_watch(),
+                .with_watch()
+                .with_terminals(),
         }
     }
 }

@@ -11,8 +11,8 @@ use std::time::Duration;
 use backend_core::ops::{
     Command, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions, EditOutcome, Entry, Event,
     ExecuteOutcome, FileBytes, FileMatches, GlobQuery, GlobResult, GrepQuery, GrepResult, Listing,
-    LsOptions, ReadOptions, RenameOptions, ResolveOptions, ShellId, ShellInfo, ShellOutput,
-    StatOptions, TextOptions, WatchEvent, WatchQuery, WriteOptions, WriteOutcome,
+    LsOptions, ReadOptions, RenameOptions, ResolveOptions, ShellId, ShellInfo, ShellOutput, Signal,
+    StatOptions, TerminalSize, TextOptions, WatchEvent, WatchQuery, WriteOptions, WriteOutcome,
 };
 use backend_core::text::TextWindow;
 use backend_core::{Edit, Error, VPath};
@@ -76,6 +76,10 @@ pub(crate) enum Request {
     /// Content follows in pieces, in both directions.
     Connect(u16),
     Watch(WatchQuery),
+    /// As for `Connect`.
+    ShellAttach(ShellId),
+    ShellResize(ShellId, TerminalSize),
+    ShellSignal(ShellId, Signal),
 }
 
 /// A message that follows a request in the same direction.

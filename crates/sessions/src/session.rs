@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use backend_core::ops::{
     Command, Content, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions, EditOutcome,
     Entry, ExecuteOutcome, FileBytes, GlobQuery, GlobResult, GrepQuery, GrepResult, Listing,
-    LsOptions, ReadOptions, RenameOptions, ResolveOptions, ShellId, ShellInfo, ShellOutput,
-    StatOptions, StopMode, TextOptions, WatchQuery, WriteOptions, WriteOutcome,
+    LsOptions, ReadOptions, RenameOptions, ResolveOptions, ShellId, ShellInfo, ShellOutput, Signal,
+    StatOptions, StopMode, TerminalSize, TextOptions, WatchQuery, WriteOptions, WriteOutcome,
 };
 use backend_core::text::TextWindow;
 use backend_core::{
@@ -301,5 +301,22 @@ impl Sandbox for Session {
             Ok(connection) => Ok(connection.holding(call)),
             Err(error) => self.end(call, Err(error)).await,
         }
+    }
+
+    /// The session is in use for as long as the connection is attached.
+    async fn shell_attach(&self, id: &ShellId) -> Result<Connection> {
+        let call = self.begin().await?;
+        match call.shell_attach(id).await {
+            Ok(connection) => Ok(connection.holding(call)),
+            Err(error) => self.end(call, Err(error)).await,
+        }
+    }
+
+    async fn shell_resize(&self, id: &ShellId, size: TerminalSize) -> Result<()> {
+        pass!(self.shell_resize(id, size))
+    }
+
+    async fn shell_signal(&self, id: &ShellId, signal: Signal) -> Result<()> {
+        pass!(self.shell_signal(id, signal))
     }
 }

@@ -110,9 +110,13 @@ fn parts(policy: &Policy, args: &Args) -> Result<(Vec<Part>, Vec<String>), Failu
                 Vec::new(),
             ));
         }
-        Op::Execute => {
+        Op::Execute | Op::Terminal => {
             let root = VPath::root();
-            let judged = policy.judge_command(CommandContext::new(&args.target, &root));
+            let mut judged = policy.judge_command(CommandContext::new(&args.target, &root));
+            if args.operation == Op::Terminal {
+                let access = Access::terminal(&*args.target);
+                judged.parts.push((access, policy.judge_terminal()));
+            }
             return Ok((judged.parts, judged.commands));
         }
     };

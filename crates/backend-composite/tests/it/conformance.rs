@@ -90,35 +90,35 @@ fn nested(store: Arc<StateBackend>) -> Arc<dyn Backend> {
 backend_testkit::conformance! {
     mod two_states_in_a_route;
     fixture = async || state(in_a_route);
-    skipped = 176;
+    skipped = 201;
 
     mod two_states_with_full_paths;
     fixture = async || state(with_full_paths);
-    skipped = 176;
+    skipped = 201;
 
     mod states_above_routes;
     fixture = async || state(above_routes);
-    skipped = 176;
+    skipped = 201;
 
     mod states_nested;
     fixture = async || state(nested);
-    skipped = 176;
+    skipped = 201;
 
     mod state_and_local_in_a_route;
     fixture = async || local_in_a_route();
-    skipped = 0;
+    skipped = 25;
 
     mod state_and_local_above_routes;
     fixture = async || local_above_routes();
-    skipped = 0;
+    skipped = 25;
 
     mod blocking_in_a_route;
     fixture = async || state(in_a_blocking_route);
-    skipped = 176;
+    skipped = 201;
 
     mod blocking_default;
     fixture = async || state(beside_a_blocking_default);
-    skipped = 176;
+    skipped = 201;
 }
 
 /// Checks an assumption of the fixtures.

@@ -83,4 +83,8 @@ common_errors! {
 
     /// Creates an error for a command on a backend that runs none.
     no_commands: Unsupported, "this backend runs no commands; use one that does";
+
+    /// Creates an error for a terminal where there are none.
+    no_terminals: Unsupported,
+        "there are no terminals here, and shells cannot be attached to or signalled; read and write the shell, or use a sandbox with an agent or a supervisor";
 }

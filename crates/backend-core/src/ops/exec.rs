@@ -8,6 +8,7 @@ use bytes::Bytes;
 
 use crate::error::{Error, Result};
 use crate::limits::{COMMAND_BYTES, OUTPUT_BYTES, OUTPUT_HARD_BYTES};
+use crate::ops::TerminalSize;
 use crate::path::VPath;
 use crate::setters::setters;
 
@@ -52,6 +53,12 @@ pub struct Command {
     pub hard_output_bytes: u64,
     /// Whether processes that the command leaves running are kept.
     pub keep_leftovers: bool,
+    /// The terminal that a background shell runs in. `None` is pipes.
+    ///
+    /// A terminal has one output, which is read as standard output. It is the
+    /// controlling terminal of a session of its own, and `TERM` is `xterm-256color`
+    /// unless [`environment`](Self::environment) sets it.
+    pub terminal: Option<TerminalSize>,
 }
 
 impl Command {
@@ -66,6 +73,7 @@ impl Command {
             output_bytes: OUTPUT_BYTES,
             hard_output_bytes: OUTPUT_HARD_BYTES,
             keep_leftovers: false,
+            terminal: None,
         }
     }
 
@@ -89,6 +97,8 @@ impl Command {
         hard_output_bytes: u64,
         /// Sets whether processes that the command leaves running are kept.
         keep_leftovers: bool,
+        /// Sets the size of the terminal that it runs in. Only background shells have one.
+        terminal: impl Into<Option<TerminalSize>>,
     }
 
     /// Validates the command without running it. Every sandbox calls this first.
@@ -96,7 +106,8 @@ impl Command {
     /// # Errors
     ///
     /// `InvalidInput` for a timeout of zero, a NUL character, a command line longer
-    /// than the kernel accepts, or an invalid variable name.
+    /// than the kernel accepts, an invalid variable name, or a terminal without rows or
+    /// columns.
     pub fn check(&self) -> Result<()> {
         let refuse = |message: String| Err(Error::invalid_input(message));
         if self.line.contains('\0') {
@@ -121,7 +132,22 @@ impl Command {
                 ));
             }
         }
-        Ok(())
+        self.terminal.map_or(Ok(()), TerminalSize::check)
+    }
+
+    /// Validates the command as [`check`](Self::check) does, for a call that has no
+    /// terminal: every sandbox calls this before it executes or streams a command.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` as for `check`, and for a command with a terminal.
+    pub fn check_without_terminal(&self) -> Result<()> {
+        if self.terminal.is_some() {
+            return Err(Error::invalid_input(
+                "only background shells have a terminal; start one, or leave the terminal out",
+            ));
+        }
+        self.check()
     }
 }
 
@@ -355,6 +381,8 @@ pub struct ShellInfo {
     pub pid: Option<u32>,
     /// Its state.
     pub state: ShellState,
+    /// The size of its terminal, if it runs in one.
+    pub terminal: Option<TerminalSize>,
 }
 
 impl ShellInfo {
@@ -365,6 +393,7 @@ impl ShellInfo {
             line: line.into(),
             pid,
             state: ShellState::Running,
+            terminal: None,
         }
     }
 }

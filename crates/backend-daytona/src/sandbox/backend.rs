@@ -28,6 +28,6 @@ impl Sandbox for DaytonaSandbox {
 
     delegate! {
         |self| self.used() => start, trace, execute, stream, shell_start, shell_read, shell_write,
-        shell_kill, shell_list, connect
+        shell_kill, shell_list, connect, shell_attach, shell_resize, shell_signal
     }
 }

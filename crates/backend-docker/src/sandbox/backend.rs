@@ -21,6 +21,6 @@ impl Sandbox for DockerSandbox {
     delegate! {
         |self| self.0.hosted => id, last_activity, command_names, start, stop, is_alive, trace,
         execute, stream, shell_start, shell_read, shell_write, shell_kill, shell_list,
-        connect
+        connect, shell_attach, shell_resize, shell_signal
     }
 }

@@ -16,6 +16,8 @@ pub(crate) struct StartRequest {
     pub(crate) ends: ChildEnds,
     /// Whether the process ID will be asked for.
     pub(crate) announce: bool,
+    /// Whether the ends belong to a terminal, which the command is to control.
+    pub(crate) terminal: bool,
 }
 
 /// The exit of a command's first process.

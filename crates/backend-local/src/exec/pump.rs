@@ -20,7 +20,7 @@ const PIECE_BYTES: usize = 64 * 1024;
 /// process that never stops printing must not delay the result.
 const LAST_BYTES: usize = 1024 * 1024;
 
-/// The host's ends of a command's pipes.
+/// The host's ends of a command's pipes, or of its terminal.
 #[derive(Debug)]
 pub(crate) struct Pipes {
     pub(crate) stdin: Option<pipe::Sender>,
@@ -111,6 +111,12 @@ pub(crate) async fn pump(
         }
         if allowed < count {
             return Err(OverLimit);
+        }
+        if !finishing {
+            tokio::select! {
+                () = sink.room() => {}
+                _ = finish.wait_for(|finish| *finish) => {}
+            }
         }
         if count == buffer.len() {
             buffer.resize(PIECE_BYTES, 0);

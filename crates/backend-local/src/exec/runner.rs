@@ -65,6 +65,11 @@ impl Runner {
         }
     }
 
+    /// Whether shells can run in a terminal, which only a supervisor starts.
+    pub(crate) fn has_terminals(&self) -> bool {
+        self.state.is_supervised()
+    }
+
     pub(crate) async fn start(&self) -> Result<()> {
         self.state.activity.touch();
         let state = Arc::clone(&self.state);

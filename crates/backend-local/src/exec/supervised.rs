@@ -33,6 +33,7 @@ impl Supervised {
             stdin: ends.stdin.is_some(),
             merged: ends.stderr.is_none(),
             announce: start.announce,
+            terminal: start.terminal,
         };
         let mut descriptors = vec![start.directory.as_fd()];
         descriptors.extend(ends.stdin.as_ref().map(AsFd::as_fd));

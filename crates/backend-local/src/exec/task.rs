@@ -9,9 +9,9 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use backend_core::limits::KILL_GRACE;
-use backend_core::ops::{Command, CommandStatus, Streams};
+use backend_core::ops::{Command, CommandStatus, Streams, TerminalSize};
 use backend_core::{Error, Result};
-use backend_run::{CommandResult, Launched, RunMode, Sinks, Stdin, UseGuard};
+use backend_run::{CommandResult, Controls, Launched, RunMode, Sinks, Stdin, UseGuard};
 use futures_util::FutureExt;
 use futures_util::future::FusedFuture;
 use tokio::sync::watch;
@@ -19,9 +19,11 @@ use tokio::time::Instant;
 
 use super::job::Job;
 use super::process::{Exited, StartRequest, spawn_error};
-use super::pump::{OverLimit, Pipes, pipes, pump};
+use super::pump::{ChildEnds, OverLimit, Pipes, pipes, pump};
 use super::state::{LINGER, State};
+use super::terminal::{self, Device, ShellControls};
 use crate::supervisor::kill::Scope;
+use crate::supervisor::process;
 
 /// The time allowed for a killed process to disappear.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -49,10 +51,25 @@ impl Task {
             began: Instant::now(),
         }
     }
+
+    /// Opens a terminal, and sets its variable.
+    fn open_terminal(&mut self, size: TerminalSize) -> Result<(Device, Pipes, ChildEnds)> {
+        if !self.state.is_supervised() {
+            return Err(Error::unsupported(
+                "terminals need a supervisor; call `supervisor::run_if_asked` first thing in `main` or install agentbox-supervisor beside this program",
+            ));
+        }
+        let (name, value) = terminal::TERM;
+        let environment = &mut self.command.environment;
+        if environment.iter().all(|(set, _)| set != name) {
+            environment.push((name.into(), value.into()));
+        }
+        terminal::open(size)
+    }
 }
 
 impl backend_run::Task for Task {
-    type Job = (Job, Pipes);
+    type Job = (Job, Pipes, Option<Arc<ShellControls>>);
 
     fn command(&self) -> &Command {
         &self.command
@@ -61,16 +78,27 @@ impl backend_run::Task for Task {
     async fn launch(&mut self, mode: RunMode) -> Result<Launched<Self::Job>> {
         let directory = self.directory.take();
         let directory = directory.ok_or_else(|| Error::internal("a command started twice"))?;
-        let is_merged = self.command.streams == Streams::Merged;
-        let (mut pipes, ends) =
-            pipes(mode == RunMode::Shell, is_merged).map_err(|error| spawn_error(false, error))?;
+        let (device, mut pipes, ends) = match self.command.terminal {
+            Some(size) => {
+                let (device, pipes, ends) = self.open_terminal(size)?;
+                (Some(device), pipes, ends)
+            }
+            None => {
+                let is_merged = self.command.streams == Streams::Merged;
+                let pipes = pipes(mode == RunMode::Shell, is_merged);
+                let (pipes, ends) = pipes.map_err(|error| spawn_error(false, error))?;
+                (None, pipes, ends)
+            }
+        };
         let start = StartRequest {
             line: std::mem::take(&mut self.command.line),
             environment: std::mem::take(&mut self.command.environment),
             directory,
             ends,
             announce: mode != RunMode::Execute,
+            terminal: device.is_some(),
         };
+        let since = process::ticks();
         let (mut job, began) = self.state.launch(start).await?;
         self.began = began;
         let pid = if mode == RunMode::Execute {
@@ -78,17 +106,25 @@ impl backend_run::Task for Task {
         } else {
             Some(job.started().await?)
         };
+        let controls = pid.filter(|_| mode == RunMode::Shell).map(|pid| {
+            Arc::new(ShellControls {
+                terminal: device,
+                leader: pid.cast_signed(),
+                since,
+            })
+        });
         let stdin = pipes.stdin.take();
         Ok(Launched {
-            job: (job, pipes),
+            job: (job, pipes, controls.clone()),
             pid,
             stdin: stdin.map(|stdin| Box::pin(stdin) as Stdin),
+            controls: controls.map(|controls| controls as Arc<dyn Controls>),
         })
     }
 
     async fn drive(
         &mut self,
-        (mut job, pipes): Self::Job,
+        (mut job, pipes, controls): Self::Job,
         sinks: &mut Sinks,
         cancel: impl Future<Output = ()> + Send,
     ) -> Result<CommandResult> {
@@ -140,10 +176,14 @@ impl backend_run::Task for Task {
             Reason::Exited(exited) => {
                 ending.status = exited.status;
                 ending.leftovers = output
-                    .settle(&mut job, exited, command.keep_leftovers, state.linger)
+                    .settle(&mut job, exited, command, state.linger)
                     .await?;
             }
             _ => {
+                if let Some(controls) = controls {
+                    let hang_up = tokio::task::spawn_blocking(move || controls.hang_up());
+                    let _ = output.during(hang_up).await;
+                }
                 let exited = output.end_tree(&mut job).await?;
                 ending.duration = began.elapsed();
                 ending.status = match reason {
@@ -228,20 +268,25 @@ impl<P: FusedFuture<Output = Result<(), OverLimit>>> OutputPump<'_, P> {
         &mut self,
         job: &mut Job,
         exited: Exited,
-        keep: bool,
+        command: &Command,
         linger: Duration,
     ) -> Result<u32> {
         let mut until = Instant::now() + KILL_GRACE;
         let mut leftovers = 0;
-        if exited.group {
+        // The jobs of a terminal are not in the group of its shell.
+        let scope = match command.terminal {
+            Some(_) if !command.keep_leftovers => Scope::Tree,
+            _ => Scope::Group,
+        };
+        if exited.group || scope == Scope::Tree {
             self.wait(Instant::now() + linger).await;
             // A longer time to print must not shorten the time to clean up.
             if linger > LINGER {
                 until = Instant::now() + KILL_GRACE;
             }
             let grace = until.saturating_duration_since(Instant::now());
-            let grace = (!keep).then_some(grace);
-            leftovers = self.during(job.end(Scope::Group, grace)).await?;
+            let grace = (!command.keep_leftovers).then_some(grace);
+            leftovers = self.during(job.end(scope, grace)).await?;
         }
         self.wait(until).await;
         Ok(leftovers)

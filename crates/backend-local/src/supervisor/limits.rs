@@ -2,7 +2,8 @@
 //!
 //! Kernel limits apply to a process and its children, so they are set by a
 //! short program that runs before the command in the command's process: the
-//! supervisor's own, started with [`LAUNCH`]. The number of processes is
+//! supervisor's own, started with [`LAUNCH`]. It also makes a terminal the
+//! controlling one, which only the first process of a session can do. The number of processes is
 //! limited by a control group that the supervisor enters. Without one, a kernel
 //! limit that counts all processes of the user is used, which does not apply to
 //! root.
@@ -28,6 +29,10 @@ use super::program::Environment;
 /// The first argument of a supervisor's program that is to set limits and
 /// become a command. [`run_launcher`] takes the arguments after it.
 pub(crate) const LAUNCH: &str = "--agentbox-launch";
+
+/// The part of a launcher's specification that asks for control of the terminal on
+/// standard input.
+const TERMINAL: &str = "terminal";
 
 /// The exit code of a command that could not be started, the same as in shells.
 const NOT_STARTED: i32 = 126;
@@ -176,7 +181,7 @@ fn enter_group(tasks: u64) -> Result<Group, String> {
     Ok(group)
 }
 
-/// Limits that apply to commands started through [`wrap`](Self::wrap). Drop it
+/// Limits that apply to commands started through [`wrap`]. Drop it
 /// when all commands have ended, which leaves and removes the group.
 #[derive(Debug)]
 pub(crate) struct Prepared {
@@ -184,23 +189,31 @@ pub(crate) struct Prepared {
     _group: Option<Group>,
 }
 
-impl Prepared {
-    /// Returns the command line that sets the limits and becomes `argv`. It
-    /// runs this supervisor's own program, even if the file has been replaced
-    /// since. A launcher whose `main` is async must not start one thread per
-    /// processor, which would count as the command's.
-    pub(crate) fn wrap(&self, argv: Vec<OsString>, environment: &mut Environment) -> Vec<OsString> {
-        if self.specification.is_empty() {
-            return argv;
-        }
-        match environment.insert(THREADS.into(), "1".into()) {
-            Some(asked) => environment.insert(THREADS_KEPT.into(), asked),
-            None => environment.remove(&OsString::from(THREADS_KEPT)),
-        };
-        let launcher = ["/proc/self/exe", LAUNCH, &self.specification];
-        let launcher = launcher.into_iter().map(OsString::from);
-        launcher.chain(argv).collect()
+/// Returns the command line that sets the limits, takes control of the terminal on
+/// standard input if there is one, and becomes `argv`. It runs this supervisor's own
+/// program, even if the file has been replaced since. A launcher whose `main` is async
+/// must not start one thread per processor, which would count as the command's.
+pub(crate) fn wrap(
+    limits: Option<&Prepared>,
+    terminal: bool,
+    argv: Vec<OsString>,
+    environment: &mut Environment,
+) -> Vec<OsString> {
+    let limits = limits.map_or("", |limits| &limits.specification);
+    let terminal = if terminal { TERMINAL } else { "" };
+    let parts = [terminal, limits];
+    let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    if parts.is_empty() {
+        return argv;
     }
+    match environment.insert(THREADS.into(), "1".into()) {
+        Some(asked) => environment.insert(THREADS_KEPT.into(), asked),
+        None => environment.remove(&OsString::from(THREADS_KEPT)),
+    };
+    let specification = parts.join(",");
+    let launcher = ["/proc/self/exe", LAUNCH, &specification];
+    let launcher = launcher.into_iter().map(OsString::from);
+    launcher.chain(argv).collect()
 }
 
 /// Returns the number of this process's threads besides the main thread.
@@ -225,9 +238,12 @@ fn become_command(mut args: impl Iterator<Item = OsString>) -> String {
     let (Some(specification), Some(program)) = (args.next(), args.next()) else {
         return "no limits or no program were given".into();
     };
-    let Some(limits) = specification.to_str().and_then(parse) else {
+    let Some((terminal, limits)) = specification.to_str().and_then(parse) else {
         return "invalid limits".into();
     };
+    if terminal && let Err(error) = rustix::process::ioctl_tiocsctty(std::io::stdin()) {
+        return format!("cannot control the terminal: {error}");
+    }
     let mut command = Command::new(&program);
     for (kind, limit) in limits {
         if kind == Kind::Memory {
@@ -251,7 +267,7 @@ fn become_command(mut args: impl Iterator<Item = OsString>) -> String {
     format!("{}: {error}", program.display())
 }
 
-/// Undoes the change of the environment by [`Prepared::wrap`].
+/// Undoes the change of the environment by [`wrap`].
 #[expect(
     clippy::disallowed_methods,
     reason = "the launcher's environment is the command's"
@@ -285,23 +301,27 @@ fn specify(limits: &[(Kind, u64)]) -> String {
     limits.iter().map(shown).collect::<Vec<_>>().join(",")
 }
 
-fn parse(specification: &str) -> Option<Vec<(Kind, u64)>> {
-    specification
-        .split(',')
-        .map(|part| {
-            let (name, limit) = part.split_once('=')?;
-            let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name)?;
-            Some((kind, limit.parse().ok()?))
-        })
-        .collect()
+/// Returns whether there is a terminal to control, and the limits.
+fn parse(specification: &str) -> Option<(bool, Vec<(Kind, u64)>)> {
+    let (terminal, limits) = match specification.strip_prefix(TERMINAL) {
+        Some("") => return Some((true, Vec::new())),
+        Some(rest) => (true, rest.strip_prefix(',')?),
+        None => (false, specification),
+    };
+    let limits = limits.split(',').map(|part| {
+        let (name, limit) = part.split_once('=')?;
+        let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name)?;
+        Some((kind, limit.parse().ok()?))
+    });
+    Some((terminal, limits.collect::<Option<_>>()?))
 }
 
 /// Parses text as limits, and its halves as the kernel's lists of control
 /// groups.
 #[cfg(fuzzing)]
 pub(crate) fn fuzz(text: &str) {
-    if let Some(limits) = parse(text) {
-        assert_eq!(parse(&specify(&limits)), Some(limits));
+    if let Some((false, limits)) = parse(text) {
+        assert_eq!(parse(&specify(&limits)), Some((false, limits)));
     }
     let (groups, mounts) = text.split_once('\0').unwrap_or((text, text));
     cgroup::fuzz(groups, mounts);

@@ -1,5 +1,5 @@
-//! A program to be started as a command: the leader of a process group, with
-//! three streams and default signal handling.
+//! A program to be started as a command: the leader of a process group or a
+//! session, with three streams and default signal handling.
 //!
 //! The standard library also starts programs, but resets only one signal. A
 //! command would inherit signals that the host ignores, and some of those
@@ -24,6 +24,28 @@ pub(crate) struct Program {
     argv: Vec<CString>,
     environment: Vec<CString>,
     streams: [OwnedFd; 3],
+    leads: Leads,
+}
+
+/// The group of processes that a program leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Leads {
+    Group,
+    /// A session, and the first group in it.
+    Session,
+}
+
+impl Leads {
+    fn flag(self) -> PosixSpawnFlags {
+        match self {
+            Self::Group => PosixSpawnFlags::POSIX_SPAWN_SETPGROUP,
+            // Set by the child before it is visible as this program, so that it is
+            // never found in the supervisor's group.
+            Self::Session => {
+                PosixSpawnFlags::from_bits_retain(nix::libc::POSIX_SPAWN_SETSID.into())
+            }
+        }
+    }
 }
 
 impl Program {
@@ -32,6 +54,7 @@ impl Program {
         argv: Vec<OsString>,
         environment: Environment,
         streams: [OwnedFd; 3],
+        leads: Leads,
     ) -> io::Result<Self> {
         let text = |text: OsString| CString::new(text.into_vec()).map_err(|_| Errno::INVAL);
         let setting = |(mut name, value): (OsString, OsString)| {
@@ -46,6 +69,7 @@ impl Program {
                 .map(setting)
                 .collect::<Result<_, _>>()?,
             streams,
+            leads,
         })
     }
 
@@ -58,7 +82,7 @@ impl Program {
         }
         let mut attributes = PosixSpawnAttr::init()?;
         attributes.set_flags(
-            PosixSpawnFlags::POSIX_SPAWN_SETPGROUP
+            self.leads.flag()
                 | PosixSpawnFlags::POSIX_SPAWN_SETSIGDEF
                 | PosixSpawnFlags::POSIX_SPAWN_SETSIGMASK,
         )?;

@@ -21,7 +21,7 @@ use super::kill::Scope;
 use super::limits::Launch;
 
 /// The version that both sides must share.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 /// The size of the largest message, in bytes. More than the kernel accepts as
 /// arguments and environment of one program.
@@ -78,6 +78,9 @@ pub(crate) struct Spawn {
     pub(crate) merged: bool,
     /// Whether to report its start, and not only its end.
     pub(crate) announce: bool,
+    /// Whether its standard input is a terminal that it is to control, as the first
+    /// process of a session.
+    pub(crate) terminal: bool,
 }
 
 /// The processes of a command to end.
@@ -230,6 +233,7 @@ mod tests {
                 stdin: false,
                 merged: true,
                 announce: true,
+                terminal: false,
             })
         };
         let null = std::fs::File::open("/dev/null").unwrap();

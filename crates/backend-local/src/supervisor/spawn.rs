@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex};
 use backend_core::sync::lock;
 use rustix::io::Errno;
 
-use super::limits::Prepared;
+use super::limits::{self, Prepared};
 use super::process::{MARKER, ticks};
-use super::program::{Environment, Program};
+use super::program::{Environment, Leads, Program};
 use super::protocol::{Reply, Spawn};
 use super::shared::Shared;
 use super::table::Record;
@@ -96,7 +96,7 @@ impl Spawner {
         let own = spawn.environment.into_iter();
         environment.extend(own.map(|(name, value)| (name.into(), value.into())));
         environment.insert(MARKER.into(), shared.marker_of(spawn.id).into());
-        let program = self.program(spawn.line, environment, streams);
+        let program = self.program(spawn.line, environment, streams, spawn.terminal);
         let program = program.map_err(other)?;
         // An open directory is the one that was meant. Its path may lead to
         // another by now. Only this thread uses the current directory.
@@ -115,13 +115,19 @@ impl Spawner {
         line: String,
         mut environment: Environment,
         streams: [OwnedFd; 3],
+        terminal: bool,
     ) -> io::Result<Program> {
         // `--`: a line that begins with a dash is not an option.
-        let mut argv = vec![self.shell.clone(), "-c".into(), "--".into(), line.into()];
-        if let Some(limits) = &*lock(&self.limits) {
-            argv = limits.wrap(argv, &mut environment);
-        }
-        Program::new(argv, environment, streams)
+        let argv = vec![self.shell.clone(), "-c".into(), "--".into(), line.into()];
+        let prepared = lock(&self.limits);
+        let argv = limits::wrap(prepared.as_ref(), terminal, argv, &mut environment);
+        drop(prepared);
+        let leads = if terminal {
+            Leads::Session
+        } else {
+            Leads::Group
+        };
+        Program::new(argv, environment, streams, leads)
     }
 
     /// Starts the process and adds it to the table in one step.

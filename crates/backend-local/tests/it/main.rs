@@ -24,6 +24,7 @@ mod resolution;
 mod search;
 mod shells;
 mod signals;
+mod terminals;
 mod support {
     pub(crate) mod canary;
     pub(crate) mod commands;

@@ -10,6 +10,7 @@ use tokio::runtime::{Builder, Handle};
 
 use super::*;
 use crate::task::{CommandResult, Launched};
+use backend_core::ErrorKind;
 
 fn engine() -> Result<&'static Handle> {
     static ENGINE: OnceLock<Handle> = OnceLock::new();
@@ -53,6 +54,7 @@ impl Task for Endless {
             job: (),
             pid: None,
             stdin: None,
+            controls: None,
         })
     }
 

@@ -148,8 +148,8 @@ impl Drop for Cancelling {
 impl<B: BlockingBackend> Backend for BlockingAdapter<B> {
     fn info(&self) -> BackendInfo {
         let mut info = self.inner.info();
-        // The blocking traits have no connections.
-        info.capabilities.ports = false;
+        // A blocking implementation has no connections.
+        (info.capabilities.ports, info.capabilities.terminals) = (false, false);
         info
     }
 

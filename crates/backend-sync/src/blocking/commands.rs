@@ -162,6 +162,10 @@ impl<B: BlockingBackend> Sandbox for BlockingAdapter<B> {
     }
 
     async fn shell_start(&self, command: Command) -> Result<ShellInfo> {
+        if command.terminal.is_some() {
+            let error = Error::no_terminals().during(Operation::Shell);
+            return Err(error.on(self.name()));
+        }
         self.sandbox_call(Operation::Shell, |sandbox| sandbox.shell_start(command))
             .await
     }

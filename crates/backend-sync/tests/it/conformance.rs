@@ -63,11 +63,11 @@ impl Fixture for Blocking {
 backend_testkit::conformance! {
     mod state;
     fixture = async || state_behind(back);
-    skipped = 176;
+    skipped = 201;
 
     mod local;
     fixture = async || local_behind(back);
-    skipped = 14;
+    skipped = 39;
 }
 
 /// Runs every case except `but`. The number of skipped cases is fixed.
@@ -86,19 +86,19 @@ fn all<F: Fixture>(but: &[&str], skipped: usize, fixture: impl Fn() -> F) {
 
 #[test]
 fn state_on_a_borrowed_runtime() {
-    all(&[], 176, || state_behind(borrowed));
+    all(&[], 201, || state_behind(borrowed));
 }
 
 #[test]
 fn state_inside_a_runtime() {
     // A call that blocks its thread cannot be dropped.
     let but = ["write::dropped_write_has_not_happened"];
-    all(&but, 196, || state_behind(inside));
+    all(&but, 221, || state_behind(inside));
 }
 
 #[test]
 fn blocking_implementation() {
-    all(&[], 205, || {
+    all(&[], 230, || {
         Blocking(Arc::new(BlockingAdapter::new(Flat::default())))
     });
 }

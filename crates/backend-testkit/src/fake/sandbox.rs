@@ -6,7 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use backend_core::ops::{
-    Command, CommandStatus, ExecuteOutcome, ShellId, ShellInfo, ShellOutput, ShellState, StopMode,
+    Command, CommandStatus, ExecuteOutcome, ShellId, ShellInfo, ShellOutput, ShellState, Signal,
+    StopMode, TerminalSize,
 };
 use backend_core::sync::lock;
 use backend_core::{
@@ -254,7 +255,7 @@ impl<B: Backend> Sandbox for FakeSandbox<B> {
     }
 
     async fn execute(&self, command: Command) -> Result<ExecuteOutcome> {
-        command.check()?;
+        command.check_without_terminal()?;
         let _running = self.running()?;
         if command.line == HOLD {
             let mut held = self.held.subscribe();
@@ -304,5 +305,17 @@ impl<B: Backend> Sandbox for FakeSandbox<B> {
 
     async fn connect(&self, _port: u16) -> Result<Connection> {
         Err(Error::unsupported("a fake sandbox has no ports"))
+    }
+
+    async fn shell_attach(&self, _id: &ShellId) -> Result<Connection> {
+        Err(Error::no_terminals())
+    }
+
+    async fn shell_resize(&self, _id: &ShellId, _size: TerminalSize) -> Result<()> {
+        Err(Error::no_terminals())
+    }
+
+    async fn shell_signal(&self, _id: &ShellId, _signal: Signal) -> Result<()> {
+        Err(Error::no_terminals())
     }
 }

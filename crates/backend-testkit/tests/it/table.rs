@@ -164,6 +164,6 @@ mod wrapper {
     backend_testkit::conformance! {
         mod intercepted;
         fixture = async || Watched;
-        skipped = 182;
+        skipped = 207;
     }
 }

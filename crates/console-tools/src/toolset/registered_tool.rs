@@ -91,6 +91,7 @@ impl RegisteredTool {
             let here = context.backend.working_dir();
             let access = |op: &Op| match op {
                 Op::Execute | Op::Connect => Access::command(&*self.name),
+                Op::Terminal => Access::terminal(&*self.name),
                 op => Access::directory(*op, here.clone()),
             };
             return Ok(self.operations.iter().map(access).collect());

@@ -148,6 +148,6 @@ impl Sandbox for ReadOnlyTrial {
     delegate! {
         |self| self.trial.stop::<&dyn Sandbox>().await =>
         start, stop, execute, stream, shell_start, shell_read, shell_write, shell_kill,
-        connect
+        connect, shell_attach, shell_resize, shell_signal
     }
 }

@@ -16,7 +16,7 @@ backend_testkit::conformance! {
         Arc::new(laid_over(&inner))
     });
     // As many as the bare backend skips.
-    skipped = 176;
+    skipped = 201;
 }
 
 fn laid_over(inner: &StateBackend) -> OutputOverlay {

@@ -110,6 +110,16 @@ pub enum Effect {
     },
     /// A command line is run.
     Command(String),
+    /// A terminal is opened, in which a command line is run and everything can be typed.
+    Terminal(String),
+    /// A connection is attached to a shell, through which everything can be typed.
+    #[non_exhaustive]
+    Attach {
+        /// The id of the shell.
+        shell: String,
+        /// Its command line.
+        line: String,
+    },
 }
 
 /// An amount of text or data.
@@ -222,6 +232,19 @@ impl Effect {
         Self::Command(line.into())
     }
 
+    /// Creates the effect of running a command line in a terminal.
+    pub fn terminal(line: impl Into<String>) -> Self {
+        Self::Terminal(line.into())
+    }
+
+    /// Creates the effect of attaching to a shell that runs a command line.
+    pub fn attach(shell: impl Into<String>, line: impl Into<String>) -> Self {
+        Self::Attach {
+            shell: shell.into(),
+            line: line.into(),
+        }
+    }
+
     /// Returns a one-line description; empty for [`None`](Self::None). Paths and commands
     /// are not escaped, so it is not safe to print.
     pub fn description(&self) -> String {
@@ -240,6 +263,8 @@ impl Effect {
             Self::Move { from, to } => format!("Move {from} to {to}"),
             Self::Copy { from, to } => format!("Copy {from} to {to}"),
             Self::Command(line) => format!("Run {line}"),
+            Self::Terminal(line) => format!("Open a terminal for {line}"),
+            Self::Attach { shell, line } => format!("Attach to shell {shell}, which runs {line}"),
         }
     }
 
@@ -247,7 +272,9 @@ impl Effect {
     pub fn unseen(&self) -> Option<Unseen> {
         match self {
             Self::Diff { unseen, .. } | Self::Write { unseen, .. } => *unseen,
-            Self::Command(line) => text::cut_lines(&text::block(line, "$ ", "> "), EFFECT_BYTES).1,
+            Self::Command(line) | Self::Terminal(line) | Self::Attach { line, .. } => {
+                text::cut_lines(&text::block(line, "$ ", "> "), EFFECT_BYTES).1
+            }
             _ => None,
         }
     }
@@ -269,6 +296,8 @@ impl Effect {
             Self::Move { from, to } => json!(["move", from, to]),
             Self::Copy { from, to } => json!(["copy", from, to]),
             Self::Command(line) => json!(["command", line]),
+            Self::Terminal(line) => json!(["terminal", line]),
+            Self::Attach { shell, line } => json!(["attach", shell, line]),
         }
     }
 }
@@ -279,7 +308,7 @@ impl fmt::Display for Effect {
             Self::Diff { text, .. } | Self::Write { text, .. } => {
                 f.write_str(&text::block(text.trim_end_matches('\n'), "", ""))
             }
-            Self::Command(line) => {
+            Self::Command(line) | Self::Terminal(line) | Self::Attach { line, .. } => {
                 // Truncated last, so that the line that says so has no prompt before it.
                 let shown = text::block(line, "$ ", "> ");
                 f.write_str(&text::cut_lines(&shown, EFFECT_BYTES).0)

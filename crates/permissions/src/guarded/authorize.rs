@@ -144,5 +144,6 @@ fn operation(op: Op) -> Operation {
         Op::Grep => Operation::Grep,
         Op::Execute => Operation::Execute,
         Op::Connect => Operation::Connect,
+        Op::Terminal => Operation::Shell,
     }
 }

@@ -6,7 +6,8 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 use backend_core::limits::SHELLS;
 use backend_core::ops::{
-    Command, ExecuteOutcome, ResolveOptions, ShellId, ShellInfo, ShellOutput, StopMode,
+    Command, ExecuteOutcome, ResolveOptions, ShellId, ShellInfo, ShellOutput, Signal, StopMode,
+    TerminalSize,
 };
 use backend_core::{
     Backend, CommandPaths, Connection, Error, ErrorKind, EventStream, Operation, Quoted, Result,
@@ -52,7 +53,27 @@ impl<B: Backend> Guarded<B> {
             self.check_command(&mut gate, command, &resolved, &target)
                 .await?;
         }
-        gate.ask(Effect::command(target)).await
+        if command.terminal.is_none() {
+            return gate.ask(Effect::command(target)).await;
+        }
+        let verdict = self.policy.judge_terminal();
+        gate.check_verdict(Access::terminal(&*target), verdict, None)?;
+        gate.ask(Effect::terminal(target)).await
+    }
+
+    /// Judges attaching to a shell, and asks for approval if needed. Bytes that are typed
+    /// through the connection are not judged: they edit lines and answer programs, and
+    /// only the terminal knows what they make up.
+    async fn authorize_attach(&self, id: &ShellId) -> Result<()> {
+        let mut gate = Gate::for_command(self, Operation::Shell);
+        let name = self.tool.as_deref().unwrap_or("shell");
+        gate.check_verdict(Access::command(name), self.shells_verdict(), None)?;
+        let Some(shell) = self.shell_input(id).await? else {
+            return Err(gate.failed(no_shell(id)));
+        };
+        let verdict = self.policy.judge_terminal();
+        gate.check_verdict(Access::terminal(&*shell.line), verdict, None)?;
+        gate.ask(Effect::attach(id.as_str(), shell.line)).await
     }
 
     /// Returns the resolved directory of the command, if links lead it elsewhere.
@@ -105,11 +126,7 @@ impl<B: Backend> Guarded<B> {
         }
         let Some(earlier) = self.shell_input(id).await? else {
             // Once the sandbox looks, the shell may exist, and its input would go unjudged.
-            let id = Quoted::new(id.as_str());
-            return Err(gate.failed(Error::new(
-                ErrorKind::NotFound,
-                format!("there is no background shell {id}; list them to see which there are"),
-            )));
+            return Err(gate.failed(no_shell(id)));
         };
         let kind = InputKind::of(&earlier.line);
         if let (InputKind::Interpreter | InputKind::Unknown, Some(rules)) =
@@ -221,6 +238,14 @@ impl<B: Backend> Guarded<B> {
             self.shells().retain(&there);
         }
     }
+}
+
+fn no_shell(id: &ShellId) -> Error {
+    let id = Quoted::new(id.as_str());
+    Error::new(
+        ErrorKind::NotFound,
+        format!("there is no background shell {id}; list them to see which there are"),
+    )
 }
 
 /// Judges a command line and the paths it names.
@@ -349,5 +374,27 @@ impl<B: Backend> Sandbox for Guarded<B> {
         let words = |question: Question| question.description(format!("connect to port {port}"));
         gate.ask_as(Effect::None, words).await?;
         sandbox.connect(port).await
+    }
+
+    /// Attaching is an access of its own, which is asked about or denied like opening a
+    /// terminal: once it is allowed, everything can be typed.
+    async fn shell_attach(&self, id: &ShellId) -> Result<Connection> {
+        let sandbox = self.sandbox(Operation::Shell)?;
+        self.authorize_attach(id).await?;
+        let connection = sandbox.shell_attach(id).await?;
+        self.shells().lose_track(id);
+        Ok(connection)
+    }
+
+    async fn shell_resize(&self, id: &ShellId, size: TerminalSize) -> Result<()> {
+        self.authorize_shells().await?;
+        let sandbox = self.sandbox(Operation::Shell)?;
+        sandbox.shell_resize(id, size).await
+    }
+
+    async fn shell_signal(&self, id: &ShellId, signal: Signal) -> Result<()> {
+        self.authorize_shells().await?;
+        let sandbox = self.sandbox(Operation::Shell)?;
+        sandbox.shell_signal(id, signal).await
     }
 }

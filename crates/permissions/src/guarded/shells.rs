@@ -100,7 +100,7 @@ pub(super) struct ShellInput {
     pub(super) line: String,
     /// All input so far, because it affects later input.
     pub(super) text: String,
-    /// `true` if some input was too long to keep.
+    /// `true` if some input was too long to keep, or went past the guard.
     pub(super) overflowed: bool,
 }
 
@@ -131,6 +131,13 @@ impl Shells {
             input.overflowed = true;
         } else {
             input.text.push_str(text);
+        }
+    }
+
+    /// Remembers that input of a shell is not known.
+    pub(super) fn lose_track(&mut self, id: &ShellId) {
+        if let Some(input) = self.0.get_mut(id) {
+            input.overflowed = true;
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::data::{CommandRule, CommandRules, PathRule, PathRules, Ruleset};
+use super::data::{CommandRule, CommandRules, PathRule, PathRules, Ruleset, TerminalRules};
 use super::pattern::PatternError;
 use super::ports::{PortRange, PortRule, PortRules};
 use super::preset::secrets;
@@ -34,6 +34,7 @@ pub struct RulesetBuilder {
     allowed: BTreeSet<Op>,
     deny_secrets: bool,
     opaque: Action,
+    terminal: Option<Action>,
     paths: Vec<(Op, PathRule)>,
     commands: Vec<CommandRule>,
     ports: Vec<PortRule>,
@@ -47,6 +48,7 @@ impl Default for RulesetBuilder {
             allowed: BTreeSet::from([Op::Read, Op::Ls, Op::Glob, Op::Grep]),
             deny_secrets: true,
             opaque: Action::Ask,
+            terminal: None,
             paths: Vec::new(),
             commands: Vec::new(),
             ports: Vec::new(),
@@ -101,12 +103,22 @@ impl RulesetBuilder {
 
         /// Sets the action for code for an interpreter other than the shell; ask by default.
         fn opaque(self, action: Action) { self.opaque = action }
+
+        /// Sets the action for opening a terminal and for attaching to a shell. See
+        /// [`Ruleset::terminal_action`] for the default.
+        fn terminal(self, action: Action) { self.terminal = Some(action) }
     }
 
     /// Adds a rule after those added before. For [`Op::Execute`] the pattern is a
     /// [`CommandPattern`](super::CommandPattern), for [`Op::Connect`] a [`PortRange`], and
-    /// otherwise a [`PathPattern`](super::PathPattern). The description may be empty.
-    pub fn rule(self, op: Op, pattern: &str, action: Action, description: &str) -> Self {
+    /// otherwise a [`PathPattern`](super::PathPattern). The description may be empty. Terminals have no
+    /// patterns: a rule for [`Op::Terminal`] applies to all of them, and never weakens
+    /// [`terminal`](Self::terminal).
+    pub fn rule(mut self, op: Op, pattern: &str, action: Action, description: &str) -> Self {
+        if op == Op::Terminal {
+            self.terminal = Some(self.terminal.unwrap_or_default().max(action));
+            return self;
+        }
         if op == Op::Execute {
             let rule = CommandRule::new(pattern, action);
             return self.with(rule, |this, rule| {
@@ -170,6 +182,7 @@ impl RulesetBuilder {
                 default: self.default,
                 rules: self.ports,
             }),
+            terminal: self.terminal.map(|default| TerminalRules { default }),
             ..Ruleset::default()
         };
         for (op, rule) in self.paths {

@@ -83,6 +83,7 @@ impl Ruleset {
                     let default = section.map_or(self.default, |section| section.default);
                     Section::empty(op, default)
                 }
+                (None, Op::Terminal) => Section::empty(op, self.terminal_action()),
                 (None, _) => Section::empty(op, self.default),
             };
             Some(Arc::new(section))

@@ -38,8 +38,8 @@ use crate::action::{Action, Op};
 /// ```
 ///
 /// If a section is missing, `delete` uses the section of `write`, `move` and `copy` add
-/// nothing to the reads, writes and deletes they consist of, and any other operation gets
-/// [`default`](Self::default).
+/// nothing to the reads, writes and deletes they consist of, `terminal` is at least asked
+/// about, and any other operation gets [`default`](Self::default).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(remote = "Self", deny_unknown_fields, default)]
 #[non_exhaustive]
@@ -94,10 +94,12 @@ pub struct Ruleset {
     pub execute: Option<CommandRules>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connect: Option<PortRules>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub terminal: Option<TerminalRules>,
 }
 
 // A list of values in field order is not accepted in place of a table.
-crate::tables_only!(Ruleset, PathRules, PathRule checked by check_hide, CommandRules, CommandRule);
+crate::tables_only!(Ruleset, PathRules, PathRule checked by check_hide, CommandRules, CommandRule, TerminalRules);
 
 fn check_hide(rule: &PathRule) -> Result<(), &'static str> {
     if rule.hide && rule.action != Action::Deny {
@@ -239,6 +241,16 @@ impl CommandRule {
     }
 }
 
+/// The rules for opening a terminal and for attaching to a shell. There are no patterns:
+/// whatever the command line, everything can be typed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self", deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct TerminalRules {
+    /// The action for every terminal.
+    pub default: Action,
+}
+
 impl Ruleset {
     /// Returns the section of a path operation, if it is present.
     pub fn section(&self, op: Op) -> Option<&PathRules> {
@@ -252,12 +264,12 @@ impl Ruleset {
             Op::Ls => self.ls.as_ref(),
             Op::Glob => self.glob.as_ref(),
             Op::Grep => self.grep.as_ref(),
-            Op::Execute | Op::Connect => None,
+            Op::Execute | Op::Connect | Op::Terminal => None,
         }
     }
 
-    /// Returns the slot for a path operation's section; `None` for [`Op::Execute`] and
-    /// [`Op::Connect`].
+    /// Returns the slot for a path operation's section; `None` for [`Op::Execute`],
+    /// [`Op::Connect`] and [`Op::Terminal`].
     pub fn section_mut(&mut self, op: Op) -> Option<&mut Option<PathRules>> {
         match op {
             Op::Read => Some(&mut self.read),
@@ -269,8 +281,22 @@ impl Ruleset {
             Op::Ls => Some(&mut self.ls),
             Op::Glob => Some(&mut self.glob),
             Op::Grep => Some(&mut self.grep),
-            Op::Execute | Op::Connect => None,
+            Op::Execute | Op::Connect | Op::Terminal => None,
         }
+    }
+
+    /// Returns the action for opening a terminal and for attaching to a shell.
+    ///
+    /// Rules for commands judge words. They cannot hold for keys that edit a line, answer
+    /// a program or arrive byte by byte. So without [`terminal`](Self::terminal) this is
+    /// at least [`Action::Ask`], and as strong as the defaults for commands and for
+    /// everything.
+    pub fn terminal_action(&self) -> Action {
+        let execute = self.execute.as_ref();
+        let execute = execute.map_or(self.default, |section| section.default);
+        let least = Action::Ask.max(self.default).max(execute);
+        let own = self.terminal.as_ref();
+        own.map_or(least, |section| section.default)
     }
 
     /// Returns an id computed from the ruleset's content, in hexadecimal digits. Equal

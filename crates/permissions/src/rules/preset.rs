@@ -5,7 +5,7 @@ use std::str::FromStr;
 use backend_core::Quoted;
 use serde::{Deserialize, Serialize};
 
-use super::{CommandRules, PathRule, PathRules, Ruleset};
+use super::{CommandRules, PathRule, PathRules, Ruleset, TerminalRules};
 use crate::Action;
 use crate::action::names;
 use crate::verdict::MatchedRule;
@@ -97,6 +97,7 @@ pub const AUTO_RUN: &[&str] = &[
 /// | write, edit | ask, no secrets | allow, no secrets, no system | deny | ask, no secrets |
 /// | write, edit files that [run automatically](AUTO_RUN) | ask | ask | deny | ask |
 /// | execute | ask | allow | deny | ask |
+/// | terminal | ask | allow | deny | ask |
 /// | ls, glob, grep | allow | allow | allow | ask |
 /// | anything else | ask | allow | deny | ask |
 ///
@@ -156,6 +157,8 @@ impl Preset {
                 opaque,
                 ..CommandRules::default()
             }),
+            // Everything can be typed there.
+            terminal: Some(TerminalRules { default: execute }),
             ..Ruleset::default()
         }
     }

@@ -48,4 +48,6 @@ mod support {
 }
 #[cfg(target_os = "linux")]
 mod swap;
+#[cfg(all(feature = "shell", target_os = "linux"))]
+mod terminals;
 mod watch;

@@ -1,7 +1,7 @@
 //! Tests of the paths that rules cover, and of the rule that decides.
 use backend_testkit::path;
 use permissions::rules::{PathRule, PathRules, Preset, Rules, Ruleset};
-use permissions::{Action, Layer, Op, Reason, Verdict};
+use permissions::{Action, Layer, Op, OpClass, Reason, Verdict};
 
 use Action::{Allow, Ask, Deny};
 
@@ -219,7 +219,8 @@ fn sections_that_are_missing() {
 
 #[test]
 fn every_section_speaks_for_its_operation() {
-    for op in Op::ALL.into_iter().filter(|op| *op != Op::Execute) {
+    let is_path = |op: &Op| op.class() != OpClass::Execute;
+    for op in Op::ALL.into_iter().filter(is_path) {
         let mut ruleset = Ruleset::default();
         let pattern = format!("/only-{op}");
         *ruleset.section_mut(op).unwrap() = reading(Allow, &[(&pattern, Deny)]).read;
@@ -232,12 +233,20 @@ fn every_section_speaks_for_its_operation() {
         assert_eq!(ruleset.section(op).unwrap().rules.len(), 1);
     }
     let mut ruleset = Ruleset::default();
-    assert!(ruleset.section_mut(Op::Execute).is_none() && ruleset.section(Op::Execute).is_none());
     ruleset.execute = Preset::Readonly.ruleset().execute;
     let vote = in_work(&ruleset).judge(Op::Execute, &path("/a"));
     assert_eq!(
         (vote.action, vote.reason),
         (Deny, Reason::Default(Op::Execute))
+    );
+    for op in [Op::Execute, Op::Terminal] {
+        assert!(ruleset.section_mut(op).is_none() && ruleset.section(op).is_none());
+    }
+    ruleset.terminal = Preset::Permissive.ruleset().terminal;
+    let vote = in_work(&ruleset).judge(Op::Terminal, &path("/a"));
+    assert_eq!(
+        (vote.action, vote.reason),
+        (Allow, Reason::Default(Op::Terminal))
     );
 }
 

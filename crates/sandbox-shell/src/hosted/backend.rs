@@ -60,6 +60,7 @@ impl<M: HostedMachine> Backend for HostedSandbox<M> {
         // Expected of the agent, which serves it unless the image cannot run one.
         let has_agent = self.0.mode != Mode::Portable;
         (capabilities.ports, capabilities.watch) = (has_agent, has_agent);
+        capabilities.terminals = has_agent;
         BackendInfo::new(self.0.machine.name(), capabilities).containment(Containment::Isolated)
     }
 
@@ -149,6 +150,6 @@ impl<M: HostedMachine> Sandbox for HostedSandbox<M> {
 
     delegate! {
         |self| self.active_sandbox(&self.busy()).await? => trace, shell_start, shell_read,
-        shell_write, shell_kill, shell_list, connect
+        shell_write, shell_kill, shell_list, connect, shell_attach, shell_resize, shell_signal
     }
 }

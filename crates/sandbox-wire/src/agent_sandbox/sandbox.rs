@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
-use backend_core::ops::{Command, ExecuteOutcome, ShellId, ShellInfo, ShellOutput, StopMode};
+use backend_core::ops::{
+    Command, ExecuteOutcome, ShellId, ShellInfo, ShellOutput, Signal, StopMode, TerminalSize,
+};
 use backend_core::shells::ShellTable;
 use backend_core::sync::lock;
 use backend_core::{Connection, EventStream, Operation, Result, Sandbox};
@@ -33,6 +35,18 @@ impl<M: Machine> AgentSandbox<M> {
     async fn shell<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         let _guard = self.activity.operation();
         self.during(Operation::Shell, work).await
+    }
+
+    /// Opens a connection that the agent carries.
+    async fn carry(&self, operation: Operation, request: Request) -> Result<Connection> {
+        let _guard = self.activity.operation();
+        let name = self.machine.name();
+        let work = async {
+            let call = self.open(request).await?;
+            client::connection(call, self.activity.clone()).await
+        };
+        let connection = self.during(operation, work).await?;
+        Ok(connection.map_err(move |error| error.during(operation).on(name.clone())))
     }
 }
 
@@ -130,13 +144,23 @@ impl<M: Machine> Sandbox for AgentSandbox<M> {
     }
 
     async fn connect(&self, port: u16) -> Result<Connection> {
-        let _guard = self.activity.operation();
-        let name = self.machine.name();
-        let work = async {
-            let call = self.open(Request::Connect(port)).await?;
-            client::connection(call, self.activity.clone()).await
-        };
-        let connection = self.during(Operation::Connect, work).await?;
-        Ok(connection.map_err(move |error| error.during(Operation::Connect).on(name.clone())))
+        self.carry(Operation::Connect, Request::Connect(port)).await
+    }
+
+    async fn shell_attach(&self, id: &ShellId) -> Result<Connection> {
+        let request = Request::ShellAttach(id.clone());
+        self.carry(Operation::Shell, request).await
+    }
+
+    async fn shell_resize(&self, id: &ShellId, size: TerminalSize) -> Result<()> {
+        let request = Request::ShellResize(id.clone(), size);
+        self.shell(async { client::done(&mut self.open(request).await?).await })
+            .await
+    }
+
+    async fn shell_signal(&self, id: &ShellId, signal: Signal) -> Result<()> {
+        let request = Request::ShellSignal(id.clone(), signal);
+        self.shell(async { client::done(&mut self.open(request).await?).await })
+            .await
     }
 }

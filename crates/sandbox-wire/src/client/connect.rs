@@ -1,4 +1,4 @@
-//! Replies about connections to ports.
+//! Replies about connections to ports and shells.
 
 use async_trait::async_trait;
 use backend_core::{Connection, Error, Outgoing, Result};

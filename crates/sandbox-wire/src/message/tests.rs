@@ -106,6 +106,9 @@ fn requests() -> Vec<Request> {
                 .links(refuse)
                 .exclude(exclude()),
         ),
+        Request::ShellAttach(ShellId::new("bg_1")),
+        Request::ShellResize(ShellId::new("bg_1"), TerminalSize::new(24, 80)),
+        Request::ShellSignal(ShellId::new("bg_1"), Signal::Interrupt),
     ]
 }
 

@@ -33,7 +33,14 @@ pub(super) async fn answer(
             let written = files::write_stream(&*backend, &path, options, &mut reader).await;
             finish(written, &mut writer).await
         }
-        Request::Connect(port) => connect::serve(&*backend, port, reader, writer).await,
+        Request::Connect(port) => {
+            let connect = async { commands(&*backend)?.connect(port).await };
+            connect::serve(connect, reader, writer).await
+        }
+        Request::ShellAttach(id) => {
+            let attach = async { commands(&*backend)?.shell_attach(&id).await };
+            connect::serve(attach, reader, writer).await
+        }
         request => {
             let answer = async {
                 let answer = operate(&*backend, request, &mut writer).await;
@@ -95,7 +102,7 @@ async fn operate(backend: &dyn Backend, request: Request, writer: &mut Writer) -
 }
 
 /// Returns the sandbox of a backend that runs commands.
-pub(super) fn commands(backend: &dyn Backend) -> Result<&dyn Sandbox> {
+fn commands(backend: &dyn Backend) -> Result<&dyn Sandbox> {
     let none = || Error::unsupported("commands cannot be run here; work with the files");
     backend.as_sandbox().ok_or_else(none)
 }
@@ -113,6 +120,8 @@ async fn command(sandbox: &dyn Sandbox, request: Request, writer: &mut Writer) -
         R::ShellWrite(id, input) => done(sandbox.shell_write(&id, input).await)?,
         R::ShellKill(id) => Reply::Killed(sandbox.shell_kill(&id).await?),
         R::ShellList => Reply::Shells(sandbox.shell_list().await?),
+        R::ShellResize(id, size) => done(sandbox.shell_resize(&id, size).await)?,
+        R::ShellSignal(id, signal) => done(sandbox.shell_signal(&id, signal).await)?,
         _ => return Err(Error::internal("unexpected request").into()),
     }))
 }

@@ -1,25 +1,22 @@
-//! Connections to ports: bytes in both directions on one stream.
+//! Connections to ports and shells: bytes in both directions on one stream.
 
 use std::pin::pin;
 
-use backend_core::{Backend, Connection, Outgoing, Result};
+use backend_core::{Connection, Outgoing, Result};
 use bytes::Bytes;
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
 
 use crate::message::{FrameError, More, PIECE_BYTES, PIECE_MESSAGE, Reply, receive, send};
-use crate::serve::call::commands;
 use crate::serve::stream::{Reader, Writer, finish, gone};
 
-/// Connects to a port, and carries bytes until both directions have ended or the host
-/// closes the connection.
+/// Opens a connection with `connect`, and carries bytes until both directions have ended
+/// or the host closes the connection.
 pub(super) async fn serve(
-    backend: &dyn Backend,
-    port: u16,
+    connect: impl Future<Output = Result<Connection>>,
     mut reader: Reader,
     mut writer: Writer,
 ) -> Result<(), FrameError> {
-    let connect = async { commands(backend)?.connect(port).await };
     let connected = tokio::select! {
         biased;
         connected = connect => connected,

@@ -29,9 +29,9 @@ fn piped_local() -> DirectoryFixture {
 backend_testkit::conformance! {
     mod local;
     fixture = async || piped_local();
-    skipped = 0;
+    skipped = 25;
 
     mod state;
     fixture = async || piped_state();
-    skipped = 176;
+    skipped = 201;
 }

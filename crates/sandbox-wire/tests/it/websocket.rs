@@ -65,11 +65,11 @@ fn upgraded_local() -> DirectoryFixture {
 backend_testkit::conformance! {
     mod local;
     fixture = async || upgraded_local();
-    skipped = 0;
+    skipped = 25;
 
     mod state;
     fixture = async || upgraded_state();
-    skipped = 176;
+    skipped = 201;
 }
 
 #[tokio::test]

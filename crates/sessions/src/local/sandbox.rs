@@ -151,7 +151,10 @@ impl Backend for LocalSandbox {
 impl Sandbox for LocalSandbox {
     delegate! { |self| self.backend => last_activity, command_names, shell_list }
 
-    delegate! { |self| self.ready()? => trace, shell_read, shell_write, shell_kill, connect }
+    delegate! {
+        |self| self.ready()? => trace, shell_read, shell_write, shell_kill, connect, shell_attach,
+        shell_resize, shell_signal
+    }
 
     delegate! { |self| self.room().await? => execute, stream, shell_start }
 

@@ -63,6 +63,6 @@ impl Sandbox for MemorySandbox {
 
     delegate! {
         |self| self.commands()? => execute, stream, shell_start, shell_read, shell_write,
-        shell_kill, shell_list, connect
+        shell_kill, shell_list, connect, shell_attach, shell_resize, shell_signal
     }
 }

@@ -14,6 +14,8 @@ fn nonsense_is_refused_before_it_runs() {
         Command::new("true").env("", "x"),
         Command::new("true").env("A=B", "x"),
         Command::new("true").env("A", "x\0"),
+        Command::new("true").terminal(TerminalSize::new(0, 80)),
+        Command::new("true").terminal(TerminalSize::new(24, 0)),
     ] {
         let error = command.check().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
@@ -26,7 +28,11 @@ fn nonsense_is_refused_before_it_runs() {
         .output_bytes(1)
         .hard_output_bytes(2)
         .keep_leftovers(true);
+    assert!(full.check_without_terminal().is_ok());
+    let full = full.terminal(TerminalSize::default());
     assert!(full.check().is_ok());
+    let error = full.check_without_terminal().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
 }
 
 #[test]

@@ -35,8 +35,9 @@ pub(super) const FILES: &str = "
 pub(super) const ETC_PREFIXES: &[&str] = &["java-", "python3"];
 
 /// Read and write. Terminals are not among them: through the host's terminal a
-/// command could type on behalf of its user.
-pub(super) const DEVICES: &str = "/dev/full /dev/null /dev/random /dev/urandom /dev/zero";
+/// command could type on behalf of its user. `/dev/tty` is the terminal that a command
+/// was given, if any: the supervisor has none that a command could inherit.
+pub(super) const DEVICES: &str = "/dev/full /dev/null /dev/random /dev/tty /dev/urandom /dev/zero";
 
 /// Returns all paths that may be read but not run.
 pub(super) fn files() -> Vec<PathBuf> {

@@ -35,7 +35,7 @@ fn again(test: &str, role: &str) -> Command {
 fn limited(limits: &Limits, script: &str) -> Output {
     let prepared = limits.launch().unwrap().unwrap().prepare().unwrap();
     let argv = ["/bin/sh", "-c", script].map(OsString::from).into();
-    let wrapped = prepared.wrap(argv, &mut Environment::new());
+    let wrapped = wrap(Some(&prepared), false, argv, &mut Environment::new());
     assert_eq!(wrapped[..2], ["/proc/self/exe", LAUNCH]);
     let rest: Vec<_> = wrapped[2..]
         .iter()
@@ -74,14 +74,23 @@ fn a_command_without_limits_of_its_process_is_not_wrapped() {
     };
     let argv: Vec<OsString> = vec!["sh".into()];
     let mut environment = Environment::new();
-    assert_eq!(prepared.wrap(argv.clone(), &mut environment), argv);
+    for limits in [Some(&prepared), None] {
+        assert_eq!(wrap(limits, false, argv.clone(), &mut environment), argv);
+    }
     assert!(environment.is_empty());
+    let wrapped = wrap(Some(&prepared), true, argv, &mut environment);
+    assert_eq!(wrapped, ["/proc/self/exe", LAUNCH, TERMINAL, "sh"]);
+    assert_eq!(environment.len(), 1);
 }
 
 #[test]
 fn a_specification_reads_back() {
     let limits: Vec<_> = Kind::ALL.into_iter().zip([1, 2, u64::MAX, 4]).collect();
-    assert_eq!(parse(&specify(&limits)), Some(limits));
+    let specification = specify(&limits);
+    let terminal = format!("{TERMINAL},{specification}");
+    assert_eq!(parse(TERMINAL), Some((true, Vec::new())));
+    assert_eq!(parse(&terminal), Some((true, limits.clone())));
+    assert_eq!(parse(&specification), Some((false, limits)));
     for nonsense in [
         "",
         "cpu",
@@ -90,6 +99,9 @@ fn a_specification_reads_back() {
         "cpu=1,",
         "gpu=1",
         "cpu=1;file=2",
+        "terminal,",
+        "terminals",
+        "cpu=1,terminal",
     ] {
         assert_eq!(parse(nonsense), None, "{nonsense:?}");
     }
@@ -204,7 +216,7 @@ fn a_fork_bomb_stays_in_its_group() {
     }
     let before = std::fs::read_to_string("/proc/self/cgroup").unwrap();
     let prepared = launch.prepare().unwrap();
-    let argv = prepared.wrap(bomb(), &mut Environment::new());
+    let argv = wrap(Some(&prepared), false, bomb(), &mut Environment::new());
     let mut command = Command::new(&argv[0]);
     command.args(&argv[1..]);
     let started = explode(command);
