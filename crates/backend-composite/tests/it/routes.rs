@@ -202,13 +202,14 @@ async fn capabilities_are_what_holds_everywhere() {
     let composite = Composite::new(state());
     let alone = composite.info();
     assert_eq!(alone.name, "composite");
-    assert_eq!(alone.capabilities, Capabilities::writable().with_times());
+    let expected = Capabilities::writable().with_times().with_watch();
+    assert_eq!(alone.capabilities, expected);
     assert_eq!(alone.containment, Containment::NoCommands);
     assert!(composite.as_sandbox().is_none());
     let added = Route::new(path("/l"), Arc::new(local));
     composite.add_route(added).unwrap();
     let both = composite.info().capabilities;
-    assert!(both.writable && both.links && both.times);
+    assert!(both.writable && both.links && both.times && both.watch);
     assert!(!both.modes && !both.durable && !both.commands);
     let empty = Composite::builder().build().unwrap();
     assert_eq!(empty.info().capabilities, Capabilities::default());

@@ -154,10 +154,11 @@ impl Events {
     }
 
     /// Takes the next item. `None` means that more events must be read first: until
-    /// [`wait`](Self::wait), if that is a time.
-    pub(super) fn next(&mut self, now: Instant) -> Option<Item> {
+    /// [`wait`](Self::wait), if that is a time. Moves that the watches `alone` report
+    /// have no second half.
+    pub(super) fn next(&mut self, now: Instant, alone: &[i32]) -> Option<Item> {
         let event = self.ahead.front()?;
-        if !event.leaves() {
+        if !event.leaves() || alone.contains(&event.watch) {
             return self.ahead.pop_front().map(Item::Event);
         }
         match self.second_half() {
@@ -284,14 +285,14 @@ mod tests {
             event(2, ReadFlags::MOVED_TO, 7),
         ]);
         let now = Instant::now();
-        let Some(Item::Moved(from, to)) = events.next(now) else {
+        let Some(Item::Moved(from, to)) = events.next(now, &[]) else {
             panic!("the halves belong together")
         };
         assert_eq!((from.watch, to.watch), (1, 2));
         for flags in [ReadFlags::MODIFY, ReadFlags::CREATE] {
-            assert!(matches!(events.next(now), Some(Item::Event(event)) if event.has(flags)));
+            assert!(matches!(events.next(now, &[]), Some(Item::Event(event)) if event.has(flags)));
         }
-        assert!(events.next(now).is_none());
+        assert!(events.next(now, &[]).is_none());
     }
 
     #[test]
@@ -299,15 +300,21 @@ mod tests {
         let later = event(1, ReadFlags::DELETE, 0);
         let mut events = queue([event(1, ReadFlags::MOVED_FROM, 7), later]);
         let now = Instant::now();
-        assert!(matches!(events.next(now), Some(Item::MovedOut(_))));
+        assert!(matches!(events.next(now, &[]), Some(Item::MovedOut(_))));
 
         let mut events = queue([event(1, ReadFlags::MOVED_FROM, 7)]);
-        assert!(events.next(now).is_none());
+        assert!(events.next(now, &[]).is_none());
         assert_eq!(events.wait(), Some(now + GRACE));
         events.ahead.push_back(event(2, ReadFlags::CREATE, 0));
-        assert!(events.next(now + GRACE / 2).is_none());
-        assert!(matches!(events.next(now + GRACE), Some(Item::MovedOut(_))));
-        assert!(matches!(events.next(now), Some(Item::Event(_))));
+        assert!(events.next(now + GRACE / 2, &[]).is_none());
+        assert!(matches!(
+            events.next(now + GRACE, &[]),
+            Some(Item::MovedOut(_))
+        ));
+        assert!(matches!(events.next(now, &[]), Some(Item::Event(_))));
         assert_eq!(events.wait(), None);
+
+        let mut events = queue([event(1, ReadFlags::MOVED_FROM, 7)]);
+        assert!(matches!(events.next(now, &[1]), Some(Item::Event(_))));
     }
 }

@@ -122,7 +122,7 @@ impl Watcher {
     pub(super) fn step(&mut self) -> Result<Next> {
         loop {
             let more = self.events.read(&*self.inotify).map_err(errno::error)?;
-            while let Some(item) = self.events.next(Instant::now()) {
+            while let Some(item) = self.events.next(Instant::now(), &self.above) {
                 if self.sender.is_closed() || self.handle(item)? {
                     return Ok(Next::End);
                 }
@@ -145,9 +145,6 @@ impl Watcher {
     /// Handles one event. Returns whether the watch has ended.
     fn handle(&mut self, item: Item) -> Result<bool> {
         match item {
-            Item::Moved(from, _) | Item::MovedOut(from) if self.is_above(&from) => {
-                return Ok(self.check_gone());
-            }
             Item::Moved(from, to) => self.moved(&from, &to)?,
             Item::MovedOut(from) => self.left(&from),
             Item::Event(event) => return self.event(&event),
