@@ -13,13 +13,8 @@ const AT_ONCE: usize = 8;
 /// with a second, read-only backend on the same directory (3).
 const SKIPPED: usize = 15;
 
-<<<<<<< HEAD
-/// Cases that need the agent: those with terminals.
-const AGENT_ONLY: usize = 25;
-=======
-/// Cases about changes, which only the agent tells.
-const WATCHED: usize = 23;
->>>>>>> origin/watch
+/// Cases that need the agent: those with ports (14), terminals (25) and changes (23).
+const AGENT_ONLY: usize = 62;
 
 /// Without an agent, input is written to a session, which tells nothing of its program.
 fn fixture(backend: DaytonaSandbox, hand: DaytonaSandbox, mode: Mode) -> SandboxFixture {
@@ -70,16 +65,11 @@ async fn suite(mode: Mode, connection: Connection) {
     purge(&shared).await;
     place.standin.close().await;
     assert!(report.failed.is_empty(), "{report}");
-<<<<<<< HEAD
     let skipped = match mode {
         Mode::Portable => SKIPPED + AGENT_ONLY,
         _ => SKIPPED,
     };
     assert_eq!(report.skipped.len(), skipped, "{report}");
-=======
-    let watched = if mode == Mode::Portable { WATCHED } else { 0 };
-    assert_eq!(report.skipped.len(), SKIPPED + watched, "{report}");
->>>>>>> origin/watch
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

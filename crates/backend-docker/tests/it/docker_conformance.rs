@@ -14,13 +14,8 @@ const AT_ONCE: usize = 8;
 /// with a second, read-only backend on the same directory (3).
 const SKIPPED: usize = 15;
 
-<<<<<<< HEAD
-/// Cases that need the agent: those with terminals.
-const AGENT_ONLY: usize = 25;
-=======
-/// Cases about changes, which only the agent tells.
-const WATCHED: usize = 23;
->>>>>>> origin/watch
+/// Cases that need the agent: those with ports (14), terminals (25) and changes (23).
+const AGENT_ONLY: usize = 62;
 
 /// Runs a case in its own directory of a shared container.
 async fn run_shared(container: &DockerSandbox, mode: Mode, number: usize) -> Outcome {
@@ -61,16 +56,11 @@ async fn suite(mode: Mode) {
     let report = report.await;
     purge(container).await;
     assert!(report.failed.is_empty(), "{report}");
-<<<<<<< HEAD
     let skipped = match mode {
         Mode::Portable => SKIPPED + AGENT_ONLY,
         _ => SKIPPED,
     };
     assert_eq!(report.skipped.len(), skipped, "{report}");
-=======
-    let watched = if mode == Mode::Portable { WATCHED } else { 0 };
-    assert_eq!(report.skipped.len(), SKIPPED + watched, "{report}");
->>>>>>> origin/watch
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

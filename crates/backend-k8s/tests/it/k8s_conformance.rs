@@ -18,13 +18,8 @@ const AT_ONCE_BY_TOOLS: usize = 4;
 /// a second, read-only backend on the same directory (3).
 const SKIPPED: usize = 15;
 
-<<<<<<< HEAD
-/// Cases that need the agent: those with terminals.
-const AGENT_ONLY: usize = 25;
-=======
-/// Cases about changes, which only the agent tells.
-const WATCHED: usize = 23;
->>>>>>> origin/watch
+/// Cases that need the agent: those with ports (14), terminals (25) and changes (23).
+const AGENT_ONLY: usize = 62;
 
 /// Without an agent there is only the cluster's stream, which tells nothing of input.
 fn fixture(backend: K8sSandbox, hand: K8sSandbox, mode: Mode) -> SandboxFixture {
@@ -69,16 +64,11 @@ async fn suite(mode: Mode, at_once: usize) {
     purge(&pod).await;
     place.end().await;
     assert!(report.failed.is_empty(), "{report}");
-<<<<<<< HEAD
     let skipped = match mode {
         Mode::Portable => SKIPPED + AGENT_ONLY,
         _ => SKIPPED,
     };
     assert_eq!(report.skipped.len(), skipped, "{report}");
-=======
-    let watched = if mode == Mode::Portable { WATCHED } else { 0 };
-    assert_eq!(report.skipped.len(), SKIPPED + watched, "{report}");
->>>>>>> origin/watch
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
