@@ -108,6 +108,15 @@ impl fmt::Debug for Connection {
 }
 
 /// The sending direction of a [`Connection`].
+///
+/// # Signatures
+///
+/// The async methods, as they are written under `#[async_trait]`:
+///
+/// ```text
+/// async fn send(&mut self, bytes: Bytes) -> Result<()>;
+/// async fn finish(&mut self) -> Result<()>;
+/// ```
 #[async_trait]
 pub trait Outgoing: Send + 'static {
     /// Sends `bytes`, waiting until there is room for them. If the call is dropped, a

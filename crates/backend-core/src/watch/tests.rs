@@ -1,3 +1,5 @@
+//! Tests of the queue of changes.
+
 use futures::executor::block_on;
 use futures::{FutureExt as _, StreamExt as _};
 use proptest::prelude::*;

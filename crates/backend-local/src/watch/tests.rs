@@ -1,3 +1,5 @@
+//! Tests of watches on a real directory.
+
 use std::path::Path;
 
 use backend_core::limits::WATCH_EVENTS;

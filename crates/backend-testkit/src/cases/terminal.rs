@@ -150,7 +150,7 @@ pub async fn jobs_are_controlled(t: &Env) -> CaseResult {
     check!(group != leader, "the job is in the group of its shell")
 }
 
-/// What is typed is echoed, and a program gets whole lines.
+/// Typed text is echoed, and a program gets whole lines.
 pub async fn typed_text_is_echoed(t: &Env) -> CaseResult {
     let shell = start(t, "cat").await?;
     let mut attached = Attached::to(t, &shell.id).await?;

@@ -373,7 +373,7 @@ pub async fn watches_are_independent(t: &Env) -> CaseResult {
     check_eq!(told, ["changed d/a.txt", "changed e/b.txt"])
 }
 
-/// What is missing or no directory cannot be watched.
+/// A missing path, or a file, cannot be watched.
 pub async fn only_directories(t: &Env) -> CaseResult {
     t.put("a.txt", "text").await?;
     for (path, kind) in [
