@@ -2,12 +2,14 @@
 
 use crate::support::{TestDir, names};
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 16] = [
     "mcp",
     "mcp-config",
     "call",
     "tools",
     "run",
+    "forward",
+    "watch",
     "check",
     "doctor",
     "runtimes",
