@@ -23,8 +23,8 @@ const SIGPIPE: i32 = 13;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The directory to watch; the working directory if it is left out.
-    #[arg(value_name = "PATH", default_value = "")]
-    path: String,
+    #[arg(value_name = "PATH")]
+    path: Option<String>,
     /// A pattern of entries to leave out, such as target or '*.log'. Can be given
     /// several times.
     #[arg(long, value_name = "GLOB")]
@@ -39,7 +39,9 @@ pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
     let exclude = Exclude::hide(&args.exclude).map_err(|error| usage!("{error}"))?;
     let opened = interrupts.unless(app.open()).await??;
     let backend = Arc::clone(&opened.backend);
-    let path = backend.working_dir().join(&args.path);
+    let path = backend
+        .working_dir()
+        .join(args.path.as_deref().unwrap_or_default());
     let policy = app.policy(&opened);
     let guarded = Guarded::builder(backend)
         .policy(policy)

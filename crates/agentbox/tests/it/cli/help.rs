@@ -2,12 +2,13 @@
 
 use crate::support::{TestDir, names};
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "mcp",
     "mcp-config",
     "call",
     "tools",
     "run",
+    "watch",
     "check",
     "doctor",
     "runtimes",

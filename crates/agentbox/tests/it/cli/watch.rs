@@ -59,6 +59,6 @@ fn a_missing_directory_is_told() {
     let dir = TestDir::new();
     dir.file("tree/a.txt", "");
     let run = |path| dir.run(&["watch", "--backend", "local:tree", path]);
-    run("missing").code(1).complains("watch '/missing'");
-    run("a.txt").code(1).complains("not a directory");
+    run("missing").code(3).complains("watch '/missing'");
+    run("a.txt").code(3).complains("not a directory");
 }
