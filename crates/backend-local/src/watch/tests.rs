@@ -32,8 +32,8 @@ fn open(root: &Path, path: &str) -> (Watcher, Arc<ChangeSender>, ChangeStream) {
 /// Waits for events, and handles all that there are.
 fn settle(watcher: &mut Watcher) {
     futures::executor::block_on(watcher.inotify().readable()).unwrap();
-    while let Next::Until(time) = watcher.step().unwrap() {
-        std::thread::sleep(time.saturating_duration_since(std::time::Instant::now()));
+    while let Next::Until(_) = watcher.step().unwrap() {
+        std::thread::yield_now();
     }
 }
 

@@ -22,7 +22,7 @@ use super::tree::{Tree, Watch};
 use crate::cancel::CancelFlag;
 use crate::engine;
 use crate::fs::{WatchRoot, errno, watch_refused};
-use scan::Scan;
+use scan::{Found, Scan};
 
 /// The events of a watched directory. Files without a name tell nothing.
 const ENTRIES: WatchFlags = WatchFlags::CREATE
@@ -224,17 +224,21 @@ impl Watcher {
         let Some(path) = self.path(watch, name) else {
             return Ok(());
         };
+        // A directory is watched before it is told, so that a reader's own changes in it
+        // are told one by one.
+        let found = if is_directory && !self.prunes(&path) {
+            self.look(watch, name)?
+        } else {
+            Found::Nothing
+        };
         if self.query.tells(&path) {
             if self.tree.add_name(watch, name)? {
-                self.sender.tell(Change::created(path.clone()));
+                self.sender.tell(Change::created(path));
             } else if replaces && !is_directory {
-                self.sender.tell(Change::changed(path.clone()));
+                self.sender.tell(Change::changed(path));
             }
         }
-        if is_directory && !self.prunes(&path) {
-            self.enter(watch, name)?;
-        }
-        Ok(())
+        self.entered(found, watch, name)
     }
 
     fn changed(&mut self, watch: Watch, name: &str, is_write: bool) -> Result<()> {

@@ -33,7 +33,7 @@ pub(super) enum Scan {
 }
 
 /// The directory that has a name.
-enum Found {
+pub(super) enum Found {
     /// It was not watched before.
     New(Watch),
     /// It is watched, at another place: it was moved from there.
@@ -55,10 +55,21 @@ impl Watcher {
 
     /// Watches and scans a directory that may be new.
     pub(super) fn enter(&mut self, parent: Watch, name: &str) -> Result<()> {
-        let Some(directory) = self.open(parent)? else {
-            return Ok(());
-        };
-        match self.attach(&directory, parent, name)? {
+        let found = self.look(parent, name)?;
+        self.entered(found, parent, name)
+    }
+
+    /// Watches a directory that may be new.
+    pub(super) fn look(&mut self, parent: Watch, name: &str) -> Result<Found> {
+        match self.open(parent)? {
+            Some(directory) => self.attach(&directory, parent, name),
+            None => Ok(Found::Nothing),
+        }
+    }
+
+    /// Scans a directory that was found, if it is new.
+    pub(super) fn entered(&mut self, found: Found, parent: Watch, name: &str) -> Result<()> {
+        match found {
             Found::New(watch) => self.scan(watch, Scan::New),
             Found::Elsewhere(watch) => self.relocated(watch, parent, name),
             Found::Known | Found::Nothing => Ok(()),
@@ -187,7 +198,11 @@ impl Watcher {
             self.tell_missed(watch, &unknown)?;
             for name in inside {
                 let is_quiet = matches!(scan, Scan::First | Scan::Again);
-                match self.attach(&directory, watch, &name)? {
+                let found = self.attach(&directory, watch, &name)?;
+                if scan == Scan::New {
+                    self.tell_new(watch, &name)?;
+                }
+                match found {
                     Found::New(watch) if is_quiet => pending.push((watch, scan)),
                     Found::New(watch) => pending.push((watch, Scan::New)),
                     Found::Elsewhere(found) if is_quiet => {
@@ -206,6 +221,17 @@ impl Watcher {
                     Found::Nothing => {}
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Tells an entry, unless it is known.
+    fn tell_new(&mut self, watch: Watch, name: &str) -> Result<()> {
+        let path = self.path(watch, name);
+        if let Some(path) = path.filter(|path| self.query.tells(path))
+            && self.tree.add_name(watch, name)?
+        {
+            self.sender.tell(Change::created(path));
         }
         Ok(())
     }
@@ -246,25 +272,29 @@ impl Watcher {
         let Some(path) = self.path(watch, text) else {
             return Ok(false);
         };
-        if !self.query.tells(&path) {
+        let is_told = self.query.tells(&path);
+        if !is_told {
             self.tree.remove_name(watch, text);
-        } else if scan != Scan::Repeated && self.tree.add_name(watch, text)? && scan == Scan::New {
-            self.sender.tell(Change::created(path.clone()));
         }
         let kind = match kind {
             FileType::Unknown => kind_at(directory, name)?.unwrap_or(FileType::Unknown),
             kind => kind,
         };
-        if kind != FileType::Directory {
-            return Ok(false);
-        }
-        if self.prunes(&path) {
-            if let Some(directory) = self.tree.child(watch, text) {
-                self.forget(directory);
+        let is_watched = kind == FileType::Directory && !self.prunes(&path);
+        // A new directory is watched before it is told.
+        if is_told && scan != Scan::Repeated && !(is_watched && scan == Scan::New) {
+            let is_new = self.tree.add_name(watch, text)?;
+            if is_new && scan == Scan::New {
+                self.sender.tell(Change::created(path));
             }
-            return Ok(false);
         }
-        Ok(true)
+        if kind == FileType::Directory
+            && !is_watched
+            && let Some(directory) = self.tree.child(watch, text)
+        {
+            self.forget(directory);
+        }
+        Ok(is_watched)
     }
 
     /// Looks for directories that could not be opened where they were expected. Returns
