@@ -9,6 +9,8 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use crate::app::App;
 #[cfg(feature = "docker")]
 use crate::commands::runtimes;
+#[cfg(unix)]
+use crate::commands::shell;
 #[cfg(containers)]
 use crate::commands::{agent, sandboxes};
 use crate::commands::{
@@ -52,6 +54,9 @@ enum Command {
     Tools(tools::Args),
     /// Runs a command in the sandbox, with live output.
     Run(run::Args),
+    #[cfg(unix)]
+    /// Opens an interactive shell in the sandbox; Enter, ~ and . leave it.
+    Shell(shell::Args),
     /// Makes ports of the sandbox reachable on this machine.
     Forward(forward::Args),
     /// Prints the changes of a tree as they happen, until Ctrl-C.
@@ -99,6 +104,8 @@ impl Cli {
             Some(Command::Call(args)) => block_on(call::run(&app()?, args)),
             Some(Command::Tools(args)) => block_on(tools::run(app()?, &args)),
             Some(Command::Run(args)) => block_on(run::run(&app()?, args)),
+            #[cfg(unix)]
+            Some(Command::Shell(args)) => block_on(shell::run(&app()?, args)),
             Some(Command::Forward(args)) => block_on(forward::run(app()?, args)),
             Some(Command::Watch(args)) => block_on(watch::run(&app()?, args)),
             Some(Command::Check(args)) => check::run(&args),

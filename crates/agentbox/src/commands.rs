@@ -16,6 +16,8 @@ pub(crate) mod runtimes;
 #[cfg(containers)]
 pub(crate) mod sandboxes;
 pub(crate) mod sessions;
+#[cfg(unix)]
+pub(crate) mod shell;
 pub(crate) mod tools;
 pub(crate) mod tour;
 pub(crate) mod watch;

@@ -39,6 +39,7 @@ impl Interrupts {
                     for directory in &*lock(&TEMPORARY) {
                         let _ = std::fs::remove_dir_all(directory);
                     }
+                    system::restore_terminal();
                     std::process::exit(i32::from(code));
                 }
                 tell.send_replace(Some(code));

@@ -14,8 +14,10 @@ use self::windows as platform;
 
 pub(crate) use self::platform::{
     ProcessGroup, StopSignals, Stream, TerminalState, columns_of, file_owner, ignores_hangup,
-    is_executable, is_same, make_directories, make_executable, make_private,
+    is_executable, is_same, make_directories, make_executable, make_private, restore_terminal,
 };
+#[cfg(unix)]
+pub(crate) use self::platform::{RawTerminal, terminal_size};
 
 /// Whether this system tells the owner of a file.
 pub(crate) const REPORTS_FILE_OWNERS: bool = cfg!(unix);

@@ -31,10 +31,11 @@ const PIECE_BYTES: usize = 64 * 1024;
 
 /// Options of `forward`.
 #[derive(Debug, clap::Args)]
+#[command(override_usage = "agentbox forward [OPTIONS] [SANDBOX] <PORT[:LOCAL]>...")]
 pub(crate) struct Args {
     /// The sandbox, as for --backend, which may be left out; then the ports: PORT in the
     /// sandbox, and with PORT:LOCAL another one here. 0 as LOCAL is any that is free.
-    #[arg(required = true, value_names = ["SANDBOX", "PORT[:LOCAL]"], num_args = 1..)]
+    #[arg(required = true, value_name = "PORT[:LOCAL]")]
     targets: Vec<String>,
 }
 

@@ -69,7 +69,7 @@ fn timeout(seconds: Option<f64>) -> Result<Option<Duration>, Failure> {
 }
 
 /// Quotes the arguments as a command line with exactly that meaning.
-fn command_line(arguments: &[String]) -> String {
+pub(crate) fn command_line(arguments: &[String]) -> String {
     let quoted: Vec<String> = arguments.iter().map(|word| quoted(word)).collect();
     quoted.join(" ")
 }

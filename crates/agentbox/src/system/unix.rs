@@ -8,7 +8,10 @@ use std::os::unix::fs::{
 };
 use std::path::Path;
 use std::process::Command;
+use std::sync::Mutex;
 
+use backend_core::ops::TerminalSize;
+use backend_core::sync::lock;
 use futures::future::OptionFuture;
 use rustix::process::{Pid, kill_process_group};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
@@ -75,6 +78,51 @@ impl TerminalState {
             let _ = tcsetattr(io::stdin(), OptionalActions::Drain, state);
         }
     }
+}
+
+/// The state before the terminal was made raw, while it is.
+static ORIGINAL: Mutex<Option<Termios>> = Mutex::new(None);
+
+/// A terminal that passes on every key as it is typed. Dropping it restores the state
+/// before.
+#[derive(Debug)]
+pub(crate) struct RawTerminal(());
+
+impl RawTerminal {
+    pub(crate) fn enter() -> io::Result<Self> {
+        let original = tcgetattr(io::stdin())?;
+        let mut raw = original.clone();
+        raw.make_raw();
+        // Stored first: a signal may end the program at any time.
+        *lock(&ORIGINAL) = Some(original);
+        let entered = Self(());
+        tcsetattr(io::stdin(), OptionalActions::Drain, &raw)?;
+        Ok(entered)
+    }
+}
+
+impl Drop for RawTerminal {
+    fn drop(&mut self) {
+        restore_terminal();
+    }
+}
+
+/// Restores the state before the terminal was made raw, if it is. Input that was not read
+/// is dropped: output of the sandbox may have made the terminal answer, and the answer
+/// must not be taken for a command by the shell that this program was started from.
+pub(crate) fn restore_terminal() {
+    if let Some(original) = lock(&ORIGINAL).take() {
+        // Fails if it is not a terminal any more, which needs no restoring.
+        let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &original);
+    }
+}
+
+/// Returns the size of the terminal, or the usual one if it does not report any.
+pub(crate) fn terminal_size() -> TerminalSize {
+    let size = rustix::termios::tcgetwinsize(io::stdout());
+    let size = size.map(|size| TerminalSize::new(size.ws_row, size.ws_col));
+    let size = size.ok().filter(|size| size.check().is_ok());
+    size.unwrap_or_default()
 }
 
 /// Returns the number of columns of a terminal, if it reports them.

@@ -61,6 +61,9 @@ impl TerminalState {
     pub(crate) fn restore(&self) {}
 }
 
+/// Restores nothing: no command changes the terminal here.
+pub(crate) fn restore_terminal() {}
+
 /// Returns the number of columns of a terminal, if it reports them.
 pub(crate) fn columns_of(terminal: impl Stream) -> Option<usize> {
     let (columns, _) = terminal_size::terminal_size_of(terminal)?;

@@ -15,6 +15,7 @@ mod own_files;
 mod pods;
 mod run;
 mod sessions;
+mod shell;
 mod signals;
 mod state;
 mod terminal;

@@ -2,7 +2,7 @@
 
 use crate::support::{TestDir, names};
 
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 17] = [
     "mcp",
     "mcp-config",
     "call",
@@ -16,6 +16,7 @@ const COMMANDS: [&str; 16] = [
     "sandboxes",
     "agent",
     "sessions",
+    "shell",
     "tour",
     "completions",
     "man",
