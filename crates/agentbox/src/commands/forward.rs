@@ -260,7 +260,10 @@ async fn carry<B: Backend>(stream: TcpStream, port: u16, shared: &Shared<B>) -> 
 mod tests {
     use super::*;
 
-    fn parsed(targets: &[&str]) -> Result<(Option<String>, Vec<(u16, u16)>), String> {
+    /// The sandbox, and the ports there and here.
+    type Parsed = (Option<String>, Vec<(u16, u16)>);
+
+    fn parsed(targets: &[&str]) -> Result<Parsed, String> {
         let targets: Vec<String> = targets.iter().map(ToString::to_string).collect();
         let (sandbox, forwards) = parse(&targets).map_err(|failure| failure.to_string())?;
         let ports = forwards.iter().map(|to| (to.port, to.local)).collect();

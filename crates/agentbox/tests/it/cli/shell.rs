@@ -41,6 +41,11 @@ fn start(dir: &TestDir, arguments: &str) -> PtySession {
     spawn_command(command, Some(PATIENCE)).unwrap()
 }
 
+fn types(terminal: &mut PtySession, text: &str) {
+    terminal.send(text).unwrap();
+    terminal.flush().unwrap();
+}
+
 /// Checks the exit code, and that the terminal is as it was.
 #[track_caller]
 fn ends(dir: &TestDir, mut terminal: PtySession, code: i32) -> String {
@@ -57,11 +62,10 @@ fn ends(dir: &TestDir, mut terminal: PtySession, code: i32) -> String {
 fn keys_go_in_and_output_comes_out() {
     let dir = dir();
     let mut terminal = start(&dir, "shell -- sh");
-    terminal
-        .send("stty size; echo in=$((40+2)) > file\r")
-        .unwrap();
+    terminal.exp_string("> ").unwrap();
+    types(&mut terminal, "stty size; echo in=$((40+2)) > file\r");
     terminal.exp_string("33 99").unwrap();
-    terminal.send("cat file; exit 7\r").unwrap();
+    types(&mut terminal, "cat file; exit 7\r");
     terminal.exp_string("in=42").unwrap();
     ends(&dir, terminal, 7);
     assert_eq!(dir.read("work/file"), "in=42\n");
@@ -71,12 +75,14 @@ fn keys_go_in_and_output_comes_out() {
 fn ctrl_c_goes_inside() {
     let dir = dir();
     let mut terminal = start(&dir, "shell -- sh");
-    terminal.send("cat\r").unwrap();
-    terminal.exp_string("cat\r\n").unwrap();
-    terminal.send("typed\r").unwrap();
+    terminal.exp_string("> ").unwrap();
+    types(&mut terminal, "cat\r");
+    types(&mut terminal, "typed\r");
     terminal.exp_string("typed\r\ntyped\r\n").unwrap();
     terminal.send_control('c').unwrap();
-    terminal.send("echo still $((1+1))\r").unwrap();
+    // The terminal drops what is typed before the key has arrived.
+    terminal.exp_string("> ").unwrap();
+    types(&mut terminal, "echo still $((1+1))\r");
     terminal.exp_string("still 2").unwrap();
     terminal.send_control('d').unwrap();
     ends(&dir, terminal, 0);
@@ -110,7 +116,7 @@ fn enter_tilde_dot_leaves_and_ends_everything() {
     );
     let mut terminal = start(&dir, &line);
     terminal.exp_string("ready").unwrap();
-    terminal.send("\r~.").unwrap();
+    types(&mut terminal, "\r~.");
     let rest = ends(&dir, terminal, 0);
     assert!(rest.contains("you left the shell"), "{rest}");
     processes::none(&token);
@@ -144,7 +150,7 @@ fn a_terminal_is_asked_about() {
     terminal.exp_string("Open a terminal for cat").unwrap();
     terminal.exp_string("[y/N]").unwrap();
     terminal.send_line("y").unwrap();
-    terminal.send("typed\r").unwrap();
+    types(&mut terminal, "typed\r");
     terminal.exp_string("typed\r\ntyped").unwrap();
     terminal.send_control('d').unwrap();
     ends(&dir, terminal, 0);
