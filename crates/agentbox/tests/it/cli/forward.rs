@@ -124,7 +124,7 @@ fn rules_decide_about_ports() {
     ])
     .code(2)
     .complains("approval");
-    let check = |port: &str| dir.run(&["check", "--permissions", &rules, "connect", port]);
+    let check = |port: &str| dir.run(&["check", &rules, "connect", port]);
     check("5").code(0);
     check("80").code(1);
     check("http").code(64);
