@@ -29,8 +29,8 @@ fn mounted() -> DirectoryFixture {
     fixture.at(path("/here")).without(&[Need::Commands])
 }
 
-/// Number of skipped cases: only those that need commands or terminals.
-const SKIPPED: usize = 104;
+/// Number of skipped cases: only those that need commands, ports or terminals.
+const SKIPPED: usize = 119;
 
 #[test]
 fn two_directories() {
