@@ -1,5 +1,5 @@
 //! Arbitrary output is displayed as text, displays unchanged a second time, and does
-//! not depend on how the output was split.
+//! not depend on how the output was split, as lines and on a screen.
 #![no_main]
 
 use console_tools::terminal::{Renderer, render};
@@ -19,4 +19,5 @@ fuzz_target!(|input: (&[u8], u8)| {
     }
     shown.push_str(&renderer.finish());
     assert_eq!(shown, whole);
+    console_tools::terminal::fuzz(output, piece.into());
 });

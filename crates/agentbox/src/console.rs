@@ -6,6 +6,8 @@ pub(crate) mod help;
 mod language;
 mod reader;
 mod schema;
+#[cfg(unix)]
+mod shell;
 mod show;
 mod signals;
 mod words;
@@ -17,10 +19,12 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use console_tools::{Chat, Definitions};
+#[cfg(unix)]
+use permissions::Guarded;
 use permissions::approval::Strict;
 use serde_json::Value;
 
-use self::language::{ParseError, Request};
+use self::language::{ParseError, Request, TerminalRequest};
 use self::reader::{Input, Prompt, Reader};
 use self::show::{LiveOutput, Screen};
 use self::signals::{INTERRUPTED, Signal, Signals};
@@ -66,6 +70,14 @@ async fn serve(app: &App, opened: &OpenBackend, state: TerminalState) -> anyhow:
     } else {
         toolset.approver(ask::no_terminal(app.approval_advice(opened)))
     };
+    #[cfg(unix)]
+    let shells = shell::TerminalShells {
+        backend: Arc::clone(&opened.backend),
+        guarded: Guarded::builder(Arc::clone(&opened.backend))
+            .policy(app.policy(opened))
+            .approver(ask::TerminalApprover::new(screen))
+            .build(),
+    };
     let chat = toolset.build()?.conversation("console");
     let without_prompts = chat.approver(Strict);
     let backend = safe::text(&app.spec.text());
@@ -87,6 +99,8 @@ async fn serve(app: &App, opened: &OpenBackend, state: TerminalState) -> anyhow:
         screen,
         chat,
         without_prompts,
+        #[cfg(unix)]
+        shells,
         signals: Signals::listen(state).context("signals cannot be received")?,
         code: exit::SUCCESS,
     };
@@ -103,6 +117,8 @@ struct Console {
     chat: Chat,
     /// A second conversation, in which anything that needs approval is refused.
     without_prompts: Chat,
+    #[cfg(unix)]
+    shells: shell::TerminalShells,
     signals: Signals,
     /// The highest exit code of all failures.
     code: u8,
@@ -172,8 +188,17 @@ impl Console {
                 Request::Help(about) => self.help(about.as_deref(), tools)?,
                 Request::Tools => self.screen.print(&help::list(tools, self.screen))?,
                 Request::Quit => return Ok(Break(Some(self.code()))),
+                Request::Terminal(request) => {
+                    let next = self.on_terminal(request).await?;
+                    if next.is_break() {
+                        return Ok(next);
+                    }
+                }
                 Request::Call { tool, arguments } => {
-                    let next = self.call(&tool, arguments, tools).await?;
+                    let next = match self.full_screen(&tool, &arguments) {
+                        Some(request) => self.on_terminal(request).await?,
+                        None => self.call(&tool, arguments, tools).await?,
+                    };
                     if next.is_break() {
                         return Ok(next);
                     }
@@ -195,6 +220,58 @@ impl Console {
         let text =
             format!("there is no tool '{name}'{suggestion}; type tools to see those there are");
         self.screen.print_error(&text)
+    }
+
+    /// Returns the request for a command that needs a terminal, if there is one for it.
+    #[cfg(unix)]
+    fn full_screen(&self, tool: &str, arguments: &Value) -> Option<TerminalRequest> {
+        let fields = arguments.as_object().filter(|fields| fields.len() == 1)?;
+        let line = fields.get("command")?.as_str()?;
+        let takes_it = tool == "execute" && shell::is_full_screen(line);
+        (takes_it && self.screen.terminal && self.shells.has_terminals())
+            .then(|| TerminalRequest::Run(Some(line.to_owned())))
+    }
+
+    #[cfg(not(unix))]
+    fn full_screen(&self, _: &str, _: &Value) -> Option<TerminalRequest> {
+        None
+    }
+
+    /// Gives the user's terminal to a shell in the sandbox.
+    async fn on_terminal(&mut self, request: TerminalRequest) -> anyhow::Result<Next> {
+        if !self.screen.terminal || cfg!(not(unix)) {
+            self.failed(exit::FIXABLE);
+            let text = "this needs a terminal on Linux or macOS; use run, bg and out without one";
+            self.screen.print_error(text)?;
+            return Ok(Continue(()));
+        }
+        #[cfg(unix)]
+        {
+            let talking = async {
+                match request {
+                    TerminalRequest::Run(line) => self.shells.run(line).await,
+                    TerminalRequest::Attach(id) => self.shells.attach(&id).await,
+                }
+            };
+            let talked = tokio::select! {
+                talked = talking => talked,
+                signal = self.signals.next() => match signal {
+                    Signal::Interrupt => {
+                        self.screen.print_error("\ncancelled")?;
+                        return Ok(Break(None));
+                    }
+                    Signal::Leave(code) => return Ok(Break(Some(code.into()))),
+                },
+            };
+            match talked {
+                Ok(Some(said)) => self.screen.print(&said)?,
+                Ok(None) => {}
+                Err(failure) => self.screen.print_error(&safe::text(&failure.to_string()))?,
+            }
+        }
+        #[cfg(not(unix))]
+        drop(request);
+        Ok(Continue(()))
     }
 
     async fn call(

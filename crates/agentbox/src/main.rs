@@ -12,6 +12,8 @@
 mod agent;
 mod app;
 mod approval;
+#[cfg(unix)]
+mod attach;
 mod backend;
 mod cli;
 mod commands;

@@ -1,6 +1,7 @@
 //! The tools that run commands.
 
 mod execute;
+mod keys;
 mod kill_shell;
 mod list_shells;
 mod read_output;

@@ -20,9 +20,11 @@
 //!   line in the result, but a carriage return only goes back to the last multiple of
 //!   that width.
 
+mod emulator;
 mod parser;
 mod screen;
 
+pub(crate) use emulator::{Emulator, ScreenContent};
 use parser::Parser;
 use screen::Screen;
 
@@ -90,6 +92,25 @@ impl Renderer {
         self.parser.finish(&mut self.screen);
         self.screen.drain()
     }
+}
+
+/// Shows `output` on a screen, whole and in pieces.
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub fn fuzz(output: &[u8], piece: usize) {
+    let size = backend_core::ops::TerminalSize::new(5, 12);
+    let (Some(mut whole), Some(mut pieces)) = (Emulator::new(size), Emulator::new(size)) else {
+        return;
+    };
+    let scrolled = whole.push(output);
+    let shown = whole.screen();
+    let is_control = |c: char| c.is_control() && c != '\n';
+    assert!(!scrolled.contains(is_control) && !shown.text.contains(is_control));
+    let parts: String = output
+        .chunks(piece.max(1))
+        .map(|piece| pieces.push(piece))
+        .collect();
+    assert_eq!((parts, pieces.screen()), (scrolled, shown));
 }
 
 /// Replaces a control character with its picture.

@@ -45,6 +45,22 @@ pub(crate) fn family(leader: u32) -> BTreeSet<i32> {
     }
 }
 
+/// Kills a family. All are stopped first: a process that starts another one while it is
+/// killed would leave a child whose origin can no longer be seen.
+pub(crate) fn kill_family(leader: u32) {
+    let mut stopped = BTreeSet::new();
+    loop {
+        let found = family(leader);
+        let new: BTreeSet<i32> = found.difference(&stopped).copied().collect();
+        if new.is_empty() {
+            break;
+        }
+        signal(&new, Signal::STOP);
+        stopped.extend(new);
+    }
+    signal(&stopped, Signal::KILL);
+}
+
 /// Returns the processes whose environment has this variable with this value.
 pub(crate) fn with_variable(variable: &str) -> BTreeSet<i32> {
     let has_it = |id: i32| {

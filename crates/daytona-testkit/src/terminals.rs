@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use jiff::Timestamp;
-use rustix::process::Signal;
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::{Value, json};
@@ -198,7 +197,7 @@ impl Terminal {
     /// Ends its shell and all that it started.
     pub(crate) fn end(&self) {
         let leader = self.shell().as_ref().map_or(0, |shell| shell.leader);
-        processes::signal(&processes::family(leader), Signal::KILL);
+        processes::kill_family(leader);
     }
 
     fn shell(&self) -> MutexGuard<'_, Option<Shell>> {

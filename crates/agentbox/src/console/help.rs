@@ -25,6 +25,14 @@ const EXAMPLES: &[(&str, &str)] = &[
         "the rest of the line is the command; so is !cargo test",
     ),
     ("glob {\"pattern\": \"*.rs\"}", "JSON, as a model writes it"),
+    (
+        "!vim a.txt",
+        "full-screen programs get your terminal; shell CMD gives it to any, shell alone opens one",
+    ),
+    (
+        "attach bg_1",
+        "your terminal for a background shell; Enter ~ . leaves it running",
+    ),
 ];
 
 const KEYS: &str = "\

@@ -6,6 +6,8 @@
 //! write a.txt <<EOF                 text on lines of its own
 //! run --timeout 5 cargo test        the rest of the line is the command; so is !cargo test
 //! glob {"pattern": "*.rs"}          as a model would
+//! shell vim a.txt                   on the user's terminal; so is !vim a.txt
+//! attach bg_1                       a background shell on the user's terminal
 //! ```
 
 use console_tools::Definitions;
@@ -41,7 +43,7 @@ const SHOWN_CHARS: usize = 200;
 const MIN_SIMILARITY: f64 = 0.84;
 
 /// The console's own commands.
-pub(crate) const BUILTINS: &[&str] = &["help", "tools", "quit"];
+pub(crate) const BUILTINS: &[&str] = &["help", "tools", "shell", "attach", "quit"];
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Request {
@@ -49,7 +51,17 @@ pub(crate) enum Request {
     Help(Option<String>),
     Tools,
     Quit,
+    Terminal(TerminalRequest),
     Call { tool: String, arguments: Value },
+}
+
+/// A request that gives the user's terminal to a shell in the sandbox.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum TerminalRequest {
+    /// To a program, or to a new shell.
+    Run(Option<String>),
+    /// To the background shell with this id.
+    Attach(String),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,7 +118,15 @@ pub(crate) fn parse(input: &str, tools: &Definitions) -> Result<(Request, usize)
             return Err(ParseError::Invalid(unknown(name, text, tools)));
         }
         let words = complete(words::split(input, after))?;
-        return Ok((builtin(name, &words.all)?, words.used));
+        let request = match name {
+            "shell" => {
+                let line = input.get(after..words.used).unwrap_or_default().trim();
+                let line = (!line.is_empty()).then(|| line.to_owned());
+                Request::Terminal(TerminalRequest::Run(line))
+            }
+            name => builtin(name, &words.all)?,
+        };
+        return Ok((request, words.used));
     };
     let fields = schema::fields(definition);
     let mut given = GivenFields::new(tool, &fields);
@@ -158,6 +178,15 @@ fn builtin(name: &str, words: &[Word]) -> Result<Request, ParseError> {
     let request = match (name, words) {
         ("help" | "?", [about]) => return Ok(Request::Help(Some(about.text.clone()))),
         ("help" | "?", _) => Request::Help(None),
+        ("attach", [id]) => {
+            let id = id.text.clone();
+            return Ok(Request::Terminal(TerminalRequest::Attach(id)));
+        }
+        ("attach", _) => {
+            return Err(ParseError::Invalid(
+                "attach needs the id of one background shell; type shells to see them".to_owned(),
+            ));
+        }
         ("tools", _) => Request::Tools,
         _ => Request::Quit,
     };

@@ -471,3 +471,54 @@ fn help_tells_what_there_is() {
             .contains("there is no tool 'nothing'")
     );
 }
+
+#[test]
+fn a_full_screen_program_gets_the_terminal() {
+    let (home, mut console) = start();
+    let editor = workspace(&home).join("vi");
+    let script = "#!/bin/sh\nstty raw -echo; echo ready; key=$(dd bs=1 count=1 2>/dev/null)\n\
+                  stty sane; echo key=$key; exit 3\n";
+    std::fs::write(&editor, script).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&editor, mode).unwrap();
+    console.allows("!./vi a.txt");
+    console.sees("ready");
+    // Ctrl-C is a key like others.
+    console.control('c');
+    console.sees("key=\x03");
+    console.sees("exited with code 3");
+    console.sees(PROMPT);
+    // The next keys are for the console again.
+    assert!(console.says("ls").contains("vi"));
+    console.leaves();
+}
+
+#[test]
+fn a_background_shell_is_attached_to_left_and_found_again() {
+    let (_home, mut console) = start();
+    console.allows("bg --terminal PS1=# sh");
+    console.sees(PROMPT);
+    console.allows("attach bg_1");
+    console.types("echo $((40+2))\r");
+    console.sees("\n42");
+    console.types("\r~.");
+    console.sees("bg_1 runs on");
+    console.sees(PROMPT);
+    assert!(console.says("shells").contains("bg_1  running"));
+    console.allows("attach bg_1");
+    console.types("exit 3\r");
+    console.sees("bg_1 exited with code 3");
+    console.sees(PROMPT);
+    // A shell without a terminal takes lines.
+    console.allows("bg cat");
+    console.sees(PROMPT);
+    console.allows("attach bg_2");
+    console.types("typed\n");
+    console.sees("typed\r\ntyped");
+    console.types("~.\n");
+    console.sees("bg_2 runs on");
+    console.sees(PROMPT);
+    let missing = console.says("attach");
+    assert!(missing.contains("attach needs the id"), "{missing}");
+    console.leaves();
+}

@@ -67,6 +67,8 @@ struct Life {
     start_time: Duration,
     stops: usize,
     shells: BTreeMap<ShellId, ShellInfo>,
+    /// Bytes typed into terminals, which show them.
+    typed: BTreeMap<ShellId, Vec<u8>>,
 }
 
 impl Used {
@@ -277,17 +279,26 @@ impl<B: Backend> Sandbox for FakeSandbox<B> {
         self.ready()?;
         let mut life = lock(&self.life);
         let id = ShellId::new(format!("bg_{}", life.shells.len() + 1));
-        let shell = ShellInfo::new(id.clone(), command.line, None);
+        let mut shell = ShellInfo::new(id.clone(), command.line, None);
+        shell.terminal = command.terminal;
         life.shells.insert(id, shell.clone());
         Ok(shell)
     }
 
     async fn shell_read(&self, id: &ShellId, _wait: Duration) -> Result<ShellOutput> {
-        self.shell(id, |shell| ShellOutput::new(shell.state))
+        let mut output = self.shell(id, |shell| ShellOutput::new(shell.state))?;
+        let typed = lock(&self.life).typed.remove(id);
+        output.stdout = typed.unwrap_or_default().into();
+        Ok(output)
     }
 
-    async fn shell_write(&self, id: &ShellId, _input: Option<Bytes>) -> Result<()> {
-        self.shell(id, |_| ())
+    async fn shell_write(&self, id: &ShellId, input: Option<Bytes>) -> Result<()> {
+        let shows = self.shell(id, |shell| shell.terminal.is_some())?;
+        if let (true, Some(input)) = (shows, input) {
+            let mut life = lock(&self.life);
+            life.typed.entry(id.clone()).or_default().extend(input);
+        }
+        Ok(())
     }
 
     async fn shell_kill(&self, id: &ShellId) -> Result<bool> {

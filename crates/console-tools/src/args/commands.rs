@@ -29,6 +29,10 @@ pub(crate) struct RunInBackgroundArgs {
     pub(crate) command: String,
     /// The directory to run it in. Default: the working directory.
     pub(crate) directory: Option<String>,
+    /// Run it in a terminal of 24 rows and 80 columns, for programs that need one, such
+    /// as editors. read_output then shows the screen, and write_input takes keys.
+    #[serde(default)]
+    pub(crate) terminal: bool,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -48,8 +52,13 @@ pub(crate) struct WriteInputArgs {
     /// The shell's id, such as `bg_1`.
     pub(crate) shell_id: String,
     /// The text, passed on exactly: end it with a newline if the command reads
-    /// lines. May be empty with `close`.
+    /// lines. May be empty with `keys` or `close`.
+    #[serde(default)]
     pub(crate) input: String,
+    /// Keys to press in a terminal after the text, by name: Enter, Tab, Escape, Up,
+    /// PageDown, F1, Ctrl-C, Alt-x and the like.
+    #[serde(default)]
+    pub(crate) keys: Vec<String>,
     /// Close the standard input afterwards, so that the command reads the end of its
     /// input.
     #[serde(default)]

@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::kept_outputs::Collector;
 use crate::number_bounds::within;
 use crate::reply::{Reply, ToolResult};
-use crate::terminal::on_one_line;
+use crate::terminal::{ScreenContent, on_one_line};
 use crate::tool::{Annotations, Builtin};
 
 /// Maximum time that a read may wait, in seconds.
@@ -34,8 +34,12 @@ pub(crate) struct ReadOutputResult {
     /// The signal that ended it.
     #[serde(skip_serializing_if = "Option::is_none")]
     signal: Option<i32>,
-    /// The new output, as far as the reply shows it.
+    /// The new output, as far as the reply shows it. In a terminal: the lines that
+    /// scrolled off the screen.
     output: String,
+    /// The screen of its terminal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    screen: Option<ShownScreen>,
     /// Bytes that were printed but not kept until this read.
     lost_bytes: u64,
     /// Whether a part of the new output is not shown.
@@ -43,6 +47,17 @@ pub(crate) struct ReadOutputResult {
     /// The file that has all of the new output.
     #[serde(skip_serializing_if = "Option::is_none")]
     output_file: Option<String>,
+}
+
+/// The screen of a terminal.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ShownScreen {
+    /// Its rows.
+    text: String,
+    /// The row of the cursor, counted from 1, unless it is hidden.
+    cursor_row: Option<usize>,
+    /// The column of the cursor, counted from 1, unless it is hidden.
+    cursor_column: Option<usize>,
 }
 
 #[async_trait]
@@ -71,7 +86,10 @@ impl Builtin for ReadOutputTool {
         let limits = &context.options.limits;
         let conversation = &context.conversation;
         let mut collector = Collector::new(limits);
-        collector.push_text(&conversation.terminals.render(&sandbox.id(), id, &output));
+        let rendered = conversation
+            .terminals
+            .render(&sandbox.id(), id, &output);
+        collector.push_text(&rendered.text);
         let shown = collector.finish(limits, &conversation.outputs);
         let (state, exit_code) = state(output.state, " (code ");
         let mut text = format!("[{id}] {state}\n");
@@ -82,9 +100,16 @@ impl Builtin for ReadOutputTool {
             );
             text.push_str(&lost);
         }
-        match shown.text.trim_end_matches('\n') {
-            "" => text.push_str("(no new output)"),
-            new => text.push_str(new),
+        let new = shown.text.trim_end_matches('\n');
+        match &rendered.screen {
+            Some(screen) => {
+                if !new.is_empty() {
+                    text.push_str(&format!("(scrolled off the screen since the last read)\n{new}\n"));
+                }
+                text.push_str(&screen_text(screen));
+            }
+            None if new.is_empty() => text.push_str("(no new output)"),
+            None => text.push_str(new),
         }
         let result = ReadOutputResult {
             shell_id: id.to_string(),
@@ -95,10 +120,27 @@ impl Builtin for ReadOutputTool {
                 _ => None,
             },
             output: shown.text,
+            screen: rendered.screen.map(|screen| ShownScreen {
+                text: screen.text,
+                cursor_row: screen.cursor.map(|(row, _)| row),
+                cursor_column: screen.cursor.map(|(_, column)| column),
+            }),
             lost_bytes: output.dropped,
             truncated: shown.truncated || output.dropped > 0,
             output_file: shown.output_file,
         };
         Ok(Reply::text(text).data(&result))
     }
+}
+
+fn screen_text(screen: &ScreenContent) -> String {
+    let cursor = match screen.cursor {
+        Some((row, column)) => format!("cursor at row {row}, column {column}"),
+        None => "no cursor".to_owned(),
+    };
+    let text = match &*screen.text {
+        "" => "(empty)",
+        text => text,
+    };
+    format!("(screen, {cursor})\n{text}")
 }

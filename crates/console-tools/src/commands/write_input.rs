@@ -5,11 +5,11 @@ use permissions::tool::Tool;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::OwnShell;
+use super::{OwnShell, keys};
 use crate::args::commands::WriteInputArgs;
 use crate::context::Context;
 use crate::counted::counted;
-use crate::reply::{Reply, ToolError, ToolResult};
+use crate::reply::{Reply, ToolError, ToolResult, fixable};
 use crate::terminal::on_one_line;
 use crate::tool::Builtin;
 
@@ -33,24 +33,38 @@ impl Builtin for WriteInputTool {
 
     fn call_description(args: &WriteInputArgs) -> String {
         let id = on_one_line(&args.shell_id);
-        let bytes = counted(args.input.len() as u64, "byte");
-        match (args.input.is_empty(), args.close) {
-            (true, _) => format!("Close the input of background shell {id}"),
-            (false, true) => format!("Write {bytes} to background shell {id} and close its input"),
-            (false, false) => format!("Write {bytes} to background shell {id}"),
+        let what = typed(&args.input, &args.keys);
+        match (what, args.close) {
+            (None, _) => format!("Close the input of background shell {id}"),
+            (Some(what), true) => {
+                format!("Write {what} to background shell {id} and close its input")
+            }
+            (Some(what), false) => format!("Write {what} to background shell {id}"),
         }
     }
 
     async fn run(context: &Context, args: WriteInputArgs) -> ToolResult {
-        if args.input.is_empty() && !args.close {
+        let Some(what) = typed(&args.input, &args.keys).or(args.close.then(String::new)) else {
             return Err(ToolError::fixable(
-                "input is empty; give text to write, or set close to true",
+                "input is empty; give text to write or keys to press, or set close to true",
             ));
-        }
+        };
         let shell = OwnShell::find(context, args.shell_id).await?;
         let id = &shell.id;
-        let bytes = args.input.len();
-        let typed = (bytes > 0).then(|| args.input.into());
+        let mut text = args.input;
+        if !args.keys.is_empty() {
+            let terminals = &context.conversation.terminals;
+            let application = terminals.application_cursor_keys(&shell.sandbox.id(), id);
+            let Some(application) = application else {
+                return Err(fixable!(
+                    "background shell {id} has no terminal, so it takes no keys; write text, or \
+                     start the command with terminal set to true"
+                ));
+            };
+            text.push_str(&keys::encode(&args.keys, application)?);
+        }
+        let bytes = text.len();
+        let typed = (bytes > 0).then(|| text.into());
         let written = shell.sandbox.shell_write(id, typed).await;
         shell.checked(written).await?;
         if bytes > 0
@@ -60,13 +74,12 @@ impl Builtin for WriteInputTool {
             // If the write was approved, the approval covers closing the input.
             non_interactive.shell_write(id, None).await?;
         }
-        let wrote = counted(bytes as u64, "byte");
         let text = match (bytes, args.close) {
             (0, _) => format!("Closed the standard input of background shell {id}."),
             (_, true) => {
-                format!("Wrote {wrote} to background shell {id} and closed its standard input.")
+                format!("Wrote {what} to background shell {id} and closed its standard input.")
             }
-            (_, false) => format!("Wrote {wrote} to background shell {id}."),
+            (_, false) => format!("Wrote {what} to background shell {id}."),
         };
         let written = WriteInputOutput {
             shell_id: id.to_string(),
@@ -74,5 +87,15 @@ impl Builtin for WriteInputTool {
             closed: args.close,
         };
         Ok(Reply::text(text).data(&written))
+    }
+}
+
+/// Describes the input, unless there is none.
+fn typed(text: &str, keys: &[String]) -> Option<String> {
+    let bytes = (!text.is_empty()).then(|| counted(text.len() as u64, "byte"));
+    let keys = (!keys.is_empty()).then(|| counted(keys.len() as u64, "key"));
+    match (bytes, keys) {
+        (Some(bytes), Some(keys)) => Some(format!("{bytes} and {keys}")),
+        (bytes, keys) => bytes.or(keys),
     }
 }

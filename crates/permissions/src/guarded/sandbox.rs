@@ -128,6 +128,7 @@ impl<B: Backend> Guarded<B> {
             // Once the sandbox looks, the shell may exist, and its input would go unjudged.
             return Err(gate.failed(no_shell(id)));
         };
+        let text = earlier.as_read(text);
         let kind = InputKind::of(&earlier.line);
         if let (InputKind::Interpreter | InputKind::Unknown, Some(rules)) =
             (kind, self.policy.rules())
@@ -194,7 +195,10 @@ impl<B: Backend> Guarded<B> {
         // not the one that was typed.
         let edits = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
         let complete = text.ends_with('\n') && !text.ends_with("\\\n") && !text.contains(edits);
-        if !complete || too_much || earlier.overflowed || str::from_utf8(input).is_err() {
+        // Where terminals are allowed, so are their keys.
+        let keys = earlier.terminal && self.policy.judge_terminal().action() == Action::Allow;
+        let unknown = !complete || too_much || earlier.overflowed || str::from_utf8(input).is_err();
+        if unknown && !keys {
             let why =
                 Reason::Text("it is not a complete line, or the earlier input is not known".into());
             let vote = Vote::new(Layer::Command, Action::Ask, why);
@@ -218,6 +222,7 @@ impl<B: Backend> Guarded<B> {
         let listed = self.sandbox(Operation::Shell)?.shell_list().await?;
         let found = listed.into_iter().find(|shell| shell.id == *id);
         Ok(found.map(|shell| ShellInput {
+            terminal: shell.terminal.is_some(),
             line: shell.line,
             overflowed: true,
             ..ShellInput::default()
@@ -226,7 +231,8 @@ impl<B: Backend> Guarded<B> {
 
     /// Remembers a shell, and forgets those that no longer exist.
     async fn remember_shell(&self, shell: &ShellInfo) {
-        self.shells().started(shell.id.clone(), shell.line.clone());
+        let (id, line) = (shell.id.clone(), shell.line.clone());
+        self.shells().started(id, line, shell.terminal.is_some());
         if self.shells().len() <= 2 * SHELLS {
             return;
         }

@@ -102,6 +102,19 @@ pub(super) struct ShellInput {
     pub(super) text: String,
     /// `true` if some input was too long to keep, or went past the guard.
     pub(super) overflowed: bool,
+    /// `true` if it has a terminal, where a carriage return ends a line.
+    pub(super) terminal: bool,
+}
+
+impl ShellInput {
+    /// Returns `text` as the shell reads it: in a terminal, Enter is a line feed.
+    pub(super) fn as_read(&self, text: String) -> String {
+        if self.terminal {
+            text.replace('\r', "\n")
+        } else {
+            text
+        }
+    }
 }
 
 impl Shells {
@@ -109,9 +122,10 @@ impl Shells {
         self.0.get(id).cloned()
     }
 
-    pub(super) fn started(&mut self, id: ShellId, line: String) {
+    pub(super) fn started(&mut self, id: ShellId, line: String, terminal: bool) {
         let input = ShellInput {
             line,
+            terminal,
             ..ShellInput::default()
         };
         self.0.insert(id, input);
@@ -209,7 +223,7 @@ mod tests {
     fn what_is_kept_is_bounded() {
         let id = ShellId::new("bg_1");
         let mut shells = Shells::default();
-        shells.started(id.clone(), "sh".into());
+        shells.started(id.clone(), "sh".into(), false);
         shells.record_input(&id, "sh", &"x".repeat(COMMAND_BYTES));
         assert!(!shells.get(&id).unwrap().overflowed);
         shells.record_input(&id, "sh", "y");

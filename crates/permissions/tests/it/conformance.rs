@@ -41,9 +41,11 @@ fn ruled<B: Backend>(backend: B) -> Arc<dyn Backend> {
     with_rules(backend, serde_json::from_str(NEVER).unwrap())
 }
 
-/// Asks about everything, with an approver that always says yes.
+/// Asks about everything, with an approver that always says yes. The cases start servers,
+/// some of which count as dangerous.
 fn asked<B: Backend>(backend: B) -> Arc<dyn Backend> {
-    with_rules(backend, Ruleset::default())
+    let rules = r#"{ "default": "ask", "execute": { "default": "ask", "dangerous": "ask" } }"#;
+    with_rules(backend, serde_json::from_str(rules).unwrap())
 }
 
 fn with_rules<B: Backend>(backend: B, rules: Ruleset) -> Arc<dyn Backend> {

@@ -165,6 +165,39 @@ async fn after_bytes_were_typed_past_the_guard_input_is_asked_about() {
     assert_eq!(asked(&person), [[Op::Execute]]);
 }
 
+#[tokio::test]
+async fn a_line_that_enter_ends_is_judged_as_a_line() {
+    let typed = |text: &'static str| Some(Bytes::from_static(text.as_bytes()));
+    let json = r#"{"default": "allow", "execute": {"default": "allow"}}"#;
+    for (rules, asks) in [(preset(Preset::Permissive), false), (policy(json), true)] {
+        let person = Person::yes();
+        let guarded = guard(fake(), rules, &person);
+        let shell = guarded.shell_start(terminal("sh")).await.unwrap().id;
+        asked(&person);
+        guarded.shell_write(&shell, typed("true\r")).await.unwrap();
+        assert_eq!(asked(&person), Vec::<Vec<Op>>::new());
+        // Keys that edit the line make another line of it.
+        let edited = guarded.shell_write(&shell, typed("truex\x7f\r"));
+        edited.await.unwrap();
+        let question = [Op::Execute];
+        let expected = if asks { &[question][..] } else { &[] };
+        assert_eq!(asked(&person), expected);
+    }
+    let person = Person::yes();
+    let guarded = guard(fake(), preset(Preset::Permissive), &person);
+    let shell = guarded.shell_start(terminal("sh")).await.unwrap().id;
+    let denied = guarded.shell_write(&shell, typed("true\rrm -rf /\r"));
+    fails(ErrorKind::PermissionDenied, denied.await);
+    // Parts of a line are judged together.
+    guarded.shell_write(&shell, typed("rm -rf")).await.unwrap();
+    let denied = guarded.shell_write(&shell, typed(" /\r"));
+    fails(ErrorKind::PermissionDenied, denied.await);
+    // Without a terminal it is a character like others.
+    let shell = guarded.shell_start(Command::new("sh")).await.unwrap().id;
+    guarded.shell_write(&shell, typed("true\r")).await.unwrap();
+    assert_eq!(asked(&person), [[Op::Execute]]);
+}
+
 #[test]
 fn without_a_section_a_terminal_is_never_just_allowed() {
     let action = |json: &str| {

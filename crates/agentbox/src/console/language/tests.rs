@@ -108,6 +108,26 @@ fn commands_are_the_rest_of_the_line() {
 }
 
 #[test]
+fn the_users_terminal_is_asked_for() {
+    let terminal = |input: &str| match parse(input, &tools()) {
+        Ok((Request::Terminal(request), _)) => request,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(terminal("shell"), TerminalRequest::Run(None));
+    assert_eq!(terminal("shell\nls"), TerminalRequest::Run(None));
+    let line = "vim 'a b' | x".to_owned();
+    assert_eq!(
+        terminal("shell vim 'a b' | x\nls"),
+        TerminalRequest::Run(Some(line))
+    );
+    let id = "bg_1".to_owned();
+    assert_eq!(terminal("attach bg_1"), TerminalRequest::Attach(id));
+    for invalid in ["attach", "attach a b"] {
+        assert!(wrong(invalid).starts_with("attach needs"), "{invalid}");
+    }
+}
+
+#[test]
 fn text_on_lines() {
     calls! {
         "write a <<EOF\none\ntwo\nEOF\n" => write_file {"path": "a", "content": "one\ntwo\n"};

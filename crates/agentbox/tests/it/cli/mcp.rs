@@ -226,6 +226,45 @@ fn rules_count_for_a_client() {
 }
 
 #[test]
+fn a_model_uses_a_program_in_a_terminal() {
+    let dir = TestDir::new();
+    let flags = ["--backend", "local:.", "--permissions", "permissive"];
+    let mut client = Client::start(&dir, &flags);
+    let text = |reply: &Value| reply["content"][0]["text"].as_str().unwrap().to_owned();
+    let command = "PS1='# ' sh";
+    let started = client.calls(
+        "run_in_background",
+        json!({"command": command, "terminal": true}),
+    );
+    assert!(text(&started).contains("to see its screen"), "{started}");
+    let sees = |client: &mut Client, expected: &str| loop {
+        let wait = json!({"shell_id": "bg_1", "wait_seconds": 60});
+        let reply = client.calls("read_output", wait);
+        let screen = text(&reply);
+        if screen.contains(expected) {
+            return screen;
+        }
+        assert!(screen.starts_with("[bg_1] running"), "{screen}");
+    };
+    sees(&mut client, "\n# ");
+    let typed = json!({"shell_id": "bg_1", "input": "stty size; cat", "keys": ["Enter"]});
+    let reply = client.calls("write_input", typed);
+    assert!(text(&reply).contains("Wrote 14 bytes and 1 key"), "{reply}");
+    sees(&mut client, "\n24 80");
+    client.calls(
+        "write_input",
+        json!({"shell_id": "bg_1", "keys": ["Ctrl-C"]}),
+    );
+    let screen = sees(&mut client, "^C\n# ");
+    assert!(screen.contains("(screen, cursor at row 4, column 3)"), "{screen}");
+    client.calls(
+        "write_input",
+        json!({"shell_id": "bg_1", "input": "exit", "keys": ["Enter"]}),
+    );
+    sees(&mut client, "exited (code 0)");
+}
+
+#[test]
 fn a_signal_ends_the_server_and_its_commands() {
     let dir = TestDir::new();
     let mut client = Client::start(&dir, &["--backend", "local:.", "--structured"]);

@@ -1,5 +1,7 @@
 //! Tests of background shells: start, read, write, list and kill.
 
+use backend_testkit::fake::{FakeSandbox, PausedClock};
+
 use super::*;
 
 #[tokio::test]
@@ -139,4 +141,82 @@ async fn wrong_arguments_say_what_they_must_be() {
     ] {
         assert_eq!(output.unwrap()["type"], json!("object"));
     }
+}
+
+/// Returns tools on a sandbox whose terminals show what is typed.
+fn with_terminals() -> Fixture {
+    let sandbox = FakeSandbox::new("fake", StateBackend::new(), PausedClock::new());
+    Fixture::on(Arc::new(sandbox))
+}
+
+#[tokio::test]
+async fn a_terminal_is_shown_as_its_screen() {
+    let fixture = with_terminals();
+    let start = json!({"command": "vi notes", "terminal": true});
+    assert_eq!(
+        fixture.text::<RunInBackgroundTool>(start).await,
+        "Started background shell bg_1.\nUse read_output('bg_1') to see its screen, write_input \
+         to type, and kill_shell('bg_1') to stop it."
+    );
+    let read = async || {
+        let reply = run!(fixture.call::<ReadOutputTool>, {"shell_id": "bg_1"});
+        (reply.text, reply.structured.unwrap())
+    };
+    let (text, data) = read().await;
+    assert_eq!(text, "[bg_1] running\n(screen, cursor at row 1, column 1)\n(empty)");
+    assert_eq!(
+        data["screen"],
+        json!({"text": "", "cursor_row": 1, "cursor_column": 1})
+    );
+    let drawn = "\u{1b}[2J\u{1b}[3;5Hmiddle\u{1b}[1;1Htop\u{1b}[?25l";
+    run!(fixture.call::<WriteInputTool>, {"shell_id": "bg_1", "input": drawn});
+    let expected = "[bg_1] running\n(screen, no cursor)\ntop\n\n    middle";
+    assert_eq!(read().await.0, expected);
+    // It is still there.
+    assert_eq!(read().await.0, expected);
+    let lines: String = (1..=30).map(|line| format!("{line}\r\n")).collect();
+    let lines = format!("\u{1b}[2J\u{1b}[H\u{1b}[?25h{lines}");
+    run!(fixture.call::<WriteInputTool>, {"shell_id": "bg_1", "input": lines});
+    let (text, data) = read().await;
+    let scrolled = "(scrolled off the screen since the last read)\ntop\n\n    middle\n1\n2\n";
+    assert!(text.contains(scrolled), "{text}");
+    assert!(
+        text.ends_with("\n7\n(screen, cursor at row 24, column 1)\n8\n9\n10\n11\n12\n13\n14\n15\n16\n17\n18\n19\n20\n21\n22\n23\n24\n25\n26\n27\n28\n29\n30"),
+        "{text}"
+    );
+    assert_eq!(data["output"], json!("top\n\n    middle\n1\n2\n3\n4\n5\n6\n7\n"));
+}
+
+#[tokio::test]
+async fn keys_are_pressed_by_name() {
+    let fixture = with_terminals();
+    let start = json!({"command": "cat", "terminal": true});
+    fixture.call::<RunInBackgroundTool>(start).await;
+    assert_eq!(
+        run!(fixture.text::<WriteInputTool>, {"shell_id": "bg_1", "input": "ab", "keys": ["Left", "x"]}),
+        "Wrote 2 bytes and 2 keys to background shell bg_1."
+    );
+    let text = run!(fixture.text::<ReadOutputTool>, {"shell_id": "bg_1"});
+    assert!(text.ends_with("\nax"), "{text}");
+    let (class, text) = run!(fixture.error::<WriteInputTool>, {"shell_id": "bg_1", "keys": ["Entr"]});
+    assert_eq!(class, FailureClass::Fixable);
+    assert!(text.starts_with("there is no key 'Entr'; "), "{text}");
+    run!(fixture.call::<RunInBackgroundTool>, {"command": "cat"});
+    assert_eq!(
+        run!(fixture.error::<WriteInputTool>, {"shell_id": "bg_2", "keys": ["Enter"]}).1,
+        "background shell bg_2 has no terminal, so it takes no keys; write text, or start the \
+         command with terminal set to true"
+    );
+    assert_eq!(
+        run!(fixture.error::<WriteInputTool>, {"shell_id": "bg_1"}).1,
+        "input is empty; give text to write or keys to press, or set close to true"
+    );
+}
+
+#[tokio::test]
+async fn without_a_supervisor_there_is_no_terminal() {
+    let fixture = Fixture::new();
+    let start = json!({"command": "vi", "terminal": true});
+    let (_, text) = fixture.error::<RunInBackgroundTool>(start).await;
+    assert!(text.contains("terminals need a supervisor"), "{text}");
 }

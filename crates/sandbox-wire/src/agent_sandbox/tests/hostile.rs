@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use backend_core::limits::SHELLS;
 use backend_core::ops::{
     Change, Command, CommandStatus, Entry, Event, ExecuteOutcome, FileBytes, FileMatches,
     GlobQuery, GlobResult, GrepQuery, GrepResult, LineKind, Listing, LsOptions, Output,
@@ -257,7 +258,7 @@ async fn more_than_was_asked_for_ends_the_channel() {
     breaks("a flood of events", replies(&flood), events).await;
 
     let shell = |at| ShellInfo::new(ShellId::new(format!("bg_{at}")), "x", None);
-    let shells = Reply::Shells((0..33).map(shell).collect());
+    let shells = Reply::Shells((0..=SHELLS).map(shell).collect());
     breaks("many shells", replies(&[shells]), |s| {
         async { s.shell_list().await.map(drop) }.boxed()
     })

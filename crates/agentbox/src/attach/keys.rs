@@ -1,8 +1,9 @@
 //! Keys from the terminal, and the ones that leave the shell: Enter, tilde, dot.
 
-use std::io::{self, Read as _};
+use std::io;
 
 use bytes::Bytes;
+use rustix::event::{PollFd, PollFlags, poll};
 use tokio::sync::mpsc;
 
 /// Pieces of input that wait for a shell that does not read.
@@ -15,46 +16,68 @@ const PIECE_BYTES: usize = 4 * 1024;
 pub(super) enum Key {
     /// For the shell.
     Bytes(Bytes),
-    /// The user leaves the shell.
+    /// The user leaves the shell, or the terminal is gone.
     Leave,
 }
 
-/// Keys as they are typed, on a thread that the program's end does not wait for.
+/// Keys as they are typed. After it is dropped nothing more is read: later keys are for
+/// this program.
 #[derive(Debug)]
-pub(super) struct Keys(mpsc::Receiver<Key>);
+pub(super) struct Keys {
+    typed: mpsc::Receiver<Key>,
+    /// Closing it ends the thread that reads.
+    _wanted: io::PipeWriter,
+}
 
 impl Keys {
     pub(super) fn read() -> io::Result<Self> {
+        let (unwanted, wanted) = io::pipe()?;
         let (give, typed) = mpsc::channel(PIECES);
         let thread = std::thread::Builder::new().name("keys".to_owned());
         thread.spawn(move || {
-            let mut stdin = io::stdin().lock();
-            let mut buffer = vec![0; PIECE_BYTES];
             let mut escape = Escape::default();
-            loop {
-                let count = match stdin.read(&mut buffer) {
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                    // The terminal is gone.
-                    Ok(0) | Err(_) => 0,
-                    Ok(count) => count,
-                };
-                let typed = buffer.get(..count).unwrap_or_default();
-                let (bytes, leave) = escape.pass(typed);
-                let leave = leave || count == 0;
+            // An error means that the terminal is gone.
+            while let Ok(Some(typed)) = read_piece(&unwanted) {
+                let (bytes, leaves) = escape.pass(&typed);
                 let sent = bytes.is_empty() || give.blocking_send(Key::Bytes(bytes.into())).is_ok();
-                if leave {
-                    let _ = give.blocking_send(Key::Leave);
-                }
-                if leave || !sent {
+                if leaves || typed.is_empty() || !sent {
                     return;
                 }
             }
         })?;
-        Ok(Self(typed))
+        Ok(Self {
+            typed,
+            _wanted: wanted,
+        })
     }
 
-    pub(super) async fn next(&mut self) -> Option<Key> {
-        self.0.recv().await
+    pub(super) async fn next(&mut self) -> Key {
+        self.typed.recv().await.unwrap_or(Key::Leave)
+    }
+}
+
+/// Returns what was typed: nothing if the terminal is gone, and `None` if it is unwanted.
+fn read_piece(unwanted: &io::PipeReader) -> io::Result<Option<Vec<u8>>> {
+    let stdin = io::stdin();
+    let mut both = [
+        PollFd::new(unwanted, PollFlags::empty()),
+        PollFd::new(&stdin, PollFlags::IN),
+    ];
+    loop {
+        match poll(&mut both, None) {
+            Err(rustix::io::Errno::INTR) => continue,
+            polled => drop(polled?),
+        }
+        let [is_unwanted, is_typed] = both.each_ref().map(|one| !one.revents().is_empty());
+        if is_unwanted {
+            return Ok(None);
+        }
+        if is_typed {
+            let mut buffer = vec![0; PIECE_BYTES];
+            let count = rustix::io::read(&stdin, &mut buffer)?;
+            buffer.truncate(count);
+            return Ok(Some(buffer));
+        }
     }
 }
 
