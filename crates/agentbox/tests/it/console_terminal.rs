@@ -481,7 +481,7 @@ fn a_full_screen_program_gets_the_terminal() {
     std::fs::write(&editor, script).unwrap();
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(&editor, mode).unwrap();
-    console.allows("!./vi a.txt");
+    console.types("!./vi a.txt\r");
     console.sees("ready");
     // Ctrl-C is a key like others.
     console.control('c');
@@ -498,21 +498,27 @@ fn a_background_shell_is_attached_to_left_and_found_again() {
     let (_home, mut console) = start();
     console.allows("bg --terminal PS1=# sh");
     console.sees(PROMPT);
-    console.allows("attach bg_1");
+    console.types("attach bg_1\r");
+    console.sees("attach bg_1");
     console.types("echo $((40+2))\r");
     console.sees("\n42");
     console.types("\r~.");
     console.sees("bg_1 runs on");
     console.sees(PROMPT);
     assert!(console.says("shells").contains("bg_1  running"));
-    console.allows("attach bg_1");
+    console.types("attach bg_1\r");
+    console.sees("attach bg_1");
     console.types("exit 3\r");
     console.sees("bg_1 exited with code 3");
     console.sees(PROMPT);
     // A shell without a terminal takes lines.
     console.allows("bg cat");
     console.sees(PROMPT);
-    console.allows("attach bg_2");
+    console.types("attach bg_2\r");
+    console.sees("attach bg_2");
+    console.types("one\n");
+    console.sees("one");
+    // By now the line editor has given the terminal back, which shows what is typed.
     console.types("typed\n");
     console.sees("typed\r\ntyped");
     console.types("~.\n");

@@ -226,42 +226,35 @@ fn rules_count_for_a_client() {
 }
 
 #[test]
-fn a_model_uses_a_program_in_a_terminal() {
+fn a_model_uses_a_terminal_as_the_guide_shows() {
+    let page = include_str!("../../../../../docs/tools.md");
+    let mark = "<!-- replayed by the tests of the program: a terminal -->\n```text\n";
+    let (_, rest) = page.split_once(mark).unwrap();
+    let (block, _) = rest.split_once("\n```\n").unwrap();
     let dir = TestDir::new();
     let flags = ["--backend", "local:.", "--permissions", "permissive"];
     let mut client = Client::start(&dir, &flags);
-    let text = |reply: &Value| reply["content"][0]["text"].as_str().unwrap().to_owned();
-    let command = "PS1='# ' sh";
-    let started = client.calls(
-        "run_in_background",
-        json!({"command": command, "terminal": true}),
-    );
-    assert!(text(&started).contains("to see its screen"), "{started}");
-    let sees = |client: &mut Client, expected: &str| loop {
-        let wait = json!({"shell_id": "bg_1", "wait_seconds": 60});
-        let reply = client.calls("read_output", wait);
-        let screen = text(&reply);
-        if screen.contains(expected) {
-            return screen;
+    for step in block.split("\n\n> ") {
+        let (call, expected) = step.split_once('\n').unwrap();
+        let (tool, arguments) = call.trim_start_matches("> ").split_once(' ').unwrap();
+        let arguments: Value = serde_json::from_str(arguments).unwrap();
+        let mut text = || {
+            let reply = client.calls(tool, arguments.clone());
+            reply["content"][0]["text"].as_str().unwrap().to_owned()
+        };
+        let mut last = text();
+        // The screen may have been read too early. Each read waits for more.
+        while tool == "read_output" && last != expected {
+            let next = text();
+            assert_ne!(next, last, "{call} should say\n{expected}");
+            last = next;
         }
-        assert!(screen.starts_with("[bg_1] running"), "{screen}");
-    };
-    sees(&mut client, "\n# ");
-    let typed = json!({"shell_id": "bg_1", "input": "stty size; cat", "keys": ["Enter"]});
-    let reply = client.calls("write_input", typed);
-    assert!(text(&reply).contains("Wrote 14 bytes and 1 key"), "{reply}");
-    sees(&mut client, "\n24 80");
-    client.calls(
-        "write_input",
-        json!({"shell_id": "bg_1", "keys": ["Ctrl-C"]}),
-    );
-    let screen = sees(&mut client, "^C\n# ");
-    assert!(screen.contains("(screen, cursor at row 4, column 3)"), "{screen}");
-    client.calls(
-        "write_input",
-        json!({"shell_id": "bg_1", "input": "exit", "keys": ["Enter"]}),
-    );
-    sees(&mut client, "exited (code 0)");
+        if tool == "run_in_background" {
+            assert!(last.ends_with(expected.split_once('\n').unwrap().1), "{last}");
+        } else {
+            assert_eq!(last, expected, "{call}");
+        }
+    }
 }
 
 #[test]
