@@ -13,8 +13,9 @@ use self::unix as platform;
 use self::windows as platform;
 
 pub(crate) use self::platform::{
-    ProcessGroup, StopSignals, Stream, TerminalState, columns_of, file_owner, ignores_hangup,
-    is_executable, is_same, make_directories, make_executable, make_private, restore_terminal,
+    ProcessGroup, StopSignals, Stream, TerminalState, allow_open_files, columns_of, file_owner,
+    ignores_hangup, is_executable, is_same, make_directories, make_executable, make_private,
+    restore_terminal,
 };
 #[cfg(unix)]
 pub(crate) use self::platform::{RawTerminal, terminal_size};

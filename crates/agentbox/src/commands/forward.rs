@@ -22,9 +22,14 @@ use crate::backend::spec::BackendSpec;
 use crate::exit::{Failure, environment, usage};
 use crate::output;
 use crate::signals::Interrupts;
+use crate::system;
 
 /// Connections that are open at once; further ones wait.
 const CONNECTIONS: usize = 1_000;
+
+/// Files that are open then: a socket here for each connection, for a local directory one
+/// to the server as well, and some that the program needs anyway.
+const OPEN_FILES: u64 = 2 * CONNECTIONS as u64 + 100;
 
 /// Bytes read at once.
 const PIECE_BYTES: usize = 64 * 1024;
@@ -83,6 +88,7 @@ pub(crate) async fn run(mut app: App, args: Args) -> Result<ExitCode, Failure> {
         app.spec = BackendSpec::new(Some(sandbox), &app.config.backends)?;
     }
     let opened = interrupts.unless(app.open()).await??;
+    system::allow_open_files(OPEN_FILES);
     let guarded = Guarded::builder(Arc::clone(&opened.backend))
         .policy(app.policy(&opened))
         .approver(approval::terminal(app.approval_advice(&opened)))
@@ -202,6 +208,13 @@ async fn accept<B: Backend>(listener: TcpListener, port: u16, shared: Arc<Shared
             }
             // The client has gone already.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+            // Most likely too many files are open. The end of a connection makes room.
+            Err(error) if !connections.is_empty() => {
+                shared.tell(format!(
+                    "no connection can be accepted: {error}; close some"
+                ));
+                connections.join_next().await;
+            }
             Err(error) => return no_listener(&error),
         }
     }

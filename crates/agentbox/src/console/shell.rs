@@ -75,10 +75,14 @@ impl TerminalShells {
         } else {
             Typing::Lines
         };
-        Ok(match attach::converse(sandbox, &id, connection, typing).await? {
-            End::Ended(status) => Some(format!("background shell {id} {}", ended(status))),
-            End::Left => Some(format!("\nbackground shell {id} runs on; attach {id} returns to it")),
-        })
+        Ok(
+            match attach::converse(sandbox, &id, connection, typing).await? {
+                End::Ended(status) => Some(format!("background shell {id} {}", ended(status))),
+                End::Left => Some(format!(
+                    "\nbackground shell {id} runs on; attach {id} returns to it"
+                )),
+            },
+        )
     }
 }
 
@@ -130,7 +134,13 @@ mod tests {
 
     #[test]
     fn programs_that_draw_on_the_screen_are_known_by_their_names() {
-        for line in ["vim a.txt", "/usr/bin/top -d 1", "TERM=vt100 less x", "sudo htop", "exec vi"] {
+        for line in [
+            "vim a.txt",
+            "/usr/bin/top -d 1",
+            "TERM=vt100 less x",
+            "sudo htop",
+            "exec vi",
+        ] {
             assert!(is_full_screen(line), "{line}");
         }
         for line in ["", "echo vim", "vimtutor", "ls | less", "A=vim"] {

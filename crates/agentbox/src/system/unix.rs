@@ -13,7 +13,7 @@ use std::sync::Mutex;
 use backend_core::ops::TerminalSize;
 use backend_core::sync::lock;
 use futures::future::OptionFuture;
-use rustix::process::{Pid, kill_process_group};
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, kill_process_group, setrlimit};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -60,6 +60,20 @@ pub(crate) fn ignores_hangup() -> bool {
     // The first bit stands for the first signal.
     let hangup = 1_u64 << (SignalKind::hangup().as_raw_value() - 1);
     mask.is_some_and(|mask| mask & hangup != 0)
+}
+
+/// Lets this process have so many files open, or as many as the system allows.
+pub(crate) fn allow_open_files(count: u64) {
+    let limit = getrlimit(Resource::Nofile);
+    let count = limit.maximum.map_or(count, |most| most.min(count));
+    if limit.current.is_some_and(|current| current < count) {
+        let limit = Rlimit {
+            current: Some(count),
+            ..limit
+        };
+        // Without it, fewer connections can be open, which is told then.
+        let _ = setrlimit(Resource::Nofile, limit);
+    }
 }
 
 /// The original state of the terminal.

@@ -12,6 +12,7 @@ mod machine;
 mod mcp;
 mod mcp_config;
 mod own_files;
+mod pages;
 mod pods;
 mod run;
 mod sessions;

@@ -2,107 +2,18 @@
 //! disconnects, when the program ends, or after the leftovers of a killed program were
 //! reaped.
 
-use std::io::{BufRead as _, BufReader, Lines};
-use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Mutex;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use backend_core::sync::lock;
 use serde_json::json;
 
+use crate::support::containers::{Containers, run_docker};
 use crate::support::sessions::{SessionClient, SessionServer};
-use crate::support::{ProgramOutput, TestDir, variable};
+use crate::support::variable;
 
 /// Every start removes leftovers of other programs. While a test leaves something on
 /// purpose, no other test may start one.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-/// The label that marks a test's containers.
-const LABEL: &str = "agentbox-test";
-
-fn docker(arguments: &[&str]) -> Command {
-    let mut docker = Command::new("docker");
-    docker.env("DOCKER_HOST", variable("DOCKER_HOST"));
-    docker.args(arguments);
-    docker
-}
-
-/// A place whose containers can be told from all others.
-struct Containers {
-    dir: TestDir,
-    mark: String,
-}
-
-impl Containers {
-    fn new(test: &str) -> Self {
-        let dir = TestDir::new();
-        let mark = format!("{test}-{}", std::process::id());
-        let config = format!(
-            "backend = \"docker:{}\"\n[docker]\nlabels = {{ {LABEL} = \"{mark}\" }}\n",
-            variable("TEST_IMAGE_BUSYBOX")
-        );
-        dir.file("config.toml", &config);
-        Self { dir, mark }
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let all = [&["--config", "config.toml"], arguments].concat();
-        let mut command = self.dir.command(&all);
-        for name in ["DOCKER_HOST", "SANDBOX_AGENT"] {
-            command.env(name, variable(name));
-        }
-        command
-    }
-
-    fn run(&self, arguments: &[&str]) -> ProgramOutput {
-        ProgramOutput::new(self.command(arguments).output().unwrap())
-    }
-
-    fn filter(&self) -> String {
-        format!("label={LABEL}={}", self.mark)
-    }
-
-    /// Returns the names of its containers.
-    fn names(&self) -> Vec<String> {
-        let format = ["--format", "{{.Names}}", "--filter", &self.filter()];
-        let mut list = docker(&[&["ps", "--all"], &format[..]].concat());
-        let listed = ProgramOutput::new(list.output().unwrap()).code(0).out;
-        listed.lines().map(str::to_owned).collect()
-    }
-
-    /// Reports removals from now on.
-    fn removals(&self) -> Removals {
-        let minute = Duration::from_secs(60);
-        let until = (SystemTime::now() + minute).duration_since(UNIX_EPOCH);
-        let until = until.unwrap().as_secs().to_string();
-        let mut events = docker(&["events", "--since", "1m", "--until", &until]);
-        events.args(["--filter", "event=destroy", "--filter", &self.filter()]);
-        events.args(["--format", "{{.Actor.Attributes.name}}"]);
-        let mut child = events.stdout(Stdio::piped()).spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        Removals { child, lines }
-    }
-}
-
-/// The names of containers as they are removed.
-struct Removals {
-    child: Child,
-    lines: Lines<BufReader<ChildStdout>>,
-}
-
-impl Removals {
-    fn next(&mut self) -> String {
-        let line = self.lines.next();
-        line.expect("nothing was removed within a minute").unwrap()
-    }
-}
-
-impl Drop for Removals {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 /// Starts a server for many clients.
 fn serve(containers: &Containers) -> SessionServer {
@@ -183,7 +94,7 @@ fn the_image_of_a_runtime_gets_a_name_and_becomes_a_file() {
     let build = ["runtimes", "build", "small", "--tag", &name];
     let build = [&build, &["--output", "small.tar"][..]].concat();
     let built = containers.run(&build).code(0).out;
-    ProgramOutput::new(docker(&["image", "rm", &name]).output().unwrap()).code(0);
+    run_docker(&["image", "rm", &name]);
     assert_eq!(built, format!("{name}\n"));
     let archive = std::fs::read(containers.dir.path("small.tar")).unwrap();
     // Its manifest, which is not compressed.

@@ -18,6 +18,7 @@ mod daytona_program;
 mod daytona_sessions;
 mod docker_program;
 mod docker_sessions;
+mod docker_terminal;
 #[cfg(feature = "k8s")]
 mod k8s_program;
 #[cfg(feature = "k8s")]

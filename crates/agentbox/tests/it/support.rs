@@ -1,10 +1,13 @@
 //! A temporary directory for each test, and the program in it.
 
+pub(crate) mod containers;
 #[cfg(all(feature = "daytona", target_os = "linux"))]
 pub(crate) mod hosted;
+pub(crate) mod pages;
 #[cfg(feature = "k8s")]
 pub(crate) mod pods;
 pub(crate) mod sessions;
+pub(crate) mod terminal;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -119,6 +122,17 @@ impl TestDir {
     pub(crate) fn start(&self, arguments: &[&str]) -> Child {
         self.command(arguments).spawn().unwrap()
     }
+}
+
+/// Returns the command of a script in which `"$0" "$@"` is a program with its arguments.
+pub(crate) fn in_script(program: &Command, script: &str) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script]).arg(program.get_program());
+    shell.args(program.get_args()).env_clear();
+    let variables = program.get_envs();
+    shell.envs(variables.filter_map(|(name, value)| Some((name, value?))));
+    shell.current_dir(program.get_current_dir().unwrap());
+    shell
 }
 
 /// Returns a variable that names what a test with containers needs.

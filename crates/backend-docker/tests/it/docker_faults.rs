@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use backend_core::ops::{Command, CommandStatus, Event, StopMode};
-use backend_core::{BackendExt as _, ErrorKind, Sandbox as _};
+use backend_core::ops::{Command, CommandStatus, Event, StopMode, TerminalSize, WatchQuery};
+use backend_core::{
+    Backend as _, BackendExt as _, Connection, ErrorKind, Sandbox as _, WatchStream,
+};
 use backend_docker::{ContainerState, Delivery, DockerSandbox, Mode};
 use backend_testkit::fails;
 use futures::StreamExt as _;
@@ -58,6 +60,85 @@ async fn a_killed_agent_takes_its_calls_along_and_is_started_anew() {
         pids(name, "sleep 4321").is_empty()
     })
     .await;
+    purge(&sandbox).await;
+}
+
+/// A terminal, a watch and a connection to a port, open in one sandbox.
+struct Open {
+    terminal: Connection,
+    changes: WatchStream,
+    connection: Connection,
+}
+
+impl Open {
+    async fn everything(sandbox: &DockerSandbox) -> Self {
+        let server = Command::new("exec nc -ll -p 4325 -e cat");
+        sandbox.shell_start(server).await.unwrap();
+        let line = "setsid sleep 4325 & echo up; exec cat";
+        let command = Command::new(line).terminal(TerminalSize::default());
+        let shell = sandbox.shell_start(command).await.unwrap();
+        let mut terminal = sandbox.shell_attach(&shell.id).await.unwrap();
+        printed(&mut terminal, b"up\r\n").await;
+        let query = WatchQuery::new(sandbox.working_dir());
+        let changes = sandbox.watch(query).await.unwrap();
+        let mut connection = None;
+        until("the server's start", async || {
+            connection = sandbox.connect(4325).await.ok();
+            connection.is_some()
+        })
+        .await;
+        let mut connection = connection.unwrap();
+        connection.outgoing.send("here".into()).await.unwrap();
+        printed(&mut connection, b"here").await;
+        Self {
+            terminal,
+            changes,
+            connection,
+        }
+    }
+
+    /// Everything must end with an error that says that the agent is gone.
+    async fn ends(mut self) {
+        for mut connection in [self.terminal, self.connection] {
+            let ended = connection.incoming.next().await.unwrap();
+            fails(ErrorKind::Unavailable, ended);
+            assert!(connection.incoming.next().await.is_none());
+            let sent = connection.outgoing.send("x".into()).await;
+            fails(ErrorKind::Unavailable, sent);
+        }
+        let told = self.changes.next().await.unwrap();
+        fails(ErrorKind::Unavailable, told);
+        assert!(self.changes.next().await.is_none());
+    }
+}
+
+/// Reads until exactly this was printed.
+async fn printed(connection: &mut Connection, text: &[u8]) {
+    let mut all = Vec::new();
+    while all != text {
+        all.extend_from_slice(&connection.incoming.next().await.unwrap().unwrap());
+        assert!(text.starts_with(&all), "{}", all.escape_ascii());
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs a Docker daemon; run by cargo xtask test-all"]
+async fn a_killed_agent_ends_terminals_watches_and_connections() {
+    let sandbox = builder().build().unwrap();
+    let open = Open::everything(&sandbox).await;
+    let name = sandbox.container();
+    let agents = pids(name, "sandbox-agent --directory");
+    assert_eq!(agents.len(), 1);
+    kill(&agents[0]);
+    let ended = tokio::time::timeout(Duration::from_secs(120), open.ends()).await;
+    ended.expect("something hangs");
+    for text in ["sleep 4325", "nc -ll"] {
+        until("its end", async || pids(name, text).is_empty()).await;
+    }
+    // All of it can be opened again.
+    let again = Open::everything(&sandbox).await;
+    assert_eq!(sandbox.shell_list().await.unwrap().len(), 2);
+    drop(again);
     purge(&sandbox).await;
 }
 

@@ -164,10 +164,15 @@ mod tests {
 
     #[test]
     fn an_unknown_key_is_named_together_with_those_there_are() {
-        for name in ["Entr", "", "Ctrl-", "Ctrl-Up", "Alt-", "F13", "hello", "Ctrl-é"] {
+        for name in [
+            "Entr", "", "Ctrl-", "Ctrl-Up", "Alt-", "F13", "hello", "Ctrl-é",
+        ] {
             let error = encode(&[name.to_owned()], false).unwrap_err();
             let text = error.to_string();
-            assert!(text.starts_with(&format!("there is no key '{name}'; ")), "{text}");
+            assert!(
+                text.starts_with(&format!("there is no key '{name}'; ")),
+                "{text}"
+            );
         }
         let many = vec!["x".to_owned(); MAX_KEYS + 1];
         let error = encode(&many, false).unwrap_err().to_string();

@@ -86,9 +86,7 @@ impl Builtin for ReadOutputTool {
         let limits = &context.options.limits;
         let conversation = &context.conversation;
         let mut collector = Collector::new(limits);
-        let rendered = conversation
-            .terminals
-            .render(&sandbox.id(), id, &output);
+        let rendered = conversation.terminals.render(&sandbox.id(), id, &output);
         collector.push_text(&rendered.text);
         let shown = collector.finish(limits, &conversation.outputs);
         let (state, exit_code) = state(output.state, " (code ");
@@ -104,7 +102,9 @@ impl Builtin for ReadOutputTool {
         match &rendered.screen {
             Some(screen) => {
                 if !new.is_empty() {
-                    text.push_str(&format!("(scrolled off the screen since the last read)\n{new}\n"));
+                    text.push_str(&format!(
+                        "(scrolled off the screen since the last read)\n{new}\n"
+                    ));
                 }
                 text.push_str(&screen_text(screen));
             }

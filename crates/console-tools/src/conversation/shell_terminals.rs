@@ -27,7 +27,7 @@ enum Display {
     /// The output is text, line by line.
     Lines(Renderer),
     /// The shell has a terminal, whose screen is shown.
-    Screen(Emulator),
+    Screen(Box<Emulator>),
 }
 
 /// New output of a shell, as a terminal shows it.
@@ -89,7 +89,7 @@ impl ShellTerminals {
     /// Begins to show a shell as a screen.
     pub(crate) fn insert_screen(&self, sandbox: &str, shell: &ShellId, size: TerminalSize) {
         if let Some(emulator) = Emulator::new(size) {
-            self.replace(sandbox, shell, Display::Screen(emulator));
+            self.replace(sandbox, shell, Display::Screen(Box::new(emulator)));
         }
     }
 

@@ -186,7 +186,12 @@ mod tests {
     fn nothing_that_controls_a_terminal_is_left() {
         let mut emulator = emulator();
         emulator.push(b"a\x07\x00b\x1b]0;title\x07\x1b[31mc\x7f\xc2\x85d");
-        assert!(!emulator.screen().text.contains(|c: char| c.is_control() && c != '\n'));
+        assert!(
+            !emulator
+                .screen()
+                .text
+                .contains(|c: char| c.is_control() && c != '\n')
+        );
     }
 
     proptest! {

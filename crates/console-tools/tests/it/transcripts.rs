@@ -179,7 +179,11 @@ async fn local_runs_are_what_the_guide_shows() {
         .skip(1)
         .map(|part| calls(part.split("\n```\n").next().unwrap()))
         .sum();
-    assert_eq!(calls(before) + calls(after), marked, "some calls are in no transcript");
+    assert_eq!(
+        calls(before) + calls(after),
+        marked,
+        "some calls are in no transcript"
+    );
     if std::env::var_os("UPDATE_TRANSCRIPTS").is_some() {
         std::fs::write(Path::new(PAGE), renewed).unwrap();
     } else {

@@ -9,11 +9,14 @@ use backend_core::ops::{Command, StopMode};
 use backend_core::{Backend as _, BackendExt as _, ErrorKind, Sandbox as _};
 use backend_testkit::fails;
 use backend_testkit::processes::{PATIENCE, gone, handle, token};
+use futures::StreamExt as _;
 use rustix::process::Signal;
 use sandbox_wire::AgentSandbox;
+use tokio::io::AsyncReadExt as _;
 
 use crate::support::escapees::unleash;
 use crate::support::machine::{AGENT, HostMachine, Way, ended};
+use crate::support::open::{Open, end};
 
 /// Returns a sandbox on a directory of its own.
 fn start() -> (tempfile::TempDir, AgentSandbox<HostMachine>) {
@@ -150,6 +153,33 @@ async fn a_killed_agent_leaves_nothing_and_is_replaced() {
     gone(&token);
     let done = sandbox.execute(Command::new("echo again")).await.unwrap();
     assert_eq!(done.stdout.text(), "again\n");
+    assert_eq!(sandbox.machine().started().len(), 2);
+}
+
+/// A terminal, a watch and a connection end with an error, and what ran is gone.
+#[tokio::test]
+async fn a_killed_agent_ends_everything_that_is_open() {
+    let (_directory, sandbox) = start();
+    let token = token();
+    let mut open = Open::everything(&sandbox, &token).await;
+    let mut client = open.client.take().unwrap();
+    signal(sandbox.machine().started()[0].pid, Signal::KILL);
+    let ends = async {
+        fails(ErrorKind::Unavailable, end(open.terminal.incoming).await);
+        fails(ErrorKind::Unavailable, end(open.connection.incoming).await);
+        let changed = open.changes.next().await.unwrap();
+        fails(ErrorKind::Unavailable, changed);
+        assert!(open.changes.next().await.is_none());
+        for mut outgoing in [open.terminal.outgoing, open.connection.outgoing] {
+            fails(ErrorKind::Unavailable, outgoing.send("x".into()).await);
+        }
+        // The server learns of it, too. Unread bytes would make it a reset.
+        let _ = client.read_to_end(&mut Vec::new()).await;
+    };
+    tokio::time::timeout(PATIENCE, ends).await.unwrap();
+    gone(&token);
+    assert_eq!(sandbox.shell_list().await.unwrap(), []);
+    drop(Open::everything(&sandbox, &token).await);
     assert_eq!(sandbox.machine().started().len(), 2);
 }
 

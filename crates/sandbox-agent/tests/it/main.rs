@@ -9,11 +9,17 @@
 #[cfg(target_os = "linux")]
 mod conformance;
 #[cfg(target_os = "linux")]
+mod idle;
+#[cfg(target_os = "linux")]
 mod life;
 #[cfg(target_os = "linux")]
 mod listen;
+#[cfg(target_os = "linux")]
+mod ports;
 mod support {
     pub(crate) mod escapees;
     pub(crate) mod listening;
     pub(crate) mod machine;
+    #[cfg(target_os = "linux")]
+    pub(crate) mod open;
 }

@@ -1,6 +1,6 @@
 //! Connections over a channel: many at once, of any bytes, and with a lost channel.
 
-use backend_core::ops::StopMode;
+use backend_core::ops::{ShellId, StopMode};
 use backend_core::{BackendExt as _, Connection, ErrorKind, Sandbox as _};
 use backend_testkit::fails;
 use bytes::Bytes;
@@ -20,6 +20,15 @@ async fn echoed(connection: &mut Connection, text: String) {
     connection.outgoing.send(sent.clone()).await.unwrap();
     let received = connection.incoming.next().await.unwrap().unwrap();
     assert_eq!(received, sent);
+}
+
+/// Opens a connection to a port or to a shell.
+async fn open(sandbox: &AgentSandbox<PipeMachine>, operation: &str) -> Connection {
+    let opened = match operation {
+        "connect" => sandbox.connect(80).await,
+        _ => sandbox.shell_attach(&ShellId::new("bg_1")).await,
+    };
+    opened.unwrap()
 }
 
 #[tokio::test]
@@ -44,11 +53,13 @@ async fn a_thousand_connections_are_open_at_once() {
 async fn a_dropped_connection_is_dropped_at_the_other_end() {
     let (backend, mut seen) = Hanging::new();
     let sandbox = piped(backend);
-    let mut connection = sandbox.connect(80).await.unwrap();
-    assert_eq!(seen.recv().await, Some(Seen::Began("connect")));
-    echoed(&mut connection, "here".into()).await;
-    drop(connection);
-    assert_eq!(seen.recv().await, Some(Seen::Dropped("connect")));
+    for (operation, name) in [("connect", "connect"), ("shell", "shell_attach")] {
+        let mut connection = open(&sandbox, operation).await;
+        assert_eq!(seen.recv().await, Some(Seen::Began(name)));
+        echoed(&mut connection, "here".into()).await;
+        drop(connection);
+        assert_eq!(seen.recv().await, Some(Seen::Dropped(name)));
+    }
 }
 
 /// Bytes that are not read stop their own connection and nothing else.
@@ -80,31 +91,40 @@ async fn unread_bytes_hold_up_nothing_else() {
 async fn a_lost_channel_is_told_to_both_directions() {
     let (backend, _seen) = Hanging::new();
     let sandbox: AgentSandbox<PipeMachine> = piped(backend);
-    let mut connection = sandbox.connect(80).await.unwrap();
-    echoed(&mut connection, "here".into()).await;
-    sandbox.machine().kill_agents();
-    let error = fails(
-        ErrorKind::Unavailable,
-        connection.incoming.next().await.unwrap(),
-    );
-    assert!(error.to_string().starts_with("pipe: connect: "), "{error}");
-    assert!(connection.incoming.next().await.is_none());
-    let sent = connection.outgoing.send(Bytes::from_static(b"x")).await;
-    fails(ErrorKind::Unavailable, sent);
-    fails(ErrorKind::Unavailable, connection.outgoing.finish().await);
+    for operation in ["connect", "shell"] {
+        let mut connection = open(&sandbox, operation).await;
+        echoed(&mut connection, "here".into()).await;
+        sandbox.machine().kill_agents();
+        let error = fails(
+            ErrorKind::Unavailable,
+            connection.incoming.next().await.unwrap(),
+        );
+        let begin = format!("pipe: {operation}: ");
+        assert!(error.to_string().starts_with(&begin), "{error}");
+        assert!(connection.incoming.next().await.is_none());
+        let sent = connection.outgoing.send(Bytes::from_static(b"x")).await;
+        fails(ErrorKind::Unavailable, sent);
+        fails(ErrorKind::Unavailable, connection.outgoing.finish().await);
+        // A new one works, over a new channel.
+        let mut again = open(&sandbox, operation).await;
+        echoed(&mut again, "again".into()).await;
+    }
+    assert_eq!(sandbox.machine().spawned(), 3);
 }
 
 #[tokio::test]
 async fn a_stop_ends_connections() {
     let (backend, _seen) = Hanging::new();
     let sandbox = piped(backend);
-    let mut connection = sandbox.connect(80).await.unwrap();
-    sandbox.stop(StopMode::Keep).await.unwrap();
-    let error = fails(
-        ErrorKind::Unavailable,
-        connection.incoming.next().await.unwrap(),
-    );
-    assert!(error.to_string().contains("was stopped"), "{error}");
+    for operation in ["connect", "shell"] {
+        let mut connection = open(&sandbox, operation).await;
+        sandbox.stop(StopMode::Keep).await.unwrap();
+        let error = fails(
+            ErrorKind::Unavailable,
+            connection.incoming.next().await.unwrap(),
+        );
+        assert!(error.to_string().contains("was stopped"), "{error}");
+    }
 }
 
 /// A backend without commands has no ports either.

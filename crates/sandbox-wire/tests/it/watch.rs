@@ -6,7 +6,7 @@ use backend_core::limits::WATCH_EVENTS;
 use backend_core::ops::{Change, CopyOptions, StopMode, WatchEvent, WatchQuery};
 use backend_core::{Backend as _, BackendExt as _, ErrorKind, Sandbox as _};
 use backend_state::StateBackend;
-use backend_testkit::path;
+use backend_testkit::{fails, path};
 use futures::StreamExt as _;
 
 use crate::support::pipe::piped;
@@ -66,6 +66,25 @@ async fn the_stream_ends_with_the_sandbox() {
     assert!(error.to_string().contains("watch '/'"), "{error}");
     assert!(changes.next().await.is_none());
     assert!(before <= sandbox.last_activity());
+}
+
+#[tokio::test]
+async fn a_lost_channel_is_told_and_a_new_watch_works() {
+    let sandbox = piped(StateBackend::new());
+    let query = || WatchQuery::new(path("/"));
+    let mut changes = sandbox.watch(query()).await.unwrap();
+    sandbox.machine().kill_agents();
+    let error = fails(ErrorKind::Unavailable, changes.next().await.unwrap());
+    assert!(
+        error.to_string().starts_with("pipe: watch '/': "),
+        "{error}"
+    );
+    assert!(changes.next().await.is_none());
+    let mut changes = sandbox.watch(query()).await.unwrap();
+    sandbox.write_file("a", "").await.unwrap();
+    let created = WatchEvent::from(Change::created(path("/a")));
+    assert_eq!(changes.next().await.unwrap().unwrap(), created);
+    assert_eq!(sandbox.machine().spawned(), 2);
 }
 
 /// A watch is no activity: a sandbox may be stopped although it is watched.

@@ -10,6 +10,7 @@
 mod ceilings;
 #[cfg(target_os = "linux")]
 mod conformance;
+mod connections;
 #[cfg(all(feature = "daytona", target_os = "linux"))]
 mod daytona_processes;
 #[cfg(all(feature = "daytona", target_os = "linux"))]

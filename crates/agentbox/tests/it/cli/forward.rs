@@ -2,13 +2,15 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::process::Child;
+use std::process::{Child, Stdio};
 use std::thread;
 
+use futures::future::join_all;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::support::TestDir;
+use crate::support::{TestDir, in_script};
 
 /// Starts a server that sends back what it gets, and returns its port.
 fn echo_server() -> u16 {
@@ -71,6 +73,82 @@ fn bytes_go_both_ways_on_loopback_only() {
             assert_eq!(echo.join().unwrap(), format!("{number}").as_bytes());
         }
     }
+    interrupt(child);
+}
+
+/// Connections that the program carries at once.
+const CONNECTIONS: usize = 1_000;
+
+/// Starts the program with a usual limit of open files.
+fn start_limited(dir: &TestDir, arguments: &[&str]) -> Child {
+    let script = "ulimit -Sn 1024; exec \"$0\" \"$@\"";
+    let mut limited = in_script(&dir.command(arguments), script);
+    limited.stdout(Stdio::piped()).stderr(Stdio::piped());
+    limited.stdin(Stdio::null()).spawn().unwrap()
+}
+
+/// Serves connections with the bytes that they send, all at once.
+async fn echo_all(listener: tokio::net::TcpListener) {
+    loop {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        tokio::spawn(async move {
+            let (mut reader, mut writer) = stream.split();
+            let _ = tokio::io::copy(&mut reader, &mut writer).await;
+        });
+    }
+}
+
+/// Sends bytes and waits until they come back.
+async fn exchange(stream: &mut tokio::net::TcpStream, bytes: &[u8]) {
+    let (mut reader, mut writer) = stream.split();
+    let mut received = vec![0; bytes.len()];
+    let sent = writer.write_all(bytes);
+    let (sent, read) = tokio::join!(sent, reader.read_exact(&mut received));
+    sent.unwrap();
+    read.unwrap();
+    assert!(received == bytes, "bytes of another connection");
+}
+
+#[test]
+fn a_thousand_connections_are_open_at_once() {
+    // This process has both of their ends.
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    let raised = rustix::process::Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    rustix::process::setrlimit(rustix::process::Resource::Nofile, raised).unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0"));
+    let listener = listener.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    runtime.spawn(echo_all(listener));
+    let dir = TestDir::new();
+    let mut child = start_limited(&dir, &["forward", "local:.", &format!("{port}:0")]);
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let here = address(&mut out);
+    let open = |number: usize| async move {
+        let mut stream = tokio::net::TcpStream::connect(here).await.unwrap();
+        exchange(&mut stream, format!("number {number}").as_bytes()).await;
+        stream
+    };
+    runtime.block_on(async {
+        let mut streams = join_all((0..CONNECTIONS).map(open)).await;
+        let mut next = tokio::net::TcpStream::connect(here).await.unwrap();
+        next.write_all(b"next").await.unwrap();
+        let all = streams.iter_mut().enumerate();
+        join_all(all.map(|(number, stream)| async move {
+            let bytes: Vec<u8> = (0..20_000).map(|at| ((number + at) % 251) as u8).collect();
+            exchange(stream, &bytes).await;
+        }))
+        .await;
+        // One more is not served until another is closed.
+        assert!(next.try_read(&mut [0; 4]).is_err());
+        streams.pop();
+        let mut answer = [0; 4];
+        next.read_exact(&mut answer).await.unwrap();
+        assert_eq!(&answer, b"next");
+    });
     interrupt(child);
 }
 

@@ -250,7 +250,10 @@ fn a_model_uses_a_terminal_as_the_guide_shows() {
             last = next;
         }
         if tool == "run_in_background" {
-            assert!(last.ends_with(expected.split_once('\n').unwrap().1), "{last}");
+            assert!(
+                last.ends_with(expected.split_once('\n').unwrap().1),
+                "{last}"
+            );
         } else {
             assert_eq!(last, expected, "{call}");
         }

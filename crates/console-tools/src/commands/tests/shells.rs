@@ -163,7 +163,10 @@ async fn a_terminal_is_shown_as_its_screen() {
         (reply.text, reply.structured.unwrap())
     };
     let (text, data) = read().await;
-    assert_eq!(text, "[bg_1] running\n(screen, cursor at row 1, column 1)\n(empty)");
+    assert_eq!(
+        text,
+        "[bg_1] running\n(screen, cursor at row 1, column 1)\n(empty)"
+    );
     assert_eq!(
         data["screen"],
         json!({"text": "", "cursor_row": 1, "cursor_column": 1})
@@ -184,7 +187,10 @@ async fn a_terminal_is_shown_as_its_screen() {
         text.ends_with("\n7\n(screen, cursor at row 24, column 1)\n8\n9\n10\n11\n12\n13\n14\n15\n16\n17\n18\n19\n20\n21\n22\n23\n24\n25\n26\n27\n28\n29\n30"),
         "{text}"
     );
-    assert_eq!(data["output"], json!("top\n\n    middle\n1\n2\n3\n4\n5\n6\n7\n"));
+    assert_eq!(
+        data["output"],
+        json!("top\n\n    middle\n1\n2\n3\n4\n5\n6\n7\n")
+    );
 }
 
 #[tokio::test]
@@ -198,7 +204,8 @@ async fn keys_are_pressed_by_name() {
     );
     let text = run!(fixture.text::<ReadOutputTool>, {"shell_id": "bg_1"});
     assert!(text.ends_with("\nax"), "{text}");
-    let (class, text) = run!(fixture.error::<WriteInputTool>, {"shell_id": "bg_1", "keys": ["Entr"]});
+    let (class, text) =
+        run!(fixture.error::<WriteInputTool>, {"shell_id": "bg_1", "keys": ["Entr"]});
     assert_eq!(class, FailureClass::Fixable);
     assert!(text.starts_with("there is no key 'Entr'; "), "{text}");
     run!(fixture.call::<RunInBackgroundTool>, {"command": "cat"});

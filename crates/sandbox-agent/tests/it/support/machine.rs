@@ -40,6 +40,7 @@ pub(crate) struct HostMachine {
     directory: VPath,
     way: Way,
     user: Option<u32>,
+    open_files: Option<u64>,
     started: Mutex<Vec<Started>>,
     runs: AtomicBool,
 }
@@ -65,6 +66,7 @@ impl HostMachine {
             directory: VPath::parse(directory).unwrap(),
             way: Way::Pipes,
             user: None,
+            open_files: None,
             started: Mutex::default(),
             runs: AtomicBool::new(false),
         }
@@ -89,6 +91,12 @@ impl HostMachine {
     pub(crate) fn run_by(mut self, program: PathBuf, user: u32) -> Self {
         self.program = program;
         self.user = Some(user);
+        self
+    }
+
+    /// Limits the files that an agent may have open.
+    pub(crate) fn open_files(mut self, count: u64) -> Self {
+        self.open_files = Some(count);
         self
     }
 
@@ -224,7 +232,15 @@ impl Machine for HostMachine {
 
     async fn spawn(&self, wanted: Program) -> Result<Process> {
         let (program, arguments) = wanted.argv.split_first().unwrap();
-        let mut command = Command::new(program);
+        let mut command = match self.open_files {
+            None => Command::new(program),
+            Some(count) => {
+                let mut shell = Command::new("sh");
+                let script = format!("ulimit -n {count}; exec \"$0\" \"$@\"");
+                shell.args(["-c", &script]).arg(program);
+                shell
+            }
+        };
         command.args(arguments).envs(self.environment.clone());
         command.stderr(Stdio::piped());
         if let Some(user) = self.user {

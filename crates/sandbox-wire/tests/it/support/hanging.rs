@@ -4,7 +4,7 @@
 use std::time::SystemTime;
 
 use async_trait::async_trait;
-use backend_core::ops::{Command, Event, StopMode};
+use backend_core::ops::{Command, Event, ShellId, StopMode};
 use backend_core::{
     Backend, BackendInfo, Capabilities, Connection, Containment, Error, EventStream, Outgoing,
     Result, Sandbox, VPath,
@@ -119,15 +119,25 @@ impl Sandbox for Hanging {
         Ok(first.chain(rest).boxed())
     }
 
-    /// Connects to a program that sends back what it gets.
     async fn connect(&self, _: u16) -> Result<Connection> {
-        let guard = self.guard("connect");
+        Ok(self.echo("connect"))
+    }
+
+    async fn shell_attach(&self, _: &ShellId) -> Result<Connection> {
+        Ok(self.echo("shell_attach"))
+    }
+}
+
+impl Hanging {
+    /// Connects to a program that sends back what it gets.
+    fn echo(&self, name: &'static str) -> Connection {
+        let guard = self.guard(name);
         let (sender, receiver) = mpsc::channel(1);
         let incoming = futures::stream::unfold(receiver, |mut receiver| async move {
             let bytes: Bytes = receiver.recv().await?;
             Some((Ok(bytes), receiver))
         });
-        Ok(Connection::new(incoming.boxed(), Echo(Some(sender))).holding(guard))
+        Connection::new(incoming.boxed(), Echo(Some(sender))).holding(guard)
     }
 }
 
