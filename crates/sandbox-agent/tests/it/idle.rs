@@ -1,4 +1,4 @@
-//! What is open and idle uses no processor time, at either end.
+//! Terminals, watches and connections that are open and idle cost no processor time.
 
 use std::time::Duration;
 
