@@ -7,6 +7,12 @@
 //!   program to its end.
 //! - `docker_grep_local`: the tree holds sources of crates from cargo's registry, at
 //!   least 10,000 of them Rust, mounted read-only in the container; all hits.
+//! - `docker_key`: `cat` in a raw terminal sends the key back.
+//! - `docker_port_read`: a server in the container sends the bytes through
+//!   `Sandbox::connect`. The peer is our own `read` of a file, over the same stream.
+//! - `docker_change` begins with the call that runs the command, and ends with the event.
+//! - `docker_idle` is about this process and all of the container, while an attached
+//!   terminal, a watch and a connection are open.
 //! - `docker_start_exec` begins with nothing and ends when the first command has ended;
 //!   the removal that follows is not timed. Both sides have the same limits.
 //!
@@ -18,6 +24,7 @@
 )]
 
 mod support {
+    pub(crate) mod live;
     pub(crate) mod ours;
     pub(crate) mod peers;
 }
@@ -26,12 +33,22 @@ use std::time::Instant;
 
 use backend_core::{Backend as _, VPath};
 use backend_local::LocalBackend;
-use backend_testkit::measure::{Bench, PeerProcess, Sample};
+use backend_testkit::measure::{Bench, PeerProcess, Sample, figure};
 use serde_json::json;
 use tokio::runtime::Runtime;
 
 use crate::support::ours::{self, Ours};
 use crate::support::peers::{Exec, cli};
+
+/// Rows about what stays open.
+const LIVE: [&str; 4] = [
+    "docker_key",
+    "docker_port_read",
+    "docker_change",
+    "docker_idle",
+];
+
+const NO_PEER: Option<fn(usize) -> Sample> = None;
 
 fn main() {
     // The local backend is a peer here, and its commands are not measured.
@@ -43,9 +60,25 @@ fn main() {
     }
     let ours = Ours::start(&bench, &runtime);
     let mut peers = Peers::start(&bench, &runtime);
+    let live = rows.iter().any(|id| LIVE.contains(&id.as_str()));
+    let live = live.then(|| ours.live());
     for id in &rows {
-        bench.row(id, |_| ours.turn(id), peers.caller(id));
+        match (id.as_str(), &live) {
+            ("docker_idle", Some(live)) => figure(id, live.idle()),
+            ("docker_port_read", Some(live)) => {
+                let file = bench.get("peers").map(|_| |_| live.file());
+                bench.row(id, |_| live.port(), file);
+            }
+            ("docker_key", Some(live)) => {
+                bench.row(id, |_| ours::turn(ours::CALLS, || live.key()), NO_PEER);
+            }
+            ("docker_change", Some(live)) => {
+                bench.row(id, |_| ours::turn(ours::CALLS, || live.change()), NO_PEER);
+            }
+            _ => bench.row(id, |_| ours.turn(id), peers.caller(id)),
+        }
     }
+    drop(live);
     peers.end();
     ours.end();
 }

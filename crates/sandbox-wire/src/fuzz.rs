@@ -1,11 +1,14 @@
 //! Feeds arbitrary bytes to both ends of the protocol, for fuzzing.
 
+mod echo;
+
 use std::sync::Arc;
 use std::task::Context;
 use std::time::Duration;
 
 use backend_core::ops::{
-    Command, GlobQuery, GrepQuery, LsOptions, ReadOptions, StatOptions, TextOptions, WatchQuery,
+    Command, GlobQuery, GrepQuery, LsOptions, ReadOptions, ShellId, Signal, StatOptions,
+    TerminalSize, TextOptions, WatchQuery,
 };
 use backend_core::{Capabilities, VPath};
 use backend_run::Activity;
@@ -14,8 +17,9 @@ use tokio::io::DuplexStream;
 use yamux::{Connection, Mode};
 
 use crate::channel::{Channel, ChannelError, ChannelSetup, start};
+use crate::fuzz::echo::Echoing;
 use crate::handshake::{AgentInfo, ClientHello, greet_agent, greet_host};
-use crate::message::{REQUEST_BYTES, Reply, Request, receive};
+use crate::message::{REQUEST_BYTES, Reply, Request, encode, receive};
 use crate::socket::Socket;
 use crate::{ServeOptions, client, engine, serve};
 
@@ -32,23 +36,25 @@ fn socket(pipe: DuplexStream) -> Io {
 }
 
 /// Serves `backend` to a host that sends these bytes: instead of its greeting,
-/// after its greeting, or as a call.
+/// after its greeting, as a call, as one message, or after the beginning of a call that
+/// stays open. Its commands send back what they get.
 pub fn server(bytes: &[u8], backend: Arc<dyn backend_core::Backend>) {
     // A stream without any bytes is not opened.
     let Some((mode, bytes @ [_, ..])) = bytes.split_first() else {
         return;
     };
     let Ok(engine) = engine::handle() else { return };
+    let backend = Arc::new(Echoing(backend));
     engine.block_on(async {
         let (host, agent) = tokio::io::duplex(64 * 1024);
         let (reader, writer) = tokio::io::split(agent);
         let served = serve(reader, writer, backend, ServeOptions::default());
         let say = async {
             let mut socket = socket(host);
-            if mode % 3 > 0 {
+            if mode % 5 > 0 {
                 let _ = greet_agent(&mut socket, HELLO).await;
             }
-            if mode % 3 < 2 {
+            if mode % 5 < 2 {
                 let _ = socket.write_all(bytes).await;
                 let _ = socket.close().await;
                 return;
@@ -58,7 +64,7 @@ pub fn server(bytes: &[u8], backend: Arc<dyn backend_core::Backend>) {
             let Ok(mut stream) = opened else { return };
             let next = |cx: &mut Context<'_>| connection.poll_next_inbound(cx);
             let call = async {
-                let _ = stream.write_all(bytes).await;
+                let _ = stream.write_all(&first(*mode, bytes)).await;
                 let _ = stream.close().await;
                 crate::message::ended(&mut stream).await;
             };
@@ -66,6 +72,30 @@ pub fn server(bytes: &[u8], backend: Arc<dyn backend_core::Backend>) {
         };
         let _ = futures::join!(served, say);
     });
+}
+
+/// Returns the bytes of a call.
+fn first(mode: u8, bytes: &[u8]) -> Vec<u8> {
+    match (mode % 5, bytes) {
+        (3, _) => {
+            let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+            [&length.to_le_bytes(), bytes].concat()
+        }
+        (4, [call, rest @ ..]) => {
+            let shell = || ShellId::new("bg_1");
+            let request = match call % 5 {
+                0 => Request::Connect(80),
+                1 => Request::ShellAttach(shell()),
+                2 => Request::ShellResize(shell(), TerminalSize::default()),
+                3 => Request::ShellSignal(shell(), Signal::Interrupt),
+                _ => Request::Watch(WatchQuery::new(VPath::root())),
+            };
+            let mut all = encode(&request).unwrap_or_default();
+            all.extend_from_slice(rest);
+            all
+        }
+        _ => bytes.to_vec(),
+    }
 }
 
 /// Makes calls to an agent that answers with these bytes: instead of its
@@ -191,7 +221,8 @@ async fn ask(channel: &Arc<Channel>, call: u8) {
     let command = Command::new("x");
     let read = ReadOptions::default().max_bytes(1 << 20);
     let watch = WatchQuery::new(root.clone());
-    let request = match call % 11 {
+    let shell = ShellId::new("bg_1");
+    let request = match call % 14 {
         0 => Request::Stat(root.clone(), StatOptions::default()),
         1 => Request::Ls(root.clone(), ls.clone()),
         2 => Request::Read(root.clone(), read),
@@ -202,12 +233,15 @@ async fn ask(channel: &Arc<Channel>, call: u8) {
         7 => Request::Stream(command.clone()),
         8 => Request::Connect(80),
         9 => Request::ShellList,
-        _ => Request::Watch(watch.clone()),
+        10 => Request::Watch(watch.clone()),
+        11 => Request::ShellAttach(shell),
+        12 => Request::ShellResize(shell, TerminalSize::default()),
+        _ => Request::ShellSignal(shell, Signal::Interrupt),
     };
     let Ok(Some(mut sent)) = channel.call(&request).await else {
         return;
     };
-    let shown = match call % 11 {
+    let shown = match call % 14 {
         0 => format!("{:?}", client::entry(&mut sent, &root).await),
         1 => format!("{:?}", client::listing(&mut sent, &root, &ls).await),
         2 => format!("{:?}", client::read(&mut sent, &read).await),
@@ -219,15 +253,28 @@ async fn ask(channel: &Arc<Channel>, call: u8) {
             Ok(events) => format!("{:?}", events.collect::<Vec<_>>().await),
             Err(error) => format!("{error:?}"),
         },
-        8 => match client::connection(sent, Activity::default()).await {
-            Ok(connection) => format!("{:?}", connection.incoming.collect::<Vec<_>>().await),
+        8 | 11 => match client::connection(sent, Activity::default()).await {
+            Ok(connection) => format!("{:?}", talk(connection).await),
             Err(error) => format!("{error:?}"),
         },
         9 => format!("{:?}", client::shells(&mut sent).await),
+        12 | 13 => format!("{:?}", client::done(&mut sent).await),
         _ => match client::changes(sent, watch, |error| error).await {
             Ok(changes) => format!("{:?}", changes.collect::<Vec<_>>().await),
             Err(error) => format!("{error:?}"),
         },
     };
     drop(shown);
+}
+
+/// Sends something, and returns everything that comes back.
+async fn talk(connection: backend_core::Connection) -> Vec<backend_core::Result<bytes::Bytes>> {
+    let (incoming, mut outgoing) = (connection.incoming, connection.outgoing);
+    let send = async {
+        // It fails if the agent closes the stream first.
+        let _ = outgoing.send(vec![0; 300_000].into()).await;
+        let _ = outgoing.finish().await;
+    };
+    let (received, ()) = futures::join!(incoming.collect::<Vec<_>>(), send);
+    received
 }

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
 /// The peers: their names in rows and tables, and in the report.
-const PEERS: [(&str, &str); 9] = [
+const PEERS: [(&str, &str); 10] = [
     ("python", "pydantic-ai-backend 0.2.29"),
     ("rg", "ripgrep 15.2.0"),
     ("tokio", "a bare tokio::process"),
@@ -16,6 +16,7 @@ const PEERS: [(&str, &str); 9] = [
     ("kube", "the Kubernetes API by kube"),
     ("kubectl", "the program kubectl"),
     ("local", "backend-local on the host"),
+    ("read", "a file of the same size"),
 ];
 
 /// Returns every suite, in the order of the report.

@@ -9,6 +9,8 @@ use backend_testkit::measure::{Bench, Sample};
 use sandbox_wire::agent::AgentBinary;
 use tokio::runtime::Runtime;
 
+use crate::support::live::Live;
+
 /// The content that is read and written.
 pub(crate) const KIB: [u8; 1_024] = [b'x'; 1_024];
 
@@ -18,7 +20,7 @@ const TREE: &str = "/tree";
 /// Number of short calls in one turn; the median of the later half counts. The daemon
 /// is busy with cleanup for a while after a peer's exec, and a side that has just
 /// waited for the other has cold caches. Neither is part of the cost of a call.
-const CALLS: usize = 40;
+pub(crate) const CALLS: usize = 40;
 
 /// The sandbox that is measured, and the runtime it is called from.
 pub(crate) struct Ours<'r> {
@@ -60,10 +62,12 @@ impl<'r> Ours<'r> {
             "docker_grep_local" | "docker_start_exec" => 1,
             _ => CALLS,
         };
-        let mut samples: Vec<Sample> = (0..calls).map(|_| self.call(id)).collect();
-        let later = &mut samples[calls / 2..];
-        later.sort_by_key(|sample| sample.nanos);
-        later[later.len() / 2]
+        turn(calls, || self.call(id))
+    }
+
+    /// Opens what stays open.
+    pub(crate) fn live(&self) -> Live<'r> {
+        Live::start(&self.sandbox, self.runtime)
     }
 
     fn call(&self, id: &str) -> Sample {
@@ -112,6 +116,14 @@ impl<'r> Ours<'r> {
     pub(crate) fn end(self) {
         self.wait(self.sandbox.stop(StopMode::Purge));
     }
+}
+
+/// Makes so many calls, and returns the median of the later half.
+pub(crate) fn turn(calls: usize, mut call: impl FnMut() -> Sample) -> Sample {
+    let mut samples: Vec<Sample> = (0..calls).map(|_| call()).collect();
+    let later = &mut samples[calls / 2..];
+    later.sort_by_key(|sample| sample.nanos);
+    later[later.len() / 2]
 }
 
 fn builder(image: &str, agent: &AgentBinary, daemon: &Daemon) -> DockerBuilder {
