@@ -1,11 +1,13 @@
 //! The changes of a tree as a stream.
 
+use std::collections::BTreeMap;
+
 use backend_core::ops::{
-    Change, ChangeKind, Content, CopyOptions, DeleteOptions, Links, RenameOptions, WatchEvent,
-    WatchQuery,
+    Change, ChangeKind, Content, CopyOptions, DeleteOptions, GlobQuery, Links, RenameOptions,
+    WatchEvent, WatchQuery,
 };
 use backend_core::search::Exclude;
-use backend_core::{BackendExt as _, ErrorKind, Result, VPath, WatchStream};
+use backend_core::{BackendExt as _, ContentHash, ErrorKind, Result, VPath, WatchStream};
 use futures::StreamExt as _;
 
 use crate::env::Env;
@@ -21,6 +23,8 @@ struct Watched<'t> {
     directory: VPath,
     stream: WatchStream,
     fences: usize,
+    /// The files that were there before the watch.
+    before: BTreeMap<VPath, ContentHash>,
 }
 
 /// Watches a directory.
@@ -32,9 +36,37 @@ async fn watch_with(t: &Env, query: WatchQuery) -> Result<Watched<'_>, Failure> 
     Ok(Watched {
         t,
         directory: query.path.clone(),
+        before: contents(t, &query.path).await,
         stream: t.backend().watch(query).await?,
         fences: 0,
     })
+}
+
+/// Returns the contents of the files beneath a directory, unless there are many.
+async fn contents(t: &Env, directory: &VPath) -> BTreeMap<VPath, ContentHash> {
+    const MANY: usize = 100;
+    let query = GlobQuery::new("**/*", directory.clone()).limit(MANY);
+    let found = t.backend().glob(query).await.unwrap_or_default();
+    let mut contents = BTreeMap::new();
+    if found.files.len() < MANY {
+        for file in found.files {
+            if let Ok(content) = t.backend().read_bytes(file.path.as_str()).await {
+                contents.insert(file.path, ContentHash::of(&content));
+            }
+        }
+    }
+    contents
+}
+
+/// Returns `true` unless a file is as it was before the watch, or was there and is gone.
+async fn differs(t: &Env, before: Option<&ContentHash>, path: &VPath) -> bool {
+    let Some(before) = before else {
+        return true;
+    };
+    match t.backend().read_bytes(path.as_str()).await {
+        Ok(content) => ContentHash::of(&content) != *before,
+        Err(error) => !error.is_not_found(),
+    }
 }
 
 impl Watched<'_> {
@@ -63,7 +95,9 @@ impl Watched<'_> {
 
     /// Returns the changes up to now: a file is created after all of them, and changes
     /// are read until it is told. A change of a file that was just told as new or
-    /// changed is left out, because a change may be told more than once.
+    /// changed is left out, because a change may be told more than once. So is a change
+    /// of a file whose content is as before the watch: `Changed` means that it may have
+    /// changed, and a process that was just started may have closed it late.
     async fn told(&mut self) -> Result<Vec<String>, Failure> {
         self.fences += 1;
         let fence = self.directory.child(&format!("{FENCE}{}", self.fences));
@@ -73,7 +107,7 @@ impl Watched<'_> {
         loop {
             let change = self.next().await?;
             if change == Change::created(fence.clone()) {
-                return Ok(told.iter().map(|change| self.text(change)).collect());
+                break;
             }
             let last = told.iter().rfind(|told| told.path == change.path);
             let is_repeated = change.kind == ChangeKind::Changed
@@ -85,6 +119,14 @@ impl Watched<'_> {
                 told.push(change);
             }
         }
+        let mut texts = Vec::new();
+        for change in &told {
+            let before = self.before.get(&change.path);
+            if change.kind != ChangeKind::Changed || differs(self.t, before, &change.path).await {
+                texts.push(self.text(change));
+            }
+        }
+        Ok(texts)
     }
 }
 
