@@ -1,4 +1,4 @@
-//! What stays open: a terminal, a watch, and connections to a port.
+//! A terminal, a watch and connections to a port, which stay open.
 
 use std::cell::{Cell, RefCell};
 use std::process::Command as HostCommand;
@@ -157,7 +157,8 @@ impl<'r> Live<'r> {
         let pids: Vec<String> = inside.chain(["self".to_owned()]).collect();
         let total = || pids.iter().map(|pid| used(pid)).sum::<Duration>();
         let before = total();
-        self.runtime.block_on(async { tokio::time::sleep(IDLE).await });
+        self.runtime
+            .block_on(async { tokio::time::sleep(IDLE).await });
         (total() - before).as_secs_f64() * 1e3
     }
 }

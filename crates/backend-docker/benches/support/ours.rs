@@ -65,7 +65,7 @@ impl<'r> Ours<'r> {
         turn(calls, || self.call(id))
     }
 
-    /// Opens what stays open.
+    /// Opens a terminal, a watch and a connection.
     pub(crate) fn live(&self) -> Live<'r> {
         Live::start(&self.sandbox, self.runtime)
     }
