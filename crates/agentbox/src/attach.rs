@@ -24,6 +24,13 @@ pub(crate) enum End {
     Left,
 }
 
+/// Returns the shell that is opened without a command: bash, or `sh` where there is none.
+pub(crate) async fn usual_shell(sandbox: &dyn Sandbox) -> Result<String, Failure> {
+    let looked = sandbox.execute(Command::new("command -v bash")).await?;
+    let has_bash = looked.status.success();
+    Ok(if has_bash { "bash" } else { "sh" }.to_owned())
+}
+
 /// Returns a command that runs in a terminal of the size of this one.
 pub(crate) fn command(line: String) -> Command {
     // Output is shown as it comes, so its size does not matter.

@@ -215,6 +215,9 @@ impl Console {
         if let Some(text) = help::tool(name, tools, self.screen) {
             return self.screen.print(&text);
         }
+        if language::BUILTINS.contains(&name) {
+            return self.screen.print(&help::all(tools, self.screen));
+        }
         self.failed(exit::FIXABLE);
         let suggestion = language::suggestion(name, tools);
         let text =
@@ -247,6 +250,10 @@ impl Console {
         }
         #[cfg(unix)]
         {
+            let attached = match &request {
+                TerminalRequest::Attach(id) => Some(safe::text(id)),
+                TerminalRequest::Run(_) => None,
+            };
             let talking = async {
                 match request {
                     TerminalRequest::Run(line) => self.shells.run(line).await,
@@ -257,7 +264,11 @@ impl Console {
                 talked = talking => talked,
                 signal = self.signals.next() => match signal {
                     Signal::Interrupt => {
-                        self.screen.print_error("\ncancelled")?;
+                        let text = match attached {
+                            Some(id) => format!("\nbackground shell {id} runs on"),
+                            None => "\ncancelled".to_owned(),
+                        };
+                        self.screen.print(&text)?;
                         return Ok(Break(None));
                     }
                     Signal::Leave(code) => return Ok(Break(Some(code.into()))),

@@ -118,6 +118,19 @@ impl SyncSandbox {
         Ok(SyncConnection::new(&self.calls, connection))
     }
 
+    /// Attaches to a background shell.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Sandbox::shell_attach`].
+    pub fn shell_attach(&self, id: &ShellId) -> Result<SyncConnection> {
+        let id = id.clone();
+        let connection = self.call(Operation::Shell, move |backend| async move {
+            sandbox(&backend)?.shell_attach(&id).await
+        })?;
+        Ok(SyncConnection::new(&self.calls, connection))
+    }
+
     blocking_calls! {
         Sandbox, |backend| sandbox(&backend)?;
 

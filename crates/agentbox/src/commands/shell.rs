@@ -15,9 +15,6 @@ use crate::exit::{self, Failure};
 use crate::signals::Interrupts;
 use crate::{approval, output};
 
-/// The shell that is opened without a command.
-pub(crate) const SHELL: &str = "if command -v bash >/dev/null 2>&1; then exec bash; fi; exec sh";
-
 /// Options of `shell`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -34,10 +31,6 @@ pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
     }
     let interrupts = Interrupts::watch()?;
     let opened = interrupts.unless(app.open()).await??;
-    let line = match &args.command[..] {
-        [] => SHELL.to_owned(),
-        words => command_line(words),
-    };
     let guarded = Guarded::builder(Arc::clone(&opened.backend))
         .policy(app.policy(&opened))
         .approver(approval::terminal(app.approval_advice(&opened)))
@@ -45,13 +38,21 @@ pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
     let talk = async {
         let none =
             || Failure::environment("this backend runs no commands; use --backend local:DIR");
+        let sandbox = opened.backend.as_sandbox().ok_or_else(none)?;
+        let line = match &args.command[..] {
+            [] => attach::usual_shell(sandbox).await?,
+            words => command_line(words),
+        };
         let shell = guarded.as_sandbox().ok_or_else(none)?;
         let shell = shell.shell_start(attach::command(line)).await?;
         // Allowing a terminal allows everything that is typed there, so attaching to
         // it is not asked about again.
-        let sandbox = opened.backend.as_sandbox().ok_or_else(none)?;
         let connection = sandbox.shell_attach(&shell.id).await?;
         let end = attach::converse(sandbox, &shell.id, connection, Typing::Keys).await?;
+        if end == End::Left {
+            // What does not end by itself is killed before the program ends.
+            sandbox.shell_kill(&shell.id).await?;
+        }
         Ok::<_, Failure>(code(end))
     };
     let talked = interrupts.unless(talk).await;

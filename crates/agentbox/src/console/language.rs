@@ -121,6 +121,8 @@ pub(crate) fn parse(input: &str, tools: &Definitions) -> Result<(Request, usize)
         let request = match name {
             "shell" => {
                 let line = input.get(after..words.used).unwrap_or_default().trim();
+                // As on the command line.
+                let line = line.strip_prefix("-- ").unwrap_or(line).trim_start();
                 let line = (!line.is_empty()).then(|| line.to_owned());
                 Request::Terminal(TerminalRequest::Run(line))
             }

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use backend_core::ops::{CommandStatus, ShellId};
+use backend_core::ops::{CommandStatus, ShellId, TerminalSize};
 use backend_core::{Backend, Sandbox};
 use permissions::Guarded;
 
 use crate::attach::{self, End, Typing};
-use crate::commands::shell::SHELL;
 use crate::exit::Failure;
-use crate::system;
+use crate::{output, system};
 
 /// Programs that need a terminal.
 const FULL_SCREEN: &[&str] = &[
@@ -44,12 +43,14 @@ impl TerminalShells {
     /// Runs a program, or a shell without one, until it ends or the user leaves it.
     /// Returns what there is to say about its end.
     pub(super) async fn run(&self, line: Option<String>) -> Result<Option<String>, Failure> {
-        let line = line.unwrap_or_else(|| SHELL.to_owned());
-        let shells = sandbox(&self.guarded)?;
+        let (shells, sandbox) = (sandbox(&self.guarded)?, sandbox(&self.backend)?);
+        let line = match line {
+            Some(line) => line,
+            None => attach::usual_shell(sandbox).await?,
+        };
         let shell = shells.shell_start(attach::command(line)).await?;
         // Allowing a terminal allows everything that is typed there, so attaching to it is
         // not asked about again.
-        let sandbox = sandbox(&self.backend)?;
         let running = RunningShell(Some((Arc::clone(&self.backend), shell.id.clone())));
         let connection = sandbox.shell_attach(&shell.id).await?;
         let end = attach::converse(sandbox, &shell.id, connection, Typing::Keys).await;
@@ -68,21 +69,29 @@ impl TerminalShells {
         let shells = sandbox.shell_list().await?;
         let shell = shells.into_iter().find(|shell| shell.id == id);
         let connection = self::sandbox(&self.guarded)?.shell_attach(&id).await?;
-        let typing = if shell.is_some_and(|shell| shell.terminal.is_some()) {
-            // It draws for the size of this terminal. An ended shell has none.
-            let _ = sandbox.shell_resize(&id, system::terminal_size()).await;
-            Typing::Keys
-        } else {
-            Typing::Lines
+        let size = shell.and_then(|shell| shell.terminal);
+        let (typing, leave) = match size {
+            Some(_) => (Typing::Keys, "Enter ~ . leaves it"),
+            None => (Typing::Lines, "a line ~. leaves it"),
         };
-        Ok(
-            match attach::converse(sandbox, &id, connection, typing).await? {
-                End::Ended(status) => Some(format!("background shell {id} {}", ended(status))),
-                End::Left => Some(format!(
-                    "\nbackground shell {id} runs on; attach {id} returns to it"
-                )),
-            },
-        )
+        output::note(&format!("attached to background shell {id}; {leave}"));
+        if size.is_some() {
+            // A program draws its screen anew when the size changes, so it is changed in any
+            // case. An ended shell has none.
+            let here = system::terminal_size();
+            let other = TerminalSize::new(here.rows.saturating_add(1), here.columns);
+            let _ = sandbox.shell_resize(&id, other).await;
+            let _ = sandbox.shell_resize(&id, here).await;
+        }
+        let end = attach::converse(sandbox, &id, connection, typing).await;
+        if let Some(size) = size {
+            // Others who read its screen expect the size that it was started with.
+            let _ = sandbox.shell_resize(&id, size).await;
+        }
+        Ok(Some(match end? {
+            End::Ended(status) => format!("background shell {id} {}", ended(status)),
+            End::Left => format!("\nbackground shell {id} runs on; attach {id} returns to it"),
+        }))
     }
 }
 

@@ -13,8 +13,9 @@ use std::sync::Mutex;
 use backend_core::ops::TerminalSize;
 use backend_core::sync::lock;
 use futures::future::OptionFuture;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, kill_process_group, setrlimit};
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
+use rustix::termios::{OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcsetattr};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::FileOwner;
@@ -126,10 +127,24 @@ impl Drop for RawTerminal {
 /// must not be taken for a command by the shell that this program was started from.
 pub(crate) fn restore_terminal() {
     if let Some(original) = lock(&ORIGINAL).take() {
-        // Fails if it is not a terminal any more, which needs no restoring.
-        let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &original);
+        // Fails if it is not a terminal any more, which needs no restoring. A terminal that
+        // shows nothing more must not delay it, so output is not waited for.
+        let _ = tcflush(io::stdin(), QueueSelector::IFlush);
+        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &original);
+        let out = io::stdout();
+        let mut writable = [PollFd::new(&out, PollFlags::OUT)];
+        let at_once = Timespec::default();
+        if matches!(poll(&mut writable, Some(&at_once)), Ok(1..)) {
+            let _ = rustix::io::write(&out, RESET.as_bytes());
+        }
     }
 }
+
+/// Undoes what a program that was left may have done to the screen: the alternate screen,
+/// a hidden cursor, reports of the mouse and of pasted text, other keys, characters and
+/// colours.
+const RESET: &str = "\x1b[?1047l\x1b[?25h\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\
+                     \x1b[?2004l\x1b[?1l\x1b>\x1b(B\x1b[m";
 
 /// Returns the size of the terminal, or the usual one if it does not report any.
 pub(crate) fn terminal_size() -> TerminalSize {

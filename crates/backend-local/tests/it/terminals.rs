@@ -69,6 +69,19 @@ async fn without_a_supervisor_there_is_none() {
 }
 
 #[tokio::test]
+async fn finishing_the_input_closes_nothing() {
+    let [supervised, _] = places();
+    let shell = supervised.terminal("cat").await;
+    let mut attached = supervised.backend.shell_attach(&shell.id).await.unwrap();
+    attached.outgoing.finish().await.unwrap();
+    attached.outgoing.send("typed\r".into()).await.unwrap();
+    let mut shown = Vec::new();
+    while !shown.ends_with(b"typed\r\ntyped\r\n") {
+        shown.extend(attached.incoming.next().await.unwrap().unwrap());
+    }
+}
+
+#[tokio::test]
 async fn a_terminal_is_confined_and_limited_like_any_command() {
     let confinement = Confinement::Landlock(Landlock::new());
     let limits = Limits::default().file_bytes(1 << 20).cpu_seconds(77);

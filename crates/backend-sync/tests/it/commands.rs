@@ -1,3 +1,5 @@
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -101,10 +103,53 @@ fn shells_are_read_and_written() {
             .shell_read(&shell.id, Duration::from_secs(60))
             .unwrap();
         assert_eq!(&output.stdout[..], b"hello\n");
+        let mut attached = sandbox.shell_attach(&shell.id).unwrap();
+        attached.outgoing.send("again\n").unwrap();
+        let piece = attached.incoming.next().unwrap().unwrap();
+        assert_eq!(&piece[..], b"again\n");
+        drop(attached);
         assert_eq!(sandbox.shell_list().unwrap().len(), 1);
         assert!(sandbox.shell_kill(&shell.id).unwrap());
         let output = sandbox.shell_read(&shell.id, Duration::ZERO).unwrap();
         assert_ne!(output.state, ShellState::Running);
+    });
+}
+
+#[test]
+fn a_port_is_read_and_written() {
+    in_time(|| {
+        let (sandbox, _directory) = sandbox();
+        let server = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = server.local_addr().unwrap().port();
+        // Answers with what it got, once all of it is there.
+        let answering = std::thread::spawn(move || {
+            let (mut client, _) = server.accept().unwrap();
+            let mut got = Vec::new();
+            client.read_to_end(&mut got).unwrap();
+            client.write_all(&got).unwrap();
+        });
+        let mut connection = sandbox.connect(port).unwrap();
+        assert!(format!("{connection:?}").contains("SyncOutgoing"));
+        for piece in ["one ", "two"] {
+            connection.outgoing.send(piece).unwrap();
+        }
+        connection.outgoing.finish().unwrap();
+        let pieces = connection.incoming.by_ref().collect::<Result<Vec<_>, _>>();
+        assert_eq!(pieces.unwrap().concat(), b"one two");
+        answering.join().unwrap();
+        fails(ErrorKind::NotFound, sandbox.connect(port).map(drop));
+    });
+}
+
+#[test]
+fn commands_see_the_paths_of_the_machine() {
+    in_time(|| {
+        let (sandbox, directory) = sandbox();
+        let root = backend_core::VPath::root();
+        let names = sandbox.command_names(&root);
+        let (_, there) = names.roots().first().unwrap();
+        let real = directory.path().canonicalize().unwrap();
+        assert_eq!(Path::new(there.as_str()), real);
     });
 }
 

@@ -60,7 +60,7 @@ pub(crate) struct WriteInputArgs {
     #[serde(default)]
     pub(crate) keys: Vec<String>,
     /// Close the standard input afterwards, so that the command reads the end of its
-    /// input.
+    /// input. In a terminal: press Ctrl-D.
     #[serde(default)]
     pub(crate) close: bool,
 }

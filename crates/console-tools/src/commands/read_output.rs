@@ -21,6 +21,12 @@ use crate::tool::{Annotations, Builtin};
 /// Maximum time that a read may wait, in seconds.
 const MAX_WAIT_SECONDS: usize = 600;
 
+/// Time without output after which a screen counts as drawn.
+const SETTLING_TIME: Duration = Duration::from_millis(100);
+
+/// Number of times that a read waits for a screen to be drawn.
+const SETTLING_READS: usize = 10;
+
 pub(crate) struct ReadOutputTool;
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -82,11 +88,28 @@ impl Builtin for ReadOutputTool {
         let wait = Duration::from_secs(wait as u64);
         let shell = OwnShell::find(context, args.shell_id).await?;
         let (sandbox, id) = (shell.sandbox, &shell.id);
-        let output = shell.checked(sandbox.shell_read(id, wait).await).await?;
+        let mut output = shell.checked(sandbox.shell_read(id, wait).await).await?;
         let limits = &context.options.limits;
         let conversation = &context.conversation;
         let mut collector = Collector::new(limits);
-        let rendered = conversation.terminals.render(&sandbox.id(), id, &output);
+        let mut rendered = conversation.terminals.render(&sandbox.id(), id, &output);
+        // A program draws its screen piece by piece.
+        let mut reads = if wait.is_zero() { 0 } else { SETTLING_READS };
+        while let (Some(sandbox), 1..) = (context.non_interactive.as_sandbox(), reads)
+            && rendered.screen.is_some()
+            && output.state == ShellState::Running
+            && !output.stdout.is_empty()
+        {
+            let next = sandbox.shell_read(id, SETTLING_TIME).await;
+            let next = shell.checked(next).await?;
+            let more = conversation.terminals.render(&sandbox.id(), id, &next);
+            rendered.text.push_str(&more.text);
+            rendered.screen = more.screen;
+            let dropped = output.dropped + next.dropped;
+            output = next;
+            output.dropped = dropped;
+            reads -= 1;
+        }
         collector.push_text(&rendered.text);
         let shown = collector.finish(limits, &conversation.outputs);
         let (state, exit_code) = state(output.state, " (code ");

@@ -74,7 +74,15 @@ impl Builtin for WriteInputTool {
             // If the write was approved, the approval covers closing the input.
             non_interactive.shell_write(id, None).await?;
         }
+        let terminals = &context.conversation.terminals;
+        let sandbox = shell.sandbox.id();
+        let has_terminal = terminals.application_cursor_keys(&sandbox, id).is_some();
         let text = match (bytes, args.close) {
+            // A terminal cannot be closed; its key for the end of input is pressed.
+            (0, _) if has_terminal => format!("Pressed Ctrl-D in background shell {id}."),
+            (_, true) if has_terminal => {
+                format!("Wrote {what} to background shell {id} and pressed Ctrl-D.")
+            }
             (0, _) => format!("Closed the standard input of background shell {id}."),
             (_, true) => {
                 format!("Wrote {what} to background shell {id} and closed its standard input.")

@@ -8,6 +8,13 @@ use backend_core::ops::TerminalSize;
 
 use super::visible;
 
+/// Rows that a program can scroll with commands between two reads; after that, each
+/// command scrolls one row.
+const MAX_REQUESTED_ROWS: usize = 10_000;
+
+/// Rows that one command scrolls, at most.
+const MAX_SCROLLED_ROWS: usize = 1_000;
+
 /// A terminal whose program draws anywhere on the screen. Memory is bounded: lines that
 /// scroll off are returned by [`push`](Self::push) and then forgotten.
 pub(crate) struct Emulator {
@@ -66,16 +73,19 @@ impl Emulator {
                 self.feed(char::REPLACEMENT_CHARACTER, &mut scrolled);
             }
         }
-        scrolled.0
+        scrolled.text
     }
 
     fn feed(&mut self, c: char, scrolled: &mut ScrolledLines) {
         let Some(mut function) = self.parser.feed(c) else {
             return;
         };
-        if let Function::Rep(count) = &mut function {
-            // A few bytes must not print thousands of characters.
-            *count = (*count).min(self.columns());
+        // A few bytes must not print or scroll thousands of lines, again and again.
+        match &mut function {
+            Function::Rep(count) => *count = (*count).min(self.columns()),
+            Function::Su(count) if scrolled.requested > MAX_REQUESTED_ROWS => *count = 1,
+            Function::Su(count) => scrolled.requested += usize::from(*count).min(MAX_SCROLLED_ROWS),
+            _ => {}
         }
         self.terminal.execute_with(function, scrolled);
     }
@@ -120,16 +130,20 @@ fn push_line(text: &mut String, line: &Line) {
 /// The lines that scrolled off the screen. Rows that a long line was wrapped to become
 /// one line again.
 #[derive(Debug, Default)]
-struct ScrolledLines(String);
+struct ScrolledLines {
+    text: String,
+    /// The number of rows that the program asked to scroll.
+    requested: usize,
+}
 
 impl Observer for &mut ScrolledLines {
     type Output = ();
 
     fn evicted(&mut self, _: &mut Observation<'_>, line: &Line) {
         if line.is_wrapped() {
-            self.0.extend(line.chars().map(visible));
+            self.text.extend(line.chars().map(visible));
         } else {
-            push_line(&mut self.0, line);
+            push_line(&mut self.text, line);
         }
     }
 

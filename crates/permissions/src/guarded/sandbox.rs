@@ -191,9 +191,9 @@ impl<B: Backend> Guarded<B> {
         // The combined text may exceed the limit although no part of it did.
         let given_up = |judged: &CommandJudgement| judged.steps >= MAX_STEPS;
         let too_much = whole.as_ref().is_some_and(given_up) && !given_up(&alone);
-        // Other control characters edit the line in a terminal, so the line that runs is
-        // not the one that was typed.
-        let edits = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+        // Other control characters edit the line in a terminal, and a tab completes it, so
+        // the line that runs is not the one that was typed.
+        let edits = |c: char| c.is_control() && c != '\n' && (c != '\t' || earlier.terminal);
         let complete = text.ends_with('\n') && !text.ends_with("\\\n") && !text.contains(edits);
         // Where terminals are allowed, so are their keys.
         let keys = earlier.terminal && self.policy.judge_terminal().action() == Action::Allow;

@@ -177,11 +177,12 @@ async fn a_line_that_enter_ends_is_judged_as_a_line() {
         guarded.shell_write(&shell, typed("true\r")).await.unwrap();
         assert_eq!(asked(&person), Vec::<Vec<Op>>::new());
         // Keys that edit the line make another line of it.
-        let edited = guarded.shell_write(&shell, typed("truex\x7f\r"));
-        edited.await.unwrap();
-        let question = [Op::Execute];
-        let expected = if asks { &[question][..] } else { &[] };
-        assert_eq!(asked(&person), expected);
+        for text in ["truex\x7f\r", "tru\t\r"] {
+            guarded.shell_write(&shell, typed(text)).await.unwrap();
+            let question = [Op::Execute];
+            let expected = if asks { &[question][..] } else { &[] };
+            assert_eq!(asked(&person), expected, "{text:?}");
+        }
     }
     let person = Person::yes();
     let guarded = guard(fake(), preset(Preset::Permissive), &person);
