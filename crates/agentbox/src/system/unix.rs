@@ -141,10 +141,9 @@ pub(crate) fn restore_terminal() {
 }
 
 /// Undoes what a program that was left may have done to the screen: the alternate screen,
-/// a hidden cursor, reports of the mouse and of pasted text, other keys, characters and
-/// colours.
-const RESET: &str = "\x1b[?1047l\x1b[?25h\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\
-                     \x1b[?2004l\x1b[?1l\x1b>\x1b(B\x1b[m";
+/// reports of the mouse and of pasted text, and with a soft reset a hidden cursor, other
+/// keys, characters and colours.
+const RESET: &str = "\x1b[?1047l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[!p";
 
 /// Returns the size of the terminal, or the usual one if it does not report any.
 pub(crate) fn terminal_size() -> TerminalSize {

@@ -70,6 +70,8 @@ fn enter_tilde_dot_leaves_and_ends_everything() {
     terminal.types("\r~.");
     let rest = terminal.ends(0);
     assert!(rest.contains("you left the shell"), "{rest}");
+    // A full-screen program had no chance to restore the screen.
+    assert!(rest.contains("\x1b[?1047l"), "{rest:?}");
     processes::none(&token);
 }
 
