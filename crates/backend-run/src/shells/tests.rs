@@ -99,3 +99,21 @@ fn shells_end_with_the_sandbox() {
     drop(shells);
     block_on(has_ended).unwrap();
 }
+
+#[test]
+fn a_detached_connection_cannot_write_and_a_shell_without_controls_takes_no_signal() {
+    let shells = Shells::new(engine);
+    let (task, start, _ended) = endless();
+    start.send(()).unwrap();
+    let shell = block_on(shells.start(task)).unwrap();
+    let signalled = block_on(shells.signal(&shell.id, Signal::Interrupt));
+    let error = signalled.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    let mut connection = shells.attach(&shell.id).unwrap();
+    // Finishing closes nothing.
+    block_on(connection.outgoing.finish()).unwrap();
+    drop(connection.incoming);
+    let error = block_on(connection.outgoing.send("typed".into())).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+    assert!(error.message().contains("detached"), "{error}");
+}
