@@ -50,7 +50,7 @@ pub(crate) async fn run(app: &App, args: Args) -> Result<ExitCode, Failure> {
         let connection = sandbox.shell_attach(&shell.id).await?;
         let end = attach::converse(sandbox, &shell.id, connection, Typing::Keys).await?;
         if end == End::Left {
-            // What does not end by itself is killed before the program ends.
+            // Processes that ignore the hang-up are killed before the program ends.
             sandbox.shell_kill(&shell.id).await?;
         }
         Ok::<_, Failure>(code(end))

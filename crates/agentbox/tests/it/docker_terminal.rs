@@ -35,7 +35,7 @@ fn a_shell_is_one_in_the_container() {
     let containers = Containers::new("shell");
     let mut terminal = start(&containers, &[], "-- env PS1='ready> ' sh");
     terminal.sees("ready> ");
-    // What is typed is not what is printed.
+    // The typed line differs from the line that it prints.
     terminal.types("echo in=$((40+2)); stty size\r");
     terminal.sees("stty size");
     terminal.sees("in=42\r\n33 99\r\n");

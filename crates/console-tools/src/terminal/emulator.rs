@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(emulator.push(b"1\r\n2\r\n3\r\n4\r\n5"), "1\n");
         assert_eq!(emulator.screen().text, "2\n3\n4\n5");
         assert_eq!(emulator.push(b"\r\n\r\n"), "2\n3\n");
-        // What is cleared was shown, too.
+        // Cleared lines are returned as well.
         assert_eq!(emulator.push(b"\x1b[H\x1b[2J"), "4\n5\n");
         assert_eq!(emulator.screen().text, "");
         // A long line is one line.
@@ -194,6 +194,13 @@ mod tests {
         let mut emulator = emulator();
         assert_eq!(emulator.push(b"x\x1b[65535b"), "");
         assert_eq!(emulator.screen().text, "xxxxxxxxxx\nx");
+    }
+
+    #[test]
+    fn a_flood_of_scroll_commands_scrolls_little() {
+        let scrolled = emulator().push("\x1b[65535S".repeat(1_000).as_bytes());
+        let rows = scrolled.lines().count();
+        assert!((1_000..1_100).contains(&rows), "{rows}");
     }
 
     #[test]
