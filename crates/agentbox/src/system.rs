@@ -18,7 +18,7 @@ pub(crate) use self::platform::{
     restore_terminal,
 };
 #[cfg(unix)]
-pub(crate) use self::platform::{RawTerminal, terminal_size};
+pub(crate) use self::platform::{RawTerminal, read_unless, terminal_size};
 
 /// Whether this system tells the owner of a file.
 pub(crate) const REPORTS_FILE_OWNERS: bool = cfg!(unix);

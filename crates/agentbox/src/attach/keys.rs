@@ -3,8 +3,9 @@
 use std::io;
 
 use bytes::Bytes;
-use rustix::event::{PollFd, PollFlags, poll};
 use tokio::sync::mpsc;
+
+use crate::system;
 
 /// Pieces of input that wait for a shell that does not read.
 const PIECES: usize = 256;
@@ -37,7 +38,7 @@ impl Keys {
         thread.spawn(move || {
             let mut escape = Escape::default();
             // An error means that the terminal is gone.
-            while let Ok(Some(typed)) = read_piece(&unwanted) {
+            while let Ok(Some(typed)) = system::read_unless(&unwanted, io::stdin(), PIECE_BYTES) {
                 let (bytes, leaves) = escape.pass(&typed);
                 let sent = bytes.is_empty() || give.blocking_send(Key::Bytes(bytes.into())).is_ok();
                 if leaves || typed.is_empty() || !sent {
@@ -53,31 +54,6 @@ impl Keys {
 
     pub(super) async fn next(&mut self) -> Key {
         self.typed.recv().await.unwrap_or(Key::Leave)
-    }
-}
-
-/// Returns what was typed: nothing if the terminal is gone, and `None` if it is unwanted.
-fn read_piece(unwanted: &io::PipeReader) -> io::Result<Option<Vec<u8>>> {
-    let stdin = io::stdin();
-    let mut both = [
-        PollFd::new(unwanted, PollFlags::empty()),
-        PollFd::new(&stdin, PollFlags::IN),
-    ];
-    loop {
-        match poll(&mut both, None) {
-            Err(rustix::io::Errno::INTR) => continue,
-            polled => drop(polled?),
-        }
-        let [is_unwanted, is_typed] = both.each_ref().map(|one| !one.revents().is_empty());
-        if is_unwanted {
-            return Ok(None);
-        }
-        if is_typed {
-            let mut buffer = vec![0; PIECE_BYTES];
-            let count = rustix::io::read(&stdin, &mut buffer)?;
-            buffer.truncate(count);
-            return Ok(Some(buffer));
-        }
     }
 }
 

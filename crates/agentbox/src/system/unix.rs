@@ -145,6 +145,35 @@ pub(crate) fn restore_terminal() {
 /// keys, characters and colours.
 const RESET: &str = "\x1b[?1047l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[!p";
 
+/// Reads up to `max` bytes from a terminal, unless the other end of `withdrawn` is closed
+/// first: then `None`. No bytes mean that the terminal is gone.
+pub(crate) fn read_unless(
+    withdrawn: &io::PipeReader,
+    terminal: impl Stream,
+    max: usize,
+) -> io::Result<Option<Vec<u8>>> {
+    let mut both = [
+        PollFd::new(withdrawn, PollFlags::empty()),
+        PollFd::new(&terminal, PollFlags::IN),
+    ];
+    loop {
+        match poll(&mut both, None) {
+            Err(rustix::io::Errno::INTR) => continue,
+            polled => drop(polled?),
+        }
+        let [is_withdrawn, is_typed] = both.each_ref().map(|one| !one.revents().is_empty());
+        if is_withdrawn {
+            return Ok(None);
+        }
+        if is_typed {
+            let mut bytes = vec![0; max];
+            let count = rustix::io::read(&terminal, &mut bytes)?;
+            bytes.truncate(count);
+            return Ok(Some(bytes));
+        }
+    }
+}
+
 /// Returns the size of the terminal, or the usual one if it does not report any.
 pub(crate) fn terminal_size() -> TerminalSize {
     let size = rustix::termios::tcgetwinsize(io::stdout());

@@ -3,9 +3,10 @@
 use std::io;
 use std::os::fd::AsFd;
 
-use rustix::event::{PollFd, PollFlags, poll};
 use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::oneshot;
+
+use crate::system;
 
 /// Maximum size of an answer in bytes.
 const MAX_ANSWER_BYTES: usize = 4096;
@@ -31,26 +32,9 @@ pub(super) async fn read_answer() -> io::Result<String> {
 
 /// Reads a line, unless the other end of `withdrawn` is closed first.
 fn read_line(withdrawn: &io::PipeReader, terminal: impl AsFd) -> io::Result<String> {
-    let mut both = [
-        PollFd::new(withdrawn, PollFlags::empty()),
-        PollFd::new(&terminal, PollFlags::IN),
-    ];
-    loop {
-        match poll(&mut both, None) {
-            Err(rustix::io::Errno::INTR) => continue,
-            polled => drop(polled?),
-        }
-        let [gone, typed] = both.each_ref().map(|one| !one.revents().is_empty());
-        if gone {
-            return Err(io::ErrorKind::Interrupted.into());
-        }
-        if typed {
-            let mut bytes = [0; MAX_ANSWER_BYTES];
-            let count = rustix::io::read(&terminal, &mut bytes)?;
-            let line = bytes.get(..count).unwrap_or_default();
-            return Ok(String::from_utf8_lossy(line).into_owned());
-        }
-    }
+    let typed = system::read_unless(withdrawn, terminal, MAX_ANSWER_BYTES)?;
+    let line = typed.ok_or(io::ErrorKind::Interrupted)?;
+    Ok(String::from_utf8_lossy(&line).into_owned())
 }
 
 #[cfg(test)]
