@@ -31,6 +31,10 @@ use state::{Look, PodFacts, Run, State};
 /// The pause between looks at a pod that may have ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
+/// The time for looks at a pod that fail but may succeed later. What ended a stream can make
+/// the cluster busy for a moment, and its failure would hide the reason.
+const LOOK_TIMEOUT: Duration = Duration::from_secs(3);
+
 /// A pod, created or not created yet. Clones refer to the same pod.
 #[derive(Debug, Clone)]
 pub(crate) struct K8sMachine(OnDemand<Core>);
@@ -146,11 +150,20 @@ impl Core {
     /// Returns why the pod does not answer, or `None` if it should. After a stream has
     /// ended, waits for the cluster to hear of the reason.
     async fn diagnosis_soon(&self) -> Option<Error> {
+        let may_fail_until = Instant::now() + LOOK_TIMEOUT;
         loop {
-            if let Some(reason) = self.diagnosis().await {
-                return Some(reason);
-            }
-            let until = self.state().suspect_until;
+            let until = match self.diagnosis().await {
+                Ok(Some(reason)) => return Some(reason),
+                Ok(None) => self.state().suspect_until,
+                Err(error) if !error.is_retryable() || may_fail_until <= Instant::now() => {
+                    self.state().set_not_running();
+                    return Some(error);
+                }
+                Err(error) => {
+                    tracing::debug!("a pod was not looked at: {}", error.chain());
+                    Some(may_fail_until)
+                }
+            };
             if until.is_none_or(|until| until <= Instant::now()) {
                 return None;
             }

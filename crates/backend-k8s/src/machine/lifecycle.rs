@@ -241,16 +241,19 @@ impl Core {
     }
 
     /// Returns why the pod does not answer, or `None` if it should.
-    pub(super) async fn diagnosis(&self) -> Option<Error> {
-        let reason = match self.find().await {
-            Ok(Some(found)) if self.is_used(&self.state(), &found) => self.pod_error(&found),
-            Ok(_) => Some(self.deleted_why().await),
-            Err(error) => Some(error),
+    ///
+    /// # Errors
+    ///
+    /// As [`find`](Self::find).
+    pub(super) async fn diagnosis(&self) -> Result<Option<Error>> {
+        let reason = match self.find().await? {
+            Some(found) if self.is_used(&self.state(), &found) => self.pod_error(&found),
+            _ => Some(self.deleted_why().await),
         };
         if reason.is_some() {
             self.state().set_not_running();
         }
-        reason
+        Ok(reason)
     }
 
     /// Returns the error for a pod that does not run, or was restarted since it was used.

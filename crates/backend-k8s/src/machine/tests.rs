@@ -222,6 +222,25 @@ async fn restarts_are_told_with_their_reason() {
     assert!(told.contains("ended while the command ran"), "{told}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_fails_for_a_moment_does_not_hide_the_reason() {
+    let (machine, world) = machine(|builder| builder);
+    machine.start().await.unwrap();
+    {
+        let mut world = lock(&world);
+        let pod = world.pod.as_mut().unwrap();
+        pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+        world.unanswered = 2;
+    }
+    let told = machine.diagnose().await.unwrap();
+    assert!(told.message().contains("is being deleted"), "{told}");
+    lock(&world).unanswered = u64::MAX;
+    let asked = Instant::now();
+    let told = machine.diagnose().await.unwrap();
+    assert!(told.message().contains("does not answer"), "{told}");
+    assert!(asked.elapsed() < 2 * LOOK_TIMEOUT);
+}
+
 #[tokio::test]
 async fn a_restart_that_lost_files_is_told_once() {
     let relaxation = crate::options::Relaxation::WritableRoot;
