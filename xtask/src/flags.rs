@@ -84,6 +84,9 @@ xflags::xflags! {
             }
         }
 
+        /// Make a book of the documentation in target/book, and check its links.
+        cmd book {}
+
         /// Measure against the peers and write docs/benchmarks.md.
         cmd bench {
             /// The suites to measure (comma-separated names); all unless given.

@@ -13,6 +13,7 @@
 mod agent;
 mod api;
 mod bench;
+mod book;
 mod cluster;
 mod dist;
 mod flags;
@@ -63,6 +64,7 @@ fn run(flags: Xtask) -> Result<bool> {
             None => dist::run(&flags),
         },
         XtaskCmd::Cluster(flags) => cluster::run(&flags),
+        XtaskCmd::Book(_) => book::run(),
         XtaskCmd::Bench(flags) => bench::run(&flags),
     }
 }

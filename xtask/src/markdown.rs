@@ -1,4 +1,4 @@
-//! Fenced code blocks in Markdown.
+//! Fenced code blocks and links in Markdown.
 
 use std::ops::Range;
 
@@ -47,6 +47,82 @@ fn opening(line: &str) -> Option<(&str, &str)> {
     let n_signs = line.chars().take_while(|c| *c == sign).count();
     let (marker, info) = line.split_at(n_signs);
     (n_signs >= 3).then(|| (marker, info.trim()))
+}
+
+/// Returns the lines outside fenced code, with their index.
+pub(crate) fn prose_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let fences = fences(text);
+    let is_prose = move |index| !fences.iter().any(|fence| fence.lines.contains(&index));
+    let lines = text.lines().enumerate();
+    lines.filter(move |(index, _)| is_prose(*index))
+}
+
+/// Returns the targets of `[text](target)`, `![text](target)` and `[label]: target` in
+/// one line.
+pub(crate) fn link_targets(line: &str) -> Vec<&str> {
+    let mut targets = Vec::new();
+    let mut is_code = false;
+    let mut rest = line;
+    while let Some(index) = rest.find(['`', ']']) {
+        let is_backtick = rest[index..].starts_with('`');
+        rest = &rest[index + 1..];
+        if is_backtick {
+            is_code = !is_code;
+        } else if let Some(link) = rest.strip_prefix('(').filter(|_| !is_code) {
+            targets.extend(link.split_once(')').map(|(target, _)| destination(target)));
+        }
+    }
+    if let Some(definition) = line.strip_prefix('[') {
+        targets.extend(
+            definition
+                .split_once("]: ")
+                .map(|(_, target)| destination(target)),
+        );
+    }
+    targets
+}
+
+/// Returns a target without its title and without angle brackets.
+fn destination(target: &str) -> &str {
+    let target = target.trim();
+    match target
+        .strip_prefix('<')
+        .and_then(|target| target.split_once('>'))
+    {
+        Some((target, _)) => target,
+        None => target.split_whitespace().next().unwrap_or_default(),
+    }
+}
+
+/// Whether a target is not a web address, an anchor in the same file, or an item that
+/// rustdoc resolves.
+pub(crate) fn is_relative(target: &str) -> bool {
+    !target.starts_with('#') && !target.contains(':')
+}
+
+/// Returns the path of `target` from the root of the repository, or `None` if it is
+/// outside.
+pub(crate) fn resolve(dir: &str, target: &str) -> Option<String> {
+    let (path, _) = target.split_once('#').unwrap_or((target, ""));
+    let mut parts: Vec<&str> = if path.starts_with('/') {
+        Vec::new()
+    } else {
+        dir.split('/').collect()
+    };
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop().filter(|part| !part.is_empty())?),
+            _ => parts.push(part),
+        }
+    }
+    Some(
+        parts
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join("/"),
+    )
 }
 
 #[cfg(test)]

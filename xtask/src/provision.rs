@@ -44,6 +44,7 @@ const PROVISIONS: &[Provision] = &[
         "cargo-semver-checks",
         Source::Cargo("cargo-semver-checks", "0.51.0", &["--debug"]),
     ),
+    tool("mdbook", Source::Cargo("mdbook", "0.5.4", MDBOOK_SWITCHES)),
     tool("llvm-cov", Source::LlvmTools),
     tool("aarch64-unknown-linux-gnu", Source::Target),
     tool("x86_64-apple-darwin", Source::Target),
@@ -53,6 +54,9 @@ const PROVISIONS: &[Provision] = &[
 
 /// The version of ripgrep for benchmark comparisons.
 pub(crate) const RIPGREP_VERSION: &str = "15.2.0";
+
+/// It builds a book in a second, and is not asked to serve one.
+const MDBOOK_SWITCHES: &[&str] = &["--debug", "--no-default-features", "--features", "search"];
 
 /// Programs that every stage needs. Others are installed for the stages that name them.
 const TOOLCHAIN: &[&str] = &["cc", "/usr/bin/python3", "cargo-clippy", "cargo-fmt"];

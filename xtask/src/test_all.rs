@@ -36,7 +36,7 @@ use crate::test_all::plan::Plan;
 use crate::test_all::report::{Entry, Report};
 use crate::test_all::stage::{Ctx, Outcome, Stage, Tier, stage};
 use crate::workspace::Workspace;
-use crate::{flags, process, provision, tidy};
+use crate::{book, flags, process, provision, tidy};
 
 /// Writes stages: the smallest tier that includes it, the name, the function, what it
 /// checks, and the fields that [`stage()`] leaves empty.
@@ -56,6 +56,7 @@ const STAGES: &[Stage] = stages! {
     Full "doc", cargo::doc, "rustdoc without warnings";
     Default "api", cargo::api, "what libraries offer is what docs/api says";
     Default "examples", examples::run, "every example runs";
+    Full "book", book_stage, "the documentation is a book whose links lead somewhere", tools: &["mdbook"];
     Full "package", package::run, "a project uses the packages as they are released";
     Full "semver", semver::run, "no release is broken without its version saying so";
     Full "deny", cargo::deny, "licences, bans and sources of dependencies", tools: &["cargo-deny"];
@@ -161,6 +162,17 @@ fn tidy_stage(ctx: &Ctx) -> Result<Outcome> {
         Outcome::Passed(note)
     } else {
         Outcome::Failed(note)
+    })
+}
+
+fn book_stage(ctx: &Ctx) -> Result<Outcome> {
+    let book = book::build(&ctx.workspace)?;
+    for problem in &book.problems {
+        println!("{problem}");
+    }
+    Ok(match book.problems.len() {
+        0 => Outcome::Passed(format!("{} pages", book.pages)),
+        problems => Outcome::Failed(format!("{problems} links or pages")),
     })
 }
 

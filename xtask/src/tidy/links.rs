@@ -9,10 +9,10 @@ use crate::tidy::findings::Finding;
 /// `exists` is called with paths from the root of the repository.
 pub(super) fn check(file: &TextFile, exists: &dyn Fn(&str) -> bool) -> Vec<Finding> {
     let mut found = Vec::new();
-    for (index, line) in prose_lines(&file.text) {
-        for target in targets(line) {
-            let is_broken = is_relative(target)
-                && resolve(file.dir(), target).is_none_or(|path| !exists(&path));
+    for (index, line) in markdown::prose_lines(&file.text) {
+        for target in markdown::link_targets(line) {
+            let is_broken = markdown::is_relative(target)
+                && markdown::resolve(file.dir(), target).is_none_or(|path| !exists(&path));
             if is_broken {
                 let message = format!("the link `{target}` points to nothing");
                 found.push(Finding::error(&file.path, message).at(index));
@@ -20,82 +20,6 @@ pub(super) fn check(file: &TextFile, exists: &dyn Fn(&str) -> bool) -> Vec<Findi
         }
     }
     found
-}
-
-/// Returns the lines outside fenced code, with their index.
-fn prose_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let fences = markdown::fences(text);
-    let is_prose = move |index| !fences.iter().any(|fence| fence.lines.contains(&index));
-    let lines = text.lines().enumerate();
-    lines.filter(move |(index, _)| is_prose(*index))
-}
-
-/// Returns the targets of `[text](target)`, `![text](target)` and `[label]: target` in
-/// one line.
-fn targets(line: &str) -> Vec<&str> {
-    let mut targets = Vec::new();
-    let mut is_code = false;
-    let mut rest = line;
-    while let Some(index) = rest.find(['`', ']']) {
-        let is_backtick = rest[index..].starts_with('`');
-        rest = &rest[index + 1..];
-        if is_backtick {
-            is_code = !is_code;
-        } else if let Some(link) = rest.strip_prefix('(').filter(|_| !is_code) {
-            targets.extend(link.split_once(')').map(|(target, _)| destination(target)));
-        }
-    }
-    if let Some(definition) = line.strip_prefix('[') {
-        targets.extend(
-            definition
-                .split_once("]: ")
-                .map(|(_, target)| destination(target)),
-        );
-    }
-    targets
-}
-
-/// Returns a target without its title and without angle brackets.
-fn destination(target: &str) -> &str {
-    let target = target.trim();
-    match target
-        .strip_prefix('<')
-        .and_then(|target| target.split_once('>'))
-    {
-        Some((target, _)) => target,
-        None => target.split_whitespace().next().unwrap_or_default(),
-    }
-}
-
-/// Whether a target is not a web address, an anchor in the same file, or an item that
-/// rustdoc resolves.
-fn is_relative(target: &str) -> bool {
-    !target.starts_with('#') && !target.contains(':')
-}
-
-/// Returns the path of `target` from the root of the repository, or `None` if it is
-/// outside.
-fn resolve(dir: &str, target: &str) -> Option<String> {
-    let (path, _) = target.split_once('#').unwrap_or((target, ""));
-    let mut parts: Vec<&str> = if path.starts_with('/') {
-        Vec::new()
-    } else {
-        dir.split('/').collect()
-    };
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => drop(parts.pop().filter(|part| !part.is_empty())?),
-            _ => parts.push(part),
-        }
-    }
-    Some(
-        parts
-            .into_iter()
-            .filter(|part| !part.is_empty())
-            .collect::<Vec<_>>()
-            .join("/"),
-    )
 }
 
 #[cfg(test)]
