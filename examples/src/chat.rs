@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use answer::{Answer, Sse};
 
 pub use answer::Call;
-pub use print::{print, printable};
+pub use print::{brief, print, printable};
 pub use script::{Script, Turn};
 pub use scripted::Server;
 

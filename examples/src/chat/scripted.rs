@@ -126,7 +126,7 @@ impl Server {
     /// Starts an endpoint that gives these responses, one to each request.
     pub async fn start(turns: Vec<ScriptedResponse>) -> Result<Self, Error> {
         let turns = Mutex::new(VecDeque::from(turns));
-        let next = move |_: &[Value]| {
+        let next = move |_: &Value| {
             let mut turns = turns.lock().unwrap_or_else(PoisonError::into_inner);
             let over = || ScriptedResponse::body("410 Gone", "no turn is left", usize::MAX);
             turns.pop_front().unwrap_or_else(over)
@@ -139,9 +139,9 @@ impl Server {
         Self::answering(script.into_responses()).await
     }
 
-    /// Starts an endpoint that responds to the messages of each request.
+    /// Starts an endpoint that responds to the body of each request.
     async fn answering(
-        respond: impl Fn(&[Value]) -> ScriptedResponse + Send + Sync + 'static,
+        respond: impl Fn(&Value) -> ScriptedResponse + Send + Sync + 'static,
     ) -> Result<Self, Error> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
@@ -158,8 +158,7 @@ impl Server {
                     let Ok(request) = read_request(&mut stream).await else {
                         return;
                     };
-                    let messages = request["body"]["messages"].as_array();
-                    let turn = respond(messages.map_or(&[], Vec::as_slice));
+                    let turn = respond(&request["body"]);
                     seen.lock()
                         .unwrap_or_else(PoisonError::into_inner)
                         .push(request);
