@@ -16,9 +16,9 @@ use serde_json::{Value, json};
 use tokio::net::TcpSocket;
 use tokio::sync::{Barrier, Notify};
 
-use crate::answer::{Answer, Sse};
-use crate::scripted::{BodyEnd, ScriptedResponse, Server, call, delta, demo};
-use crate::{Endpoint, Error, begin, client, converse};
+use examples::chat::answer::{Answer, Sse};
+use examples::chat::scripted::{BodyEnd, ScriptedResponse, Server, call, delta, demo};
+use examples::chat::{Endpoint, Error, Event, begin, client, converse};
 
 /// Longer than anything here takes.
 const LONG: Duration = Duration::from_secs(60);
@@ -40,7 +40,11 @@ async fn run(server: &Server, chat: &Chat) -> (Vec<Value>, String, Result<(), Er
 
 async fn run_at(endpoint: &Endpoint, chat: &Chat) -> (Vec<Value>, String, Result<(), Error>) {
     let mut shown = String::new();
-    let mut show = |text: &str| shown.push_str(text);
+    let mut show = |event: Event<'_>| {
+        if let Event::Text(text) = event {
+            shown.push_str(text);
+        }
+    };
     let client = client().no_proxy().build().unwrap();
     let mut messages = begin(chat, "go").await.unwrap();
     let talk = converse(&client, endpoint, chat, &mut messages, &mut show);
@@ -183,8 +187,8 @@ async fn text_is_shown_as_it_comes() {
     turn.gate = Some(Arc::clone(&gate));
     let server = Server::start(vec![turn]).await.unwrap();
     let chat = chat_on(&StateBackend::new());
-    let mut show = |text: &str| {
-        assert_eq!(text, "early");
+    let mut show = |event: Event<'_>| {
+        assert!(matches!(event, Event::Text("early")), "{event:?}");
         gate.notify_one();
     };
     let client = client().no_proxy().build().unwrap();
@@ -377,7 +381,7 @@ async fn after_an_error_it_can_go_on() {
     assert_eq!(messages.len(), 4);
     let client = client().no_proxy().build().unwrap();
     let endpoint = server.endpoint();
-    let mut show = |_: &str| {};
+    let mut show = |_: Event<'_>| {};
     let talk = converse(&client, &endpoint, &chat, &mut messages, &mut show);
     talk.await.unwrap();
     assert_eq!(messages.len(), 5);

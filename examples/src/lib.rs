@@ -1,7 +1,10 @@
-//! Runnable examples: `cargo run --example quickstart`.
+//! Runnable examples: `cargo run --example quickstart`. [`chat`] is the loop with a model
+//! that several of them share.
 //!
 //! The rest is the project's README, so that its code is compiled and run.
 #![doc = include_str!("../../README.md")]
+
+pub mod chat;
 
 #[doc = include_str!("../../docs/tools.md")]
 pub mod tools {}

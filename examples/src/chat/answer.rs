@@ -54,7 +54,9 @@ impl Sse {
 /// One call of a tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Call {
+    /// The name of this call, for its result.
     pub id: String,
+    /// The tool.
     pub name: String,
     /// As the model wrote them, so possibly invalid.
     pub arguments: String,
@@ -76,7 +78,9 @@ impl Call {
 /// The model's answer.
 #[derive(Debug, Default)]
 pub struct Answer {
+    /// All its text.
     pub text: String,
+    /// All its calls, in order.
     pub calls: Vec<Call>,
     finish: Option<String>,
     done: bool,

@@ -1,24 +1,29 @@
-//! A scripted endpoint on loopback, for the example without a network and for its test.
+//! A scripted endpoint on loopback, for examples without a network and for their tests.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 
-use super::{Endpoint, Error};
+use super::{Endpoint, Error, Script};
 
 /// One response: its status, additional headers, and the pieces of its body. Each piece
 /// is sent as a separate chunk, and so arrives separately.
 #[derive(Debug, Clone)]
 pub struct ScriptedResponse {
+    /// The status line after the version.
     pub status: &'static str,
+    /// Additional headers, each with its line end.
     pub headers: &'static str,
+    /// The pieces of the body.
     pub pieces: Vec<Vec<u8>>,
     /// The last piece waits for this.
     pub gate: Option<Arc<Notify>>,
+    /// The way it ends.
     pub end: BodyEnd,
 }
 
@@ -118,24 +123,48 @@ pub struct Server {
 }
 
 impl Server {
+    /// Starts an endpoint that gives these responses, one to each request.
     pub async fn start(turns: Vec<ScriptedResponse>) -> Result<Self, Error> {
+        let turns = Mutex::new(VecDeque::from(turns));
+        let next = move |_: &Value| {
+            let mut turns = turns.lock().unwrap_or_else(PoisonError::into_inner);
+            let over = || ScriptedResponse::body("410 Gone", "no turn is left", usize::MAX);
+            turns.pop_front().unwrap_or_else(over)
+        };
+        Self::answering(next).await
+    }
+
+    /// Starts an endpoint that follows a script in any number of conversations.
+    pub async fn play(script: Script) -> Result<Self, Error> {
+        Self::answering(script.into_responses()).await
+    }
+
+    /// Starts an endpoint that responds to the body of each request.
+    async fn answering(
+        respond: impl Fn(&Value) -> ScriptedResponse + Send + Sync + 'static,
+    ) -> Result<Self, Error> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         let requests = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&requests);
+        let respond = Arc::new(respond);
         let task = tokio::spawn(async move {
-            for turn in turns {
-                let Ok((mut stream, _)) = listener.accept().await else {
-                    return;
-                };
-                let Ok(request) = read_request(&mut stream).await else {
-                    continue;
-                };
-                seen.lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .push(request);
-                // A client that has read enough may disconnect.
-                let _ = answer(&mut stream, &turn).await;
+            // Conversations do not wait for each other; all end with the server.
+            let mut connections = JoinSet::new();
+            while let Ok((mut stream, _)) = listener.accept().await {
+                while connections.try_join_next().is_some() {}
+                let (seen, respond) = (Arc::clone(&seen), Arc::clone(&respond));
+                connections.spawn(async move {
+                    let Ok(request) = read_request(&mut stream).await else {
+                        return;
+                    };
+                    let turn = respond(&request["body"]);
+                    seen.lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .push(request);
+                    // A client that has read enough may disconnect.
+                    let _ = answer(&mut stream, &turn).await;
+                });
             }
         });
         Ok(Self {
@@ -145,6 +174,8 @@ impl Server {
         })
     }
 
+    /// Returns the address to talk to.
+    #[must_use]
     pub fn endpoint(&self) -> Endpoint {
         Endpoint {
             base_url: format!("http://{}/v1/", self.address),
