@@ -20,6 +20,8 @@ use crate::{markdown, process};
 const DOCS: &str = "docs";
 const SUMMARY: &str = "docs/SUMMARY.md";
 const CONFIG: &str = "docs/book.toml";
+/// The pictures of pages, all of which are in the book.
+const IMAGES: &str = "docs/images/";
 
 /// Builds the book. Returns whether its links hold.
 pub(crate) fn run() -> Result<bool> {
@@ -118,13 +120,19 @@ fn copy(root: &Path, pages: &BTreeSet<String>, summary: &str, to: &Path) -> Resu
     // mdBook wants it at the top.
     let moved = linked(summary, DOCS, &|path| path.to_owned());
     write("SUMMARY.md", moved)?;
+    fs::create_dir_all(to.join("src").join(IMAGES))?;
+    for image in fs::read_dir(root.join(IMAGES))? {
+        let image = image?;
+        let copied = to.join("src").join(IMAGES).join(image.file_name());
+        fs::copy(image.path(), copied)?;
+    }
     let is_dir = |path: &str| root.join(path).is_dir();
     for page in pages {
         let directory = page.rsplit_once('/').map_or("", |(directory, _)| directory);
         let text = linked(
             &read(root, page)?,
             directory,
-            &|path| match pages.contains(path) {
+            &|path| match pages.contains(path) || path.starts_with(IMAGES) {
                 true => relative(directory, path),
                 false => on_the_web(path, is_dir(path)),
             },

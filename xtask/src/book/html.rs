@@ -51,7 +51,7 @@ fn read(root: &Path, directory: &Path, pages: &mut BTreeMap<PathBuf, Page>) -> R
             let text = text.with_context(|| format!("cannot read {}", path.display()))?;
             let page = Page {
                 anchors: values(&text, " id=\""),
-                links: values(&text, " href=\""),
+                links: &values(&text, " href=\"") | &values(&text, " src=\""),
             };
             pages.insert(path.strip_prefix(root)?.to_owned(), page);
         }

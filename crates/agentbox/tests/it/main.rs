@@ -9,6 +9,7 @@
 
 mod cli;
 mod console_pipe;
+mod console_recording;
 mod console_terminal;
 #[cfg(all(feature = "daytona", target_os = "linux"))]
 mod daytona_conversation;
