@@ -16,10 +16,9 @@ use std::sync::Arc;
 use backend_core::VPath;
 use backend_mounts::{Derive, MountTree, Opener};
 use console_tools::{Chat, Toolset};
-use examples::chat::script::replies;
 use examples::chat::{Error, Model, Script, Turn, begin, print};
 use permissions::{Policy, Preset};
-use serde_json::{Value, json};
+use serde_json::json;
 
 const MOUNTS: &str = r#"
 [paths.src]
@@ -54,21 +53,14 @@ fn agent(name: &str, tree: &MountTree, preset: Preset) -> Result<Chat, Error> {
     Ok(toolset.build()?.conversation(name))
 }
 
-/// Lets an agent do a task. Returns the results of its last calls.
-async fn run(chat: &Chat, task: &str, script: Script) -> Result<Vec<String>, Error> {
+/// Lets an agent do a task.
+async fn run(chat: &Chat, task: &str, script: Script) -> Result<(), Error> {
     println!("\n# The {}: {task}", chat.caller().session);
     let model = Model::scripted(script).await?;
     let mut messages = begin(chat, task).await?;
     model.converse(chat, &mut messages, &mut print).await?;
     println!();
-    let results = |messages: &[Value]| {
-        replies(messages)
-            .iter()
-            .map(|text| (*text).to_owned())
-            .collect()
-    };
-    // The last message is the model's; the results are before it.
-    Ok(results(&messages[..messages.len() - 1]))
+    Ok(())
 }
 
 #[tokio::main]

@@ -94,7 +94,9 @@ impl WorkTree {
     fn git(&self, arguments: &[&str]) -> Result<String, Error> {
         let output = Command::new("git")
             .args(["-C", &self.top])
-            // Programs that git would start; an agent may have named them.
+            // Line ends as they are, and no programs that git would start: an agent may
+            // have named them.
+            .args(["-c", "core.autocrlf=false"])
             .args([
                 "-c",
                 "core.hooksPath=/dev/null",

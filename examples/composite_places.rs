@@ -1,9 +1,13 @@
-//! An agent's runtime from parts: a desk to run commands on, memories that outlive it,
-//! both as one tree, and a model's tools in front of it.
+//! Several places as one tree, with a model's tools in front of it: a desk to run commands
+//! on, memories that outlive it, and a handbook that cannot be changed.
 //!
-//! Run it with `cargo run --example runtime`: the desk is a directory. With the name of
-//! an image, as in `cargo run --example runtime python:3.12-slim`, it is a container,
-//! and nothing else changes.
+//! Run it with `cargo run --example composite_places`: the desk is a directory. With the
+//! name of an image, as in `cargo run --example composite_places python:3.12-slim`, it is
+//! a container, and nothing else changes.
+//!
+//! Look at `tree`: each path goes to the route with the longest matching prefix. To the
+//! tools it is one backend, so one search covers all places, and a copy may go from one
+//! to another.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use std::error::Error;
@@ -15,7 +19,7 @@ use backend_core::{Backend, BackendExt as _, VPath};
 use backend_docker::{Daemon, DockerSandbox};
 use backend_local::LocalBackend;
 use backend_state::StateBackend;
-use console_tools::{Chat, Toolset};
+use console_tools::{Chat, Options, Toolset};
 use permissions::Preset;
 use permissions::approval::ApproveAll;
 use sandbox_wire::agent::AgentBinary;
@@ -39,17 +43,15 @@ async fn show() -> Result<(), Box<dyn Error>> {
     let memories = StateBackend::new();
     memories.write_file("/style.md", "Greet by name.\n").await?;
 
-    // One tree: /desk is the directory where the sandbox's commands start.
-    let on_desk = Route::new(VPath::parse("/desk")?, Arc::clone(&desk));
-    let tree = Composite::builder()
-        .route(on_desk.to_working_dir())
-        .route(Route::new(
-            VPath::parse("/memories")?,
-            Arc::new(memories.clone()),
-        ))
-        .working_dir(VPath::parse("/desk")?)
-        .build()?;
+    let shelf = tempfile::tempdir()?;
+    std::fs::write(shelf.path().join("greeting.md"), "Say hello.\n")?;
+    let handbook = LocalBackend::builder(shelf.path()).read_only(true).open()?;
+
+    let tree = tree(Arc::clone(&desk), &memories, handbook)?;
+    let mut options = Options::default();
+    options.include_file_operations = true;
     let toolset = Toolset::builder(Arc::new(tree))
+        .options(options)
         .ruleset(Preset::Default.ruleset())
         .approver(ApproveAll) // or an approver that asks the user
         .build()?;
@@ -66,8 +68,15 @@ async fn show() -> Result<(), Box<dyn Error>> {
     call(&chat, "execute", json!({"command": "sh greet.sh Ada"})).await;
     let learned = json!({"path": "/memories/people.md", "content": "Ada was greeted.\n"});
     call(&chat, "write_file", learned).await;
-    // One search over both backends.
+    let copy = json!({"source": "/handbook/greeting.md", "destination": "/desk/greeting.md"});
+    call(&chat, "copy_file", copy).await;
+    // One search over all places.
     call(&chat, "grep", json!({"pattern": "hello|Ada", "path": "/"})).await;
+
+    let change = json!({"path": "/handbook/greeting.md", "content": ""});
+    let refused = chat.call("write_file", change).await;
+    println!("\n{}", refused.text);
+    assert!(!refused.is_success());
 
     // The desk is removed, the memories stay.
     if let Some(sandbox) = desk.as_sandbox() {
@@ -76,6 +85,23 @@ async fn show() -> Result<(), Box<dyn Error>> {
     let learned = memories.read_to_string("/people.md").await?;
     assert_eq!(learned, "Ada was greeted.\n");
     Ok(())
+}
+
+/// Combines the places. Relative paths and commands start at the desk, which is the
+/// directory where the sandbox's own commands start.
+fn tree(
+    desk: Arc<dyn Backend>,
+    memories: &StateBackend,
+    handbook: LocalBackend,
+) -> Result<Composite, Box<dyn Error>> {
+    let route =
+        |prefix: &str, backend| Ok::<_, Box<dyn Error>>(Route::new(VPath::parse(prefix)?, backend));
+    let tree = Composite::builder()
+        .route(route("/desk", desk)?.to_working_dir())
+        .route(route("/memories", Arc::new(memories.clone()))?)
+        .route(route("/handbook", Arc::new(handbook))?)
+        .working_dir(VPath::parse("/desk")?);
+    Ok(tree.build()?)
 }
 
 /// Describes a container without network, capabilities or root. The first call creates
