@@ -29,6 +29,7 @@ mod table;
 mod test_all;
 mod tidy;
 mod workspace;
+mod xterm;
 
 use std::process::ExitCode;
 
@@ -62,6 +63,7 @@ fn run(flags: Xtask) -> Result<bool> {
             Some(archive) => test_all::try_archive(archive),
             None => dist::run(&flags),
         },
+        XtaskCmd::Xterm(_) => xterm::run(),
         XtaskCmd::Cluster(flags) => cluster::run(&flags),
         XtaskCmd::Bench(flags) => bench::run(&flags),
     }

@@ -1,0 +1,49 @@
+//! Sessions that come back: after an idle time, and after the server.
+
+use reqwest::StatusCode;
+use serde_json::json;
+
+use crate::chat::{Turn, answer};
+use crate::server::{Server, json_of};
+
+#[tokio::test]
+async fn an_idle_session_ends_and_comes_back_with_its_files() {
+    let data = tempfile::tempdir().unwrap();
+    let mut server = Server::start(data.path(), &["--idle", "1"]).await;
+    let session = server.session().await;
+    server.execute(&session, "echo kept > a.txt").await;
+    server.line("has a sandbox").await;
+    server.line("was idle; its files stay").await;
+    assert_eq!(server.names(&session).await, ["a.txt"]);
+    let done = server.execute(&session, "cat a.txt").await;
+    assert_eq!(done["stdout"], "kept\n");
+}
+
+#[tokio::test]
+async fn sessions_outlast_the_server() {
+    let data = tempfile::tempdir().unwrap();
+    let first = Server::start(data.path(), &[]).await;
+    let session = first.session().await;
+    let mut whole = Turn::begin(&first, &session, "run echo one").await;
+    let asked = whole.events().await;
+    let yes = answer(&first, &session, &asked, json!({"approve": true})).await;
+    assert_eq!(yes, StatusCode::NO_CONTENT);
+    whole.events().await;
+    let mut half = Turn::begin(&first, &session, "run echo two").await;
+    half.events().await;
+    let put = first.put(&format!("{session}/files/a.txt"), "kept\n").await;
+    assert_eq!(put, StatusCode::NO_CONTENT);
+    first.kill().await;
+
+    let second = Server::start(data.path(), &[]).await;
+    let found = second.get(&session).await;
+    assert_eq!(found.status(), StatusCode::OK);
+    let events = json_of(found).await["events"].clone();
+    let types = events.as_array().unwrap().iter();
+    let types: Vec<_> = types.map(|event| &event["type"]).collect();
+    assert_eq!(types, ["user", "text", "call", "reply", "text", "user"]);
+    assert_eq!(events[3]["text"], "one\n");
+    assert_eq!(second.names(&session).await, ["a.txt"]);
+    let done = second.execute(&session, "cat a.txt").await;
+    assert_eq!(done["stdout"], "kept\n");
+}
