@@ -80,6 +80,9 @@ async fn start(sandbox: &Session, size: Size) -> backend_core::Result<(ShellId, 
     }
     let command = Command::new(SHELL)
         .terminal(size.terminal())
+        // A prompt without the path of the directory, which is long.
+        .env("PS1", "$ ")
+        .env("PROMPT_COMMAND", r"PS1='\W \$ '")
         // Output is shown as it comes, so its size does not matter.
         .hard_output_bytes(u64::MAX);
     let shell = sandbox.shell_start(command).await?.id;

@@ -28,8 +28,8 @@ impl Server {
             .args(["--listen", "127.0.0.1:0", "--backend", "local"])
             .arg("--data")
             .arg(data)
-            .arg("--xterm")
-            .arg(data.join("no-xterm"))
+            // Not the one of this machine.
+            .env("XDG_CACHE_HOME", data)
             .args(options)
             .stdout(Stdio::piped())
             .kill_on_drop(true)

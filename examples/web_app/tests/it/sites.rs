@@ -3,7 +3,7 @@
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
-use crate::server::{json_body, json_of, server};
+use crate::server::{Server, json_body, json_of, server};
 
 #[tokio::test]
 async fn other_sites_are_refused() {
@@ -114,4 +114,32 @@ async fn a_browser_finds_its_session_by_its_cookie() {
     let other = again(json!({"new": true})).await.unwrap();
     assert_eq!(other.status(), StatusCode::CREATED);
     assert_ne!(json_of(other).await["id"], id);
+}
+
+#[tokio::test]
+async fn xterm_is_served_with_its_licence() {
+    let data = tempfile::tempdir().unwrap();
+    let packages = data.path().join("xterm");
+    for (file, content) in [
+        ("xterm/lib/xterm.js", "1"),
+        ("xterm/css/xterm.css", "2"),
+        ("addon-fit/lib/addon-fit.js", "3"),
+        ("xterm/LICENSE", "MIT"),
+    ] {
+        let path = packages.join("node_modules/@xterm").join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+    let options = ["--xterm", packages.to_str().unwrap()];
+    let server = Server::start(data.path(), &options).await;
+    let script = server.get("/xterm/xterm.js").await;
+    let kind = script.headers()["content-type"].to_str().unwrap();
+    assert_eq!(kind, "text/javascript; charset=utf-8");
+    let policy = script.headers()["content-security-policy"]
+        .to_str()
+        .unwrap();
+    assert!(policy.starts_with("default-src 'self';"), "{policy}");
+    assert!(!policy.contains("script-src"), "{policy}");
+    let licence = server.get("/xterm/LICENSE").await;
+    assert_eq!(licence.text().await.unwrap(), "MIT");
 }
