@@ -16,6 +16,7 @@
 //! - `engine.rs`: the sandboxes, in containers, pods, hosted or confined on this machine.
 //! - `terminal.rs`: the terminal of a sandbox over a websocket.
 #![allow(
+    clippy::print_stderr,
     clippy::print_stdout,
     clippy::disallowed_methods,
     reason = "an example shows what it does, and reads its key from the environment"
@@ -37,6 +38,7 @@ mod terminal;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -82,10 +84,18 @@ impl App {
     }
 }
 
-fn main() -> Result<(), Error> {
+fn main() -> ExitCode {
     // Must come first: this program is also the supervisor of its commands.
     backend_local::supervisor::run_if_asked();
-    tokio::runtime::Runtime::new()?.block_on(serve(Options::parse()))
+    let options = Options::parse();
+    let runtime = tokio::runtime::Runtime::new().map_err(Error::from);
+    match runtime.and_then(|runtime| runtime.block_on(serve(options))) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 async fn serve(options: Options) -> Result<(), Error> {

@@ -25,11 +25,16 @@ impl Server {
     /// Starts the program with its data in this directory.
     pub(crate) async fn start(data: &Path, options: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_web_app"))
-            .args(["--listen", "127.0.0.1:0", "--backend", "local"])
+            .args(["--listen", "127.0.0.1:0"])
             .arg("--data")
             .arg(data)
             // Not the one of this machine.
             .env("XDG_CACHE_HOME", data)
+            .args(
+                ["--backend", "local"]
+                    .into_iter()
+                    .filter(|_| !options.contains(&"--backend")),
+            )
             .args(options)
             .stdout(Stdio::piped())
             .kill_on_drop(true)
@@ -69,6 +74,15 @@ impl Server {
     /// Kills the server, as a crash does.
     pub(crate) async fn kill(mut self) {
         self.child.kill().await.unwrap();
+    }
+
+    /// Asks the server to end, and waits for it: it removes what only it uses.
+    pub(crate) async fn stop(mut self) {
+        let id = self.child.id().unwrap().to_string();
+        let signal = Command::new("kill").arg(id).status().await;
+        assert!(signal.unwrap().success());
+        let ended = tokio::time::timeout(LONG, self.child.wait()).await;
+        assert!(ended.expect("it ends").unwrap().success());
     }
 
     pub(crate) fn ask(&self, method: Method, path: &str) -> RequestBuilder {
