@@ -113,8 +113,9 @@ async fn delete(
     Path(id): Path<String>,
 ) -> Result<StatusCode, Failure> {
     let browser = app.browsers.find(&id)?;
-    app.manager.purge(&browser.name).await?;
-    app.browsers.delete(&browser)?;
+    // A turn would open the sandbox again.
+    let _free = browser.messages.try_lock().map_err(|_| chat::busy())?;
+    app.delete(&browser.name).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

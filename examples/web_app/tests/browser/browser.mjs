@@ -159,11 +159,11 @@ try {
   const [one, other] = [await visit(browser, server.url), await visit(browser, server.url)];
   await chat(one, other);
   await one.screenshot({ path: join(shots, "chat.png") });
+  await small(browser, server.url, await one.context().storageState());
   await files(one);
   await hostile(one);
   await terminal(one);
   await one.getByRole("tab", { name: "Files" }).click();
-  const storageState = await one.context().storageState();
 
   // A reload, and a server that was killed: the conversation and the files are there.
   const cards = await one.locator(".card:not(.question)").count();
@@ -178,7 +178,6 @@ try {
   assert.deepEqual(await names(one), [HOSTILE, "count.sh", "message.txt", "upload.txt"]);
   await load(other, server.url);
   await other.getByText("Nothing here yet.").waitFor();
-  await small(browser, server.url, storageState);
   assert.deepEqual(faults, []);
   console.log("the page passes");
 } catch (error) {

@@ -111,6 +111,8 @@ async fn a_turn_shows_cards_and_waits_for_an_answer() {
         .post(&format!("{session}/chat"), &json!({"text": "hi"}))
         .await;
     assert_eq!(second.status(), StatusCode::CONFLICT);
+    let delete = server.ask(Method::DELETE, &session).send().await.unwrap();
+    assert_eq!(delete.status(), StatusCode::CONFLICT);
     let own = answer(&server, &session, &events, yes.clone()).await;
     assert_eq!(own, StatusCode::NO_CONTENT);
     let again = answer(&server, &session, &events, yes).await;

@@ -23,8 +23,8 @@ pub(crate) async fn connect(server: &Server, session: &str, origin: &str) -> Res
     Ok(connect_async(request).await?.0)
 }
 
-/// Reads output until it holds this text.
-pub(crate) async fn until(socket: &mut Socket, text: &str) {
+/// Reads output until it holds this text, and returns it.
+pub(crate) async fn until(socket: &mut Socket, text: &str) -> String {
     let mut shown = String::new();
     let read = async {
         while !shown.contains(text)
@@ -35,6 +35,7 @@ pub(crate) async fn until(socket: &mut Socket, text: &str) {
     };
     let _ = tokio::time::timeout(LONG, read).await;
     assert!(shown.contains(text), "no {text} in {shown}");
+    shown
 }
 
 #[tokio::test]
@@ -47,8 +48,8 @@ async fn a_terminal_echoes_and_resizes() {
         socket.send(Message::Binary(keys.into())).await.unwrap();
     };
     keys("stty size; tty >/dev/null && echo 'is a'' terminal'\r").await;
-    until(&mut socket, "24 80\r\n").await;
-    until(&mut socket, "is a terminal").await;
+    let shown = until(&mut socket, "is a terminal").await;
+    assert!(shown.contains("24 80\r\n"), "{shown}");
     let size = json!({"rows": 40, "columns": 132}).to_string();
     socket.send(Message::text(size)).await.unwrap();
     let keys = "stty size > size.txt; cat size.txt\r";
