@@ -90,8 +90,9 @@ async fn docker(daemon: Daemon, image: &str, files: &Path) -> Result<Place, Erro
     let mut what = format!("a container of {image}");
     match AgentBinary::locate_from_env()? {
         Some(agent) => template = template.agent(agent),
-        None => what += " without terminals, because cargo xtask agent was not run",
+        None => what += " without terminals, because SANDBOX_AGENT names no agent",
     }
+    println!("making {what} ready");
     let engine = DockerEngine::builder(daemon)
         .space(space)
         .template(template)

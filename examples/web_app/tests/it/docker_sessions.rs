@@ -13,8 +13,11 @@ async fn each_session_has_a_container() {
     let data = tempfile::tempdir().unwrap();
     let image = std::env::var("TEST_IMAGE_PYTHON").expect("TEST_IMAGE_PYTHON");
     let backend = format!("docker:{image}");
-    let options = ["--backend", backend.as_str()];
-    let server = Server::start(data.path(), &options).await;
+    let start = async || {
+        let mut program = Server::program(data.path());
+        Server::launch(program.args(["--backend", &backend])).await
+    };
+    let server = start().await;
     let (one, other) = (server.session().await, server.session().await);
     server.execute(&one, "cp /etc/hostname mine").await;
     assert_eq!(server.names(&one).await, ["mine"]);
@@ -35,7 +38,7 @@ async fn each_session_has_a_container() {
     drop(socket);
     server.stop().await;
 
-    let server = Server::start(data.path(), &options).await;
+    let server = start().await;
     assert_eq!(server.names(&one).await, ["mine"]);
     for session in [&one, &other] {
         let delete = server.ask(Method::DELETE, session).send().await.unwrap();

@@ -86,3 +86,21 @@ async fn a_conversation_has_an_end() {
     let refused = server.post(&chat, &json!({"text": "run true"})).await;
     assert_eq!(refused.status(), StatusCode::PAYLOAD_TOO_LARGE);
 }
+
+#[tokio::test]
+async fn without_docker_commands_are_confined_and_the_page_says_so() {
+    let data = tempfile::tempdir().unwrap();
+    let nowhere = format!("unix://{}/docker.sock", data.path().display());
+    let mut program = Server::program(data.path());
+    let server = Server::launch(program.env("DOCKER_HOST", nowhere)).await;
+    let session = server.session().await;
+    let told = json_of(server.get(&session).await).await;
+    let place = "a confined directory of the server, because there is no Docker daemon";
+    assert_eq!(told["sandbox"], place);
+    assert_eq!(told["scripted"], true);
+    let done = server.execute(&session, "cat /etc/shadow").await;
+    assert_eq!(
+        (&done["success"], &done["stdout"]),
+        (&json!(false), &json!(""))
+    );
+}

@@ -22,24 +22,26 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts the program with its data in this directory.
+    /// Returns the program with its data in this directory.
+    pub(crate) fn program(data: &Path) -> Command {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_web_app"));
+        program
+            .args(["--listen", "127.0.0.1:0", "--data"])
+            .arg(data);
+        // Not the xterm.js of this machine.
+        program.env("XDG_CACHE_HOME", data);
+        program
+    }
+
+    /// Starts the program with local sandboxes.
     pub(crate) async fn start(data: &Path, options: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_web_app"))
-            .args(["--listen", "127.0.0.1:0"])
-            .arg("--data")
-            .arg(data)
-            // Not the one of this machine.
-            .env("XDG_CACHE_HOME", data)
-            .args(
-                ["--backend", "local"]
-                    .into_iter()
-                    .filter(|_| !options.contains(&"--backend")),
-            )
-            .args(options)
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
+        let mut program = Self::program(data);
+        Self::launch(program.args(["--backend", "local"]).args(options)).await
+    }
+
+    pub(crate) async fn launch(program: &mut Command) -> Self {
+        let program = program.stdout(Stdio::piped()).kill_on_drop(true);
+        let mut child = program.spawn().unwrap();
         let stdout = child.stdout.take().unwrap();
         let mut server = Self {
             address: String::new(),
