@@ -10,7 +10,6 @@ use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -50,21 +49,9 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .with_state(app)
 }
 
-/// The body of a request for a session.
-#[derive(Debug, Deserialize)]
-struct Begin {
-    /// Whether it is another one than that of the cookie.
-    #[serde(default)]
-    new: bool,
-}
-
 /// `POST /sessions`: the session of the browser's cookie, or a new one.
-async fn begin(
-    State(app): State<Arc<App>>,
-    headers: HeaderMap,
-    Json(body): Json<Begin>,
-) -> Result<Response, Failure> {
-    let known = id_of(&headers).filter(|id| !body.new && app.browsers.find(id).is_ok());
+async fn begin(State(app): State<Arc<App>>, headers: HeaderMap) -> Result<Response, Failure> {
+    let known = id_of(&headers).filter(|id| app.browsers.find(id).is_ok());
     let status = match known {
         Some(_) => StatusCode::OK,
         None => StatusCode::CREATED,

@@ -137,6 +137,15 @@ async function terminal(page) {
   assert.equal(await page.evaluate(() => document.activeElement.id), "connect");
 }
 
+/** A new session deletes the old one. */
+async function begin(page) {
+  await page.setInputFiles("#upload", { name: "old.txt", mimeType: "text/plain", buffer: Buffer.from("old\n") });
+  await page.getByRole("button", { name: "old.txt" }).waitFor();
+  page.once("dialog", (dialog) => dialog.accept());
+  await page.getByRole("button", { name: "New session" }).click();
+  await page.getByText("Nothing here yet.").waitFor();
+}
+
 async function small(browser, url, storageState) {
   const page = await visit(browser, url, { viewport: { width: 390, height: 800 }, colorScheme: "dark", storageState });
   const width = () => page.evaluate(() => document.documentElement.scrollWidth);
@@ -163,6 +172,7 @@ try {
   await files(one);
   await hostile(one);
   await terminal(one);
+  await begin(other);
   await one.getByRole("tab", { name: "Files" }).click();
 
   // A reload, and a server that was killed: the conversation and the files are there.
