@@ -13,7 +13,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     pub(crate) listen: SocketAddr,
 
-    /// The sandboxes: auto, local, docker[:IMAGE], k8s:IMAGE or daytona[:SNAPSHOT].
+    /// The sandboxes: auto, local, docker, docker:IMAGE, k8s:IMAGE, daytona or daytona:SNAPSHOT.
     #[arg(long, value_name = "KIND", default_value = "auto")]
     pub(crate) backend: String,
 
