@@ -19,7 +19,7 @@ pub(crate) fn run() -> Result<bool> {
 }
 
 /// Installs the packages into the cache. Returns their directory.
-fn install(workspace: &Workspace) -> Result<PathBuf> {
+pub(crate) fn install(workspace: &Workspace) -> Result<PathBuf> {
     let directory = workspace.cache("xterm");
     fs::create_dir_all(&directory)?;
     let packages = workspace.root().join(PACKAGES);

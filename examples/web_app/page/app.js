@@ -32,24 +32,20 @@ for (const tab of tabs) {
 }
 wide.addEventListener("change", () => show(document.body.dataset.view));
 
-async function begin(fresh) {
-  const session = await (await ask("POST", "/sessions", { json: { new: fresh } })).json();
-  const model = session.scripted
-    ? "A script answers, not a model"
-    : `The model is ${session.model}`;
-  at("about").textContent = `${model}. Your sandbox is ${session.sandbox}.`;
-  return session;
-}
-
-at("new").addEventListener("click", async () => {
-  if (!confirm("Begin a new session? This one can then not be reached any more.")) return;
-  await begin(true);
-  location.reload();
-});
-
 try {
-  const session = await begin(false);
+  const session = await (await ask("POST", "/sessions")).json();
+  const model = session.scripted ? "A script answers, not a model" : `The model is ${session.model}`;
+  at("about").textContent = `${model}. Your sandbox is ${session.sandbox}.`;
   const base = `/sessions/${session.id}`;
+  at("new").addEventListener("click", async () => {
+    if (!confirm("Begin a new session? This one is deleted, with its files.")) return;
+    try {
+      await ask("DELETE", base);
+      location.reload();
+    } catch (error) {
+      at("about").textContent = error.message;
+    }
+  });
   const files = startFiles(base);
   startTerminal(base, session.xterm);
   startChat(base, session.events, files.refresh);

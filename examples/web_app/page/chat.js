@@ -32,7 +32,7 @@ export function startChat(base, events, changed) {
       paragraph = null;
       const state = make("span", { class: "state" }, "…");
       const card = make("details", { class: "card", open: true },
-        make("summary", {}, make("b", {}, event.name), " ", subject(event.arguments), state),
+        make("summary", {}, make("b", {}, event.name), subject(event.arguments), state),
         ...shown(event.name, event.arguments));
       open.set(event.id, { card, state });
       add(card);
@@ -62,15 +62,13 @@ export function startChat(base, events, changed) {
 
   function question(event) {
     const answer = (body, said) => async () => {
-      for (const button of card.querySelectorAll("button")) button.disabled = true;
+      close(card, said);
+      text.focus();
       try {
         await ask("POST", `${base}/answer`, { json: { number: event.number, ...body } });
-        card.append(make("p", { class: "answer" }, said));
       } catch (error) {
-        card.append(make("p", { class: "error" }, error.message));
+        draw.error({ text: error.message });
       }
-      card.classList.add("answered");
-      text.focus();
     };
     const card = make("div", { class: "card question", role: "group", "aria-label": "Question" },
       make("p", {}, make("b", {}, "May I?"), " ", event.text),
@@ -80,6 +78,11 @@ export function startChat(base, events, changed) {
         make("button", { type: "button", class: "quiet", click: answer({ approve: true, remember: true }, "Approved, and the like of it.") }, "Approve always"),
         make("button", { type: "button", class: "quiet deny", click: answer({ approve: false }, "Denied.") }, "Deny")));
     return card;
+  }
+
+  function close(card, said) {
+    card.classList.add("answered");
+    card.querySelector(".row").replaceWith(make("p", { class: "answer" }, said));
   }
 
   async function say(said) {
@@ -99,7 +102,7 @@ export function startChat(base, events, changed) {
     }
     for (const { state } of open.values()) state.textContent = "stopped";
     open.clear();
-    for (const button of log.querySelectorAll(".question:not(.answered) button")) button.disabled = true;
+    for (const card of log.querySelectorAll(".question:not(.answered)")) close(card, "Not answered.");
     paragraph = null;
     turn = null;
     at("send").disabled = false;
@@ -149,7 +152,7 @@ async function* ndjson(stream) {
 /** What a call is about, for its headline. */
 function subject(given) {
   const what = given.path ?? given.command ?? given.pattern ?? given.source ?? given.shell_id ?? "";
-  return make("code", {}, String(what).split("\n")[0].slice(0, 120));
+  return make("code", {}, String(what).split("\n")[0].slice(0, 200));
 }
 
 /** The body of a call's card: a diff for changes, the arguments for the rest. */
@@ -159,7 +162,10 @@ function shown(name, given) {
     const edits = Array.isArray(given.edits) ? given.edits : [given];
     return edits.map((edit) => lines(marked("-", edit.old_string) + "\n" + marked("+", edit.new_string)));
   }
-  if (name === "execute" || name === "run_in_background") return [lines(`$ ${given.command ?? ""}`)];
+  if (name === "execute" || name === "run_in_background") {
+    const command = String(given.command ?? "");
+    return command.length > 50 || command.includes("\n") ? [lines(command)] : [];
+  }
   const rest = Object.entries(given).map(([key, value]) => `${key}: ${JSON.stringify(value)}`);
   return rest.length > 1 ? [lines(rest.join("\n"))] : [];
 }

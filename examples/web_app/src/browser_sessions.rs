@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use axum::http::StatusCode;
 use backend_core::ops::ContentHash;
@@ -102,19 +102,38 @@ impl BrowserSessions {
         Ok(session)
     }
 
-    /// Forgets what is in memory of a session that is not in use; the rest is on disk.
+    /// Forgets what is in memory of a session that is not in use; the rest is on disk, from
+    /// now on for the time that sessions are kept.
     pub(crate) fn put_aside(&self, name: &str) {
         let mut open = self.lock();
+        let stored = fs::File::options().write(true).open(self.path(name));
+        let _ = stored.and_then(|file| file.set_modified(SystemTime::now()));
         let is_unused = |session: &Arc<BrowserSession>| Arc::strong_count(session) == 1;
         if open.get(name).is_some_and(is_unused) {
             open.remove(name);
         }
     }
 
+    /// Returns the names of sessions that are not in memory and were not used for this long.
+    pub(crate) fn unused_for(&self, time: Duration) -> io::Result<Vec<String>> {
+        let open = self.lock();
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.directory)? {
+            let entry = entry?;
+            let name = entry
+                .path()
+                .file_stem()
+                .map(|name| name.to_string_lossy().into_owned());
+            let age = entry.metadata()?.modified()?.elapsed().unwrap_or_default();
+            names.extend(name.filter(|name| age > time && !open.contains_key(name)));
+        }
+        Ok(names)
+    }
+
     /// Deletes a conversation.
-    pub(crate) fn delete(&self, session: &BrowserSession) -> io::Result<()> {
-        self.lock().remove(&session.name);
-        fs::remove_file(self.path(&session.name))
+    pub(crate) fn delete(&self, name: &str) -> io::Result<()> {
+        self.lock().remove(name);
+        fs::remove_file(self.path(name))
     }
 
     /// Writes a conversation to disk, unless its session was deleted.

@@ -20,6 +20,9 @@ use crate::App;
 use crate::browser_sessions::BrowserSession;
 use crate::failure::Failure;
 
+/// Bytes of a conversation after which no turn begins.
+const CONVERSATION_BYTES: usize = 4 * 1024 * 1024;
+
 /// The body of a message.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Said {
@@ -35,12 +38,17 @@ pub(crate) async fn turn(
 ) -> Result<Response, Failure> {
     let browser = app.browsers.find(&id)?;
     let messages = Arc::clone(&browser.messages).try_lock_owned();
-    let messages = messages.map_err(|_| {
-        Failure::new(
-            StatusCode::CONFLICT,
-            "the last message is still being answered; wait, or stop it",
-        )
-    })?;
+    let messages = messages.map_err(|_| busy())?;
+    let size: usize = messages
+        .iter()
+        .map(|message| message.to_string().len())
+        .sum();
+    if size > CONVERSATION_BYTES {
+        return Err(Failure::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "the conversation has become too long; begin a new session",
+        ));
+    }
     // Not bounded, because what it holds is as long as the conversation, which is kept.
     let (events, shown) = mpsc::unbounded_channel();
     browser.questions.show_in(events.clone());
@@ -58,6 +66,14 @@ pub(crate) async fn turn(
     });
     let kind = [(CONTENT_TYPE, "application/x-ndjson")];
     Ok((kind, Body::from_stream(lines)).into_response())
+}
+
+/// The failure of a request that cannot be served during a turn.
+pub(crate) fn busy() -> Failure {
+    Failure::new(
+        StatusCode::CONFLICT,
+        "the last message is still being answered; wait, or stop it",
+    )
 }
 
 /// A conversation during a turn. It is saved when that ends, in whatever way.
@@ -174,7 +190,7 @@ pub(crate) fn history(messages: &[Value]) -> Vec<Value> {
 pub(crate) struct Answered {
     number: u64,
     approve: bool,
-    /// Whether it also holds for all operations of this kind, as long as the server runs.
+    /// Whether it also holds for all operations of this kind, until the session is idle.
     #[serde(default)]
     remember: bool,
 }

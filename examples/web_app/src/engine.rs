@@ -6,8 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backend_core::ErrorKind;
+use backend_core::ops::ContentHash;
 use backend_docker::{Daemon, DockerSandbox, Runtime};
 use backend_local::{Commands, Confinement, Environment, Landlock, Limits};
+use sandbox_wire::agent::AgentBinary;
 use sessions::{DockerEngine, Engine, LocalEngine};
 
 use crate::Error;
@@ -81,23 +83,38 @@ fn local(files: &Path) -> Result<Place, Error> {
 /// Containers, with files in directories of this machine.
 async fn docker(daemon: Daemon, image: &str, files: &Path) -> Result<Place, Error> {
     let runtime = Runtime::from_image("web-app", image);
+    // Servers with the same directory share their sessions, and others have their own.
+    let hash = ContentHash::of(files.as_os_str().as_encoded_bytes()).to_string();
+    let space = format!("webapp{}", hash.get(..16).unwrap_or(&hash));
+    let mut template = DockerSandbox::builder().memory(512 * MIB);
+    let mut what = format!("a container of {image}");
+    match AgentBinary::locate_from_env()? {
+        Some(agent) => template = template.agent(agent),
+        None => what += " without terminals, because SANDBOX_AGENT names no agent",
+    }
+    println!("making {what} ready");
     let engine = DockerEngine::builder(daemon)
-        .space("web-app")
-        .template(DockerSandbox::builder().memory(512 * MIB))
+        .space(space)
+        .template(template)
         .runtime(runtime.clone())
         .workspace_root(files)
         // One is ready for the next visitor. Warming it up fetches the image.
         .pool(runtime, 1)
         .build()?;
     engine.warm().await?;
-    Ok((Arc::new(engine), format!("a container of {image}")))
+    Ok((Arc::new(engine), what))
 }
 
 #[cfg(feature = "k8s")]
 async fn k8s(image: Option<&str>) -> Result<Place, Error> {
     let image = image.unwrap_or(IMAGE);
+    let mut template = backend_k8s::K8sSandbox::builder();
+    if let Some(agent) = AgentBinary::locate_from_env()? {
+        template = template.agent(agent);
+    }
     let engine = sessions::K8sEngine::builder(backend_k8s::Cluster::from_env().await?)
-        .space("web-app")
+        .space("webapp")
+        .template(template)
         .runtime(Runtime::from_image("web-app", image))
         .volumes(512 * MIB)
         .build()?;
@@ -113,11 +130,14 @@ async fn k8s(_: Option<&str>) -> Result<Place, Error> {
 #[cfg(feature = "daytona")]
 fn daytona(snapshot: Option<&str>) -> Result<Place, Error> {
     let mut template = backend_daytona::DaytonaSandbox::builder();
+    if let Some(agent) = AgentBinary::locate_from_env()? {
+        template = template.agent(agent);
+    }
     if let Some(snapshot) = snapshot {
         template = template.snapshot(snapshot);
     }
     let engine = sessions::DaytonaEngine::builder(backend_daytona::Account::from_env()?)
-        .space("web-app")
+        .space("webapp")
         .template(template)
         .build()?;
     Ok((Arc::new(engine), "a hosted sandbox of Daytona".to_owned()))

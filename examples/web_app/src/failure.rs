@@ -1,5 +1,7 @@
 //! [`Failure`]: an error as a response.
 
+use std::fmt;
+
 use axum::Json;
 use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, StatusCode};
@@ -31,6 +33,12 @@ impl Failure {
             StatusCode::NOT_FOUND,
             "there is no such session; begin a new one",
         )
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
     }
 }
 

@@ -16,6 +16,7 @@
 //! - `engine.rs`: the sandboxes, in containers, pods, hosted or confined on this machine.
 //! - `terminal.rs`: the terminal of a sandbox over a websocket.
 #![allow(
+    clippy::print_stderr,
     clippy::print_stdout,
     clippy::disallowed_methods,
     reason = "an example shows what it does, and reads its key from the environment"
@@ -37,6 +38,7 @@ mod terminal;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,6 +59,9 @@ pub(crate) type Error = Box<dyn std::error::Error + Send + Sync>;
 
 /// How long the sandboxes may take to end with the server.
 const SHUTDOWN_TIME: Duration = Duration::from_secs(30);
+
+/// How often old sessions are looked for.
+const CLEAR_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// Everything that requests need.
 #[derive(Debug)]
@@ -80,12 +85,26 @@ impl App {
         sandbox.start().await?;
         Ok((browser, sandbox))
     }
+
+    /// Deletes a session: its sandbox, its files, its conversation.
+    async fn delete(&self, name: &str) -> Result<(), Failure> {
+        self.manager.purge(name).await?;
+        Ok(self.browsers.delete(name)?)
+    }
 }
 
-fn main() -> Result<(), Error> {
+fn main() -> ExitCode {
     // Must come first: this program is also the supervisor of its commands.
     backend_local::supervisor::run_if_asked();
-    tokio::runtime::Runtime::new()?.block_on(serve(Options::parse()))
+    let options = Options::parse();
+    let runtime = tokio::runtime::Runtime::new().map_err(Error::from);
+    match runtime.and_then(|runtime| runtime.block_on(serve(options))) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 async fn serve(options: Options) -> Result<(), Error> {
@@ -118,9 +137,10 @@ async fn serve(options: Options) -> Result<(), Error> {
         model_name,
         place,
         hosts: hosts(address, &options.hosts),
-        xterm: Xterm::read(&options.xterm.unwrap_or_else(usual_xterm)),
+        xterm: Xterm::read(&options.xterm.clone().unwrap_or_else(usual_xterm)),
     });
     tokio::spawn(watch(Arc::clone(&app)));
+    tokio::spawn(clear(Arc::clone(&app), options.keep()));
     println!("each session has {}", app.place);
     println!("the model is {}", app.model_name);
     if !app.xterm.is_there() {
@@ -182,6 +202,20 @@ async fn watch(app: Arc<App>) {
             }
             EventKind::Failed(why) => println!("session {}: {why}", event.id),
             _ => {}
+        }
+    }
+}
+
+/// Deletes sessions whose users do not come back.
+async fn clear(app: Arc<App>, keep: Duration) {
+    let mut hourly = tokio::time::interval(CLEAR_INTERVAL);
+    loop {
+        hourly.tick().await;
+        for name in app.browsers.unused_for(keep).unwrap_or_default() {
+            match app.delete(&name).await {
+                Ok(()) => println!("session {name} was not used for long; it is deleted"),
+                Err(failure) => println!("session {name} is not deleted: {failure}"),
+            }
         }
     }
 }

@@ -13,7 +13,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     pub(crate) listen: SocketAddr,
 
-    /// The sandboxes: auto, local, docker[:IMAGE], k8s:IMAGE or daytona[:SNAPSHOT].
+    /// The sandboxes: auto, local, docker, docker:IMAGE, k8s:IMAGE, daytona or daytona:SNAPSHOT.
     #[arg(long, value_name = "KIND", default_value = "auto")]
     pub(crate) backend: String,
 
@@ -41,6 +41,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "COUNT", default_value_t = 16)]
     pub(crate) running: usize,
 
+    /// Days without use after which a session is deleted, with its files.
+    #[arg(long, value_name = "DAYS", default_value_t = 30)]
+    pub(crate) keep: u64,
+
     /// Browser sessions that are kept.
     #[arg(long, value_name = "COUNT", default_value_t = 200)]
     pub(crate) sessions: usize,
@@ -53,5 +57,9 @@ pub(crate) struct Options {
 impl Options {
     pub(crate) fn idle(&self) -> Duration {
         Duration::from_secs(self.idle)
+    }
+
+    pub(crate) fn keep(&self) -> Duration {
+        Duration::from_secs(self.keep.saturating_mul(24 * 3600))
     }
 }

@@ -1,6 +1,7 @@
 //! The routes, and those that begin, show and delete a session.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::http::header::{COOKIE, ORIGIN, SET_COOKIE};
@@ -9,8 +10,8 @@ use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use crate::failure::Failure;
 use crate::{App, chat, execute, files, pages, request_check, terminal};
@@ -20,6 +21,9 @@ const JSON_BYTES: usize = 256 * 1024;
 
 /// Bytes of an uploaded file.
 const UPLOAD_BYTES: usize = 16 * 1024 * 1024;
+
+/// How long the turn of a page that was left may take to stop.
+const LEAVING_TIME: Duration = Duration::from_secs(2);
 
 /// The cookie in which a browser keeps the id of its session.
 const ID_COOKIE: &str = "web_app_session";
@@ -45,21 +49,9 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .with_state(app)
 }
 
-/// The body of a request for a session.
-#[derive(Debug, Deserialize)]
-struct Begin {
-    /// Whether it is another one than that of the cookie.
-    #[serde(default)]
-    new: bool,
-}
-
 /// `POST /sessions`: the session of the browser's cookie, or a new one.
-async fn begin(
-    State(app): State<Arc<App>>,
-    headers: HeaderMap,
-    Json(body): Json<Begin>,
-) -> Result<Response, Failure> {
-    let known = id_of(&headers).filter(|id| !body.new && app.browsers.find(id).is_ok());
+async fn begin(State(app): State<Arc<App>>, headers: HeaderMap) -> Result<Response, Failure> {
+    let known = id_of(&headers).filter(|id| app.browsers.find(id).is_ok());
     let status = match known {
         Some(_) => StatusCode::OK,
         None => StatusCode::CREATED,
@@ -75,19 +67,20 @@ async fn begin(
     let secure = if is_https { "; Secure" } else { "" };
     let cookie =
         format!("{ID_COOKIE}={id}; Path=/; HttpOnly; SameSite=Strict; Max-Age=2592000{secure}");
-    let described = describe(&app, &id)?;
+    let described = describe(&app, &id).await?;
     Ok((status, [(SET_COOKIE, cookie)], Json(described)).into_response())
 }
 
 /// `GET /sessions/{id}`
 async fn show(State(app): State<Arc<App>>, Path(id): Path<String>) -> Result<Json<Value>, Failure> {
-    describe(&app, &id).map(Json)
+    describe(&app, &id).await.map(Json)
 }
 
-fn describe(app: &App, id: &str) -> Result<Value, Failure> {
+async fn describe(app: &App, id: &str) -> Result<Value, Failure> {
     let browser = app.browsers.find(id)?;
-    // A turn of another tab holds the conversation.
-    let events = match browser.messages.try_lock() {
+    // A page that was just left may still hold the conversation, and another tab may do so
+    // for long.
+    let events = match timeout(LEAVING_TIME, browser.messages.lock()).await {
         Ok(messages) => chat::history(&messages),
         Err(_) => vec![json!({"type": "busy"})],
     };
@@ -107,8 +100,9 @@ async fn delete(
     Path(id): Path<String>,
 ) -> Result<StatusCode, Failure> {
     let browser = app.browsers.find(&id)?;
-    app.manager.purge(&browser.name).await?;
-    app.browsers.delete(&browser)?;
+    // A turn would open the sandbox again.
+    let _free = browser.messages.try_lock().map_err(|_| chat::busy())?;
+    app.delete(&browser.name).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

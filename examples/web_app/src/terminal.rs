@@ -10,7 +10,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use backend_core::ops::{Command, ShellId, TerminalSize};
-use backend_core::{Backend as _, Connection, Sandbox as _};
+use backend_core::{Connection, Sandbox as _};
 use futures::stream::{SplitSink, SplitStream};
 use futures::{SinkExt as _, StreamExt as _, future, pin_mut};
 use serde::Deserialize;
@@ -66,6 +66,9 @@ pub(crate) async fn open(
             Err(error) => {
                 let said = json!({"error": error.to_string()}).to_string();
                 let _ = socket.send(Message::text(said)).await;
+                let _ = socket.send(Message::Close(None)).await;
+                // Until the browser has read it.
+                while let Some(Ok(_)) = socket.recv().await {}
             }
         }
         drop(place);
@@ -73,13 +76,11 @@ pub(crate) async fn open(
 }
 
 async fn start(sandbox: &Session, size: Size) -> backend_core::Result<(ShellId, Connection)> {
-    if !sandbox.info().capabilities.terminals {
-        return Err(backend_core::Error::unsupported(
-            "this sandbox has no terminals; use one with the agent",
-        ));
-    }
     let command = Command::new(SHELL)
         .terminal(size.terminal())
+        // A prompt without the path of the directory, which is long.
+        .env("PS1", "$ ")
+        .env("PROMPT_COMMAND", r"PS1='\W \$ '")
         // Output is shown as it comes, so its size does not matter.
         .hard_output_bytes(u64::MAX);
     let shell = sandbox.shell_start(command).await?.id;

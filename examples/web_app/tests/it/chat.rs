@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use examples::chat::{Script, Server as ScriptedServer};
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 
@@ -111,6 +112,8 @@ async fn a_turn_shows_cards_and_waits_for_an_answer() {
         .post(&format!("{session}/chat"), &json!({"text": "hi"}))
         .await;
     assert_eq!(second.status(), StatusCode::CONFLICT);
+    let delete = server.ask(Method::DELETE, &session).send().await.unwrap();
+    assert_eq!(delete.status(), StatusCode::CONFLICT);
     let own = answer(&server, &session, &events, yes.clone()).await;
     assert_eq!(own, StatusCode::NO_CONTENT);
     let again = answer(&server, &session, &events, yes).await;
@@ -186,4 +189,30 @@ async fn a_page_that_goes_away_stops_its_turn() {
     let late = answer(&server, &session, &asked, json!({"approve": true})).await;
     assert_eq!(late, StatusCode::CONFLICT);
     assert_eq!(server.names(&session).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn any_endpoint_can_answer() {
+    let script = Script::new().says("Good day.");
+    let endpoint = ScriptedServer::play(script).await.unwrap();
+    let base_url = endpoint.endpoint().base_url;
+    let data = tempfile::tempdir().unwrap();
+    let options = ["--base-url", base_url.as_str(), "--model", "m-1"];
+    let server = Server::start(data.path(), &options).await;
+    let session = server.session().await;
+    let told = json_of(server.get(&session).await).await;
+    assert_eq!(
+        (&told["model"], &told["scripted"]),
+        (&json!("m-1"), &json!(false))
+    );
+    let events = Turn::begin(&server, &session, "hello").await.events().await;
+    assert_eq!(events, [json!({"type": "text", "text": "Good day."})]);
+    assert_eq!(endpoint.requests()[0]["body"]["model"], "m-1");
+
+    // Without it the page is told why, and the conversation can go on later.
+    drop(endpoint);
+    let events = Turn::begin(&server, &session, "again").await.events().await;
+    assert_eq!(types(&events), ["error"]);
+    let said = events[0]["text"].as_str().unwrap();
+    assert!(said.contains("/chat/completions"), "{said}");
 }

@@ -22,19 +22,26 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts the program with its data in this directory.
+    /// Returns the program with its data in this directory.
+    pub(crate) fn program(data: &Path) -> Command {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_web_app"));
+        program
+            .args(["--listen", "127.0.0.1:0", "--data"])
+            .arg(data);
+        // Not the xterm.js of this machine.
+        program.env("XDG_CACHE_HOME", data);
+        program
+    }
+
+    /// Starts the program with local sandboxes.
     pub(crate) async fn start(data: &Path, options: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_web_app"))
-            .args(["--listen", "127.0.0.1:0", "--backend", "local"])
-            .arg("--data")
-            .arg(data)
-            .arg("--xterm")
-            .arg(data.join("no-xterm"))
-            .args(options)
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
+        let mut program = Self::program(data);
+        Self::launch(program.args(["--backend", "local"]).args(options)).await
+    }
+
+    pub(crate) async fn launch(program: &mut Command) -> Self {
+        let program = program.stdout(Stdio::piped()).kill_on_drop(true);
+        let mut child = program.spawn().unwrap();
         let stdout = child.stdout.take().unwrap();
         let mut server = Self {
             address: String::new(),
@@ -69,6 +76,15 @@ impl Server {
     /// Kills the server, as a crash does.
     pub(crate) async fn kill(mut self) {
         self.child.kill().await.unwrap();
+    }
+
+    /// Asks the server to end, and waits for it: it removes what only it uses.
+    pub(crate) async fn stop(mut self) {
+        let id = self.child.id().unwrap().to_string();
+        let signal = Command::new("kill").arg(id).status().await;
+        assert!(signal.unwrap().success());
+        let ended = tokio::time::timeout(LONG, self.child.wait()).await;
+        assert!(ended.expect("it ends").unwrap().success());
     }
 
     pub(crate) fn ask(&self, method: Method, path: &str) -> RequestBuilder {

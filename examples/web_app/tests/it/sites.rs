@@ -3,7 +3,7 @@
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
-use crate::server::{json_body, json_of, server};
+use crate::server::{Server, json_body, json_of, server};
 
 #[tokio::test]
 async fn other_sites_are_refused() {
@@ -103,15 +103,46 @@ async fn a_browser_finds_its_session_by_its_cookie() {
     }
     let cookie = cookie.split(';').next().unwrap().to_owned();
     let id = json_of(first).await["id"].clone();
-    let again = |body: serde_json::Value| {
+    let again = || {
         let request = server.ask(Method::POST, "/sessions");
         let request = request.header("cookie", format!("other=1; {cookie}"));
-        json_body(request, &body).send()
+        request.send()
     };
-    let found = again(json!({})).await.unwrap();
+    let found = again().await.unwrap();
     assert_eq!(found.status(), StatusCode::OK);
     assert_eq!(json_of(found).await["id"], id);
-    let other = again(json!({"new": true})).await.unwrap();
+    let path = format!("/sessions/{}", id.as_str().unwrap());
+    let delete = server.ask(Method::DELETE, &path).send().await.unwrap();
+    assert_eq!(delete.status(), StatusCode::NO_CONTENT);
+    let other = again().await.unwrap();
     assert_eq!(other.status(), StatusCode::CREATED);
     assert_ne!(json_of(other).await["id"], id);
+}
+
+#[tokio::test]
+async fn xterm_is_served_with_its_licence() {
+    let data = tempfile::tempdir().unwrap();
+    let packages = data.path().join("xterm");
+    for (file, content) in [
+        ("xterm/lib/xterm.js", "1"),
+        ("xterm/css/xterm.css", "2"),
+        ("addon-fit/lib/addon-fit.js", "3"),
+        ("xterm/LICENSE", "MIT"),
+    ] {
+        let path = packages.join("node_modules/@xterm").join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+    let options = ["--xterm", packages.to_str().unwrap()];
+    let server = Server::start(data.path(), &options).await;
+    let script = server.get("/xterm/xterm.js").await;
+    let kind = script.headers()["content-type"].to_str().unwrap();
+    assert_eq!(kind, "text/javascript; charset=utf-8");
+    let policy = script.headers()["content-security-policy"]
+        .to_str()
+        .unwrap();
+    assert!(policy.starts_with("default-src 'self';"), "{policy}");
+    assert!(!policy.contains("script-src"), "{policy}");
+    let licence = server.get("/xterm/LICENSE").await;
+    assert_eq!(licence.text().await.unwrap(), "MIT");
 }

@@ -9,9 +9,9 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
 use crate::server::{LONG, Server, server};
 
-type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+pub(crate) type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
-async fn connect(server: &Server, session: &str, origin: &str) -> Result<Socket, Error> {
+pub(crate) async fn connect(server: &Server, session: &str, origin: &str) -> Result<Socket, Error> {
     let url = format!(
         "ws://{}{session}/terminal?rows=24&columns=80",
         server.address
@@ -23,19 +23,19 @@ async fn connect(server: &Server, session: &str, origin: &str) -> Result<Socket,
     Ok(connect_async(request).await?.0)
 }
 
-/// Reads output until it holds this text.
-async fn until(socket: &mut Socket, text: &str) {
+/// Reads output until it holds this text, and returns it.
+pub(crate) async fn until(socket: &mut Socket, text: &str) -> String {
     let mut shown = String::new();
     let read = async {
-        while !shown.contains(text) {
-            let message = socket.next().await.expect("output").unwrap();
-            if let Message::Binary(bytes) = message {
-                shown.push_str(&String::from_utf8_lossy(&bytes));
-            }
+        while !shown.contains(text)
+            && let Some(Ok(message)) = socket.next().await
+        {
+            shown.push_str(&String::from_utf8_lossy(&message.into_data()));
         }
     };
-    let read = tokio::time::timeout(LONG, read).await;
-    assert!(read.is_ok(), "no {text} in {shown}");
+    let _ = tokio::time::timeout(LONG, read).await;
+    assert!(shown.contains(text), "no {text} in {shown}");
+    shown
 }
 
 #[tokio::test]
@@ -48,8 +48,8 @@ async fn a_terminal_echoes_and_resizes() {
         socket.send(Message::Binary(keys.into())).await.unwrap();
     };
     keys("stty size; tty >/dev/null && echo 'is a'' terminal'\r").await;
-    until(&mut socket, "24 80\r\n").await;
-    until(&mut socket, "is a terminal").await;
+    let shown = until(&mut socket, "is a terminal").await;
+    assert!(shown.contains("24 80\r\n"), "{shown}");
     let size = json!({"rows": 40, "columns": 132}).to_string();
     socket.send(Message::text(size)).await.unwrap();
     let keys = "stty size > size.txt; cat size.txt\r";
