@@ -62,11 +62,12 @@ const answer = (page, name) => page.locator(".question:not(.answered)").getByRol
 /** Waits for the end of the turn. */
 const answered = (page) => page.waitForSelector("#stop", { state: "hidden" });
 
-/** Waits until the listing has these names. It is fetched after a turn has ended. */
-const lists = (page, names) => page.waitForFunction((names) => {
-  const shown = [...document.querySelectorAll("#entries .name")].map((name) => name.textContent);
-  return shown.join("\n") === names.join("\n");
-}, names);
+/** Waits for a listing with these names. It is fetched after a turn has ended. */
+async function lists(page, names) {
+  const shown = page.locator("#entries .name");
+  for (const name of names) await shown.filter({ hasText: name }).first().waitFor();
+  assert.deepEqual(await shown.allTextContents(), names);
+}
 
 async function chat(page, other) {
   await say(page, "count these four words");
