@@ -204,7 +204,7 @@ fn shown(name: &str, code: &str) -> String {
     let number = product(all) - product(less);
     let is_size = name.contains("bytes") || name.contains("memory");
     for (power, unit) in [(30, "GiB"), (20, "MiB"), (10, "KiB")] {
-        if is_size && number % (1 << power) == 0 {
+        if is_size && number.is_multiple_of(1 << power) {
             return format!("{} {unit}", number >> power);
         }
     }
