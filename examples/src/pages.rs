@@ -148,7 +148,7 @@ fn the_limits_of_settings_are_true() {
     let docker = constants(include_str!("../../crates/backend-docker/src/settings.rs"));
     let k8s = constants(include_str!("../../crates/backend-k8s/src/settings.rs"));
     let sessions = constants(include_str!("../../crates/sessions/src/builder.rs"));
-    let of_builders = rows(LIMITS, "## Backends and sandboxes");
+    let mut of_builders = rows(LIMITS, "## Backends and sandboxes");
     for (setting, constants, name) in [
         ("StateBuilder::max_file_bytes", &state, "FILE_BYTES"),
         ("StateBuilder::max_total_bytes", &state, "TOTAL_BYTES"),
@@ -163,8 +163,11 @@ fn the_limits_of_settings_are_true() {
             "IDLE_TIMEOUT",
         ),
     ] {
-        assert_eq!(of_builders[setting], constants[name], "{setting}");
+        let documented = of_builders.remove(setting);
+        assert_eq!(documented.as_ref(), constants.get(name), "{setting}");
     }
+    of_builders.retain(|_, default| default != "none");
+    assert_eq!(of_builders, BTreeMap::new(), "settings without a constant");
     let mcp = include_str!("../../crates/console-mcp/src/settings.rs");
     for (setting, default) in rows(LIMITS, "## MCP server") {
         let mut fields = mcp.lines().filter_map(|line| {
