@@ -463,3 +463,25 @@ async fn a_decision_made_later_is_for_what_was_shown() {
     let reply = anew.call("edit_file", change).await;
     assert_eq!(reply.failure, Some(FailureClass::Refused), "{}", reply.text);
 }
+
+#[tokio::test]
+async fn a_yes_to_a_write_is_for_the_new_content_alone() {
+    let backend = store().await;
+    let toolset = Toolset::builder(Arc::new(backend.clone()))
+        .ruleset(Preset::Default.ruleset())
+        .build()
+        .unwrap();
+    let chat = toolset.conversation("c");
+    let write = json!({"path": "/src/a.rs", "content": "new\n"});
+    let preview = chat.preview("write_file", write.clone()).await;
+    let decided = Deferred::new();
+    decided.decide(preview.questions()[0].fingerprint(), Answer::yes());
+    let resumed = chat.approver(decided);
+    backend.write_file("/src/a.rs", "changed\n").await.unwrap();
+    let other = json!({"path": "/src/a.rs", "content": "other\n"});
+    let reply = resumed.call("write_file", other).await;
+    assert_eq!(reply.failure, Some(FailureClass::Refused), "{}", reply.text);
+    let reply = resumed.call("write_file", write).await;
+    assert!(reply.is_success(), "{}", reply.text);
+    assert_eq!(backend.read_to_string("/src/a.rs").await.unwrap(), "new\n");
+}

@@ -200,8 +200,8 @@ impl ApproverMode {
 /// decision gets no answer, and the call is refused.
 ///
 /// Each decision answers one question, once. They are matched by [`Fingerprint`], which
-/// is the same in every process and changes as soon as the call would do something other
-/// than what was shown.
+/// is the same in every process and changes with the file that an edit is for. A yes to a
+/// write counts whatever the file contains by then.
 ///
 /// Clones share the decisions.
 ///

@@ -1,12 +1,13 @@
-//! The transcripts in `docs/` that need only this machine.
+//! The transcripts and files in `docs/` that need only this machine.
 
-use std::io::{BufRead as _, BufReader};
-use std::process::Command;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::TestDir;
-use crate::support::pages::transcripts;
+use crate::support::pages::{blocks, transcripts};
 
 #[test]
 fn the_transcript_of_watching_is_accurate() {
@@ -45,4 +46,76 @@ fn the_transcript_of_watching_is_accurate() {
     assert_eq!(shown.next(), None);
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
+#[test]
+fn the_transcripts_of_mcp_in_five_minutes_are_accurate() {
+    let [doctor, config, exchange] = &transcripts("mcp-in-five-minutes.md")[..] else {
+        panic!("three transcripts");
+    };
+    let dir = TestDir::new();
+    std::fs::create_dir(dir.path("project")).unwrap();
+    let arguments = |transcript: &[String]| -> Vec<String> {
+        let command = transcript[0].strip_prefix("$ agentbox ").unwrap();
+        command.split(' ').map(str::to_owned).collect()
+    };
+    let run = |transcript: &[String]| {
+        let arguments = arguments(transcript);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let ended = dir.run(&arguments).code(0);
+        let home = dir.path("").canonicalize().unwrap();
+        let printed = (ended.err + &ended.out)
+            .replace(
+                env!("CARGO_BIN_EXE_agentbox"),
+                "/home/you/.cargo/bin/agentbox",
+            )
+            .replace(home.to_str().unwrap(), "/home/you");
+        printed.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+
+    // The lines that are left out depend on the machine.
+    let printed = run(doctor);
+    for line in doctor[1..].iter().filter(|line| *line != "…") {
+        assert!(printed.contains(line), "{line}\n{printed:?}");
+    }
+    assert_eq!(run(config), config[1..]);
+
+    let arguments = arguments(exchange);
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let mut command = dir.command(&arguments);
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut answers = BufReader::new(child.stdout.take().unwrap()).lines();
+    for line in &exchange[1..] {
+        if line.contains(r#""method":"#) {
+            writeln!(input, "{line}").unwrap();
+            continue;
+        }
+        let answer = answers.next().unwrap().unwrap();
+        match line.strip_suffix('…') {
+            Some(beginning) => assert!(answer.starts_with(beginning), "{answer}"),
+            None => assert_eq!(&answer, line),
+        }
+    }
+    drop(input);
+    assert!(child.wait().unwrap().success());
+    assert_eq!(dir.read("project/notes.md"), "hello\n");
+}
+
+#[test]
+fn the_settings_of_harden_are_accepted() {
+    let [config] = &blocks("harden.md", "toml")[..] else {
+        panic!("one config file");
+    };
+    let dir = TestDir::new();
+    dir.file("config.toml", config);
+    let tokens = dir.file("tokens", "alice 6b1f0c7d2e934a58b7c1d09e\n");
+    std::fs::set_permissions(&tokens, std::fs::Permissions::from_mode(0o600)).unwrap();
+    // Settings are checked before the daemon is looked for.
+    let socket = format!("unix://{}", dir.path("no.sock").display());
+    let arguments = ["mcp", "--config", "config.toml"];
+    let ended = dir
+        .run_with(&arguments, &[("DOCKER_HOST", &socket)])
+        .code(3);
+    ended.complains("no Docker daemon listens");
 }
