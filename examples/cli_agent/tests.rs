@@ -11,7 +11,7 @@ use clap::Parser as _;
 use examples::chat::Server;
 
 use crate::screen::Screen;
-use crate::{Args, Script, json, run, script};
+use crate::{Args, Script, json, run};
 
 /// Collects what is printed.
 #[derive(Clone, Default)]
@@ -221,9 +221,20 @@ async fn undo_needs_something_to_undo() {
     assert!(!dir.path().join("count.sh").exists());
 }
 
+#[tokio::test]
+async fn what_cannot_be_restricted_does_not_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path().to_str().unwrap();
+    // Without a supervisor nothing can be confined.
+    let error = tried(&["--restrict", "--dir", at], "y\ny\n")
+        .await
+        .unwrap_err();
+    assert!(error.contains("supervisor"), "{error}");
+    assert!(!dir.path().join("count.sh").exists());
+}
+
 #[test]
-fn the_script_is_the_default() {
-    drop(script());
+fn a_model_needs_its_name_and_a_task() {
     let parse = |line: &str| Args::try_parse_from(line.split(' ')).map(|_| ());
     assert!(parse("cli_agent --task x").is_ok());
     assert!(parse("cli_agent --model m --task x").is_err());

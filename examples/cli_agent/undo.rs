@@ -39,7 +39,7 @@ pub(crate) fn undo(dir: &Path) -> Result<String, Error> {
         return Err(error);
     }
     let changes = tree.git(&["diff", "--shortstat", &current, &kept])?;
-    Ok(match changes.as_str() {
+    Ok(match changes.trim() {
         "" => "Nothing had changed.".to_owned(),
         changes => format!("Undone: {changes}. Undo again to take this back."),
     })
@@ -112,7 +112,9 @@ impl WorkTree {
             .envs(["AUTHOR", "COMMITTER"].map(|who| (format!("GIT_{who}_EMAIL"), "-")))
             .output()?;
         if output.status.success() {
-            Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+            Ok(String::from_utf8(output.stdout)?
+                .trim_end_matches('\n')
+                .to_owned())
         } else {
             let said = String::from_utf8_lossy(&output.stderr);
             Err(format!("git {} fails: {}", arguments[0], said.trim()).into())

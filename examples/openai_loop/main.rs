@@ -21,7 +21,9 @@ use std::sync::Arc;
 use backend_core::BackendExt as _;
 use backend_state::StateBackend;
 use console_tools::{Options, Toolset};
-use examples::chat::{Endpoint, Error, Event, Server, begin, client, converse, scripted};
+use examples::chat::{
+    Endpoint, Error, Event, Server, begin, client, converse, printable, scripted,
+};
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
@@ -59,14 +61,15 @@ async fn main() -> Result<(), Error> {
     let mut messages = begin(&chat, &prompt).await?;
     let mut show = |event: Event<'_>| {
         if let Event::Text(text) = event {
-            print!("{text}");
+            print!("{}", printable(text));
             let _ = std::io::stdout().flush();
         }
     };
     converse(&client, &endpoint, &chat, &mut messages, &mut show).await?;
     println!("\n\n# What its calls were answered");
     for message in messages.iter().filter(|message| message["role"] == "tool") {
-        println!("{}", message["content"].as_str().unwrap_or_default());
+        let content = message["content"].as_str().unwrap_or_default();
+        println!("{}", printable(content));
     }
     println!("\n# What it left behind");
     for file in files.find_files("**").await?.files {

@@ -61,6 +61,9 @@ xflags::xflags! {
             optional --check archive: PathBuf
         }
 
+        /// Fetch xterm.js, which draws the terminal of the example web_app.
+        cmd xterm {}
+
         /// A real Kubernetes cluster of one node, for tests.
         cmd cluster {
             /// Start it, unless KUBECONFIG names another one. The first time, its programs are compiled.

@@ -30,6 +30,7 @@ mod table;
 mod test_all;
 mod tidy;
 mod workspace;
+mod xterm;
 
 use std::process::ExitCode;
 
@@ -63,6 +64,7 @@ fn run(flags: Xtask) -> Result<bool> {
             Some(archive) => test_all::try_archive(archive),
             None => dist::run(&flags),
         },
+        XtaskCmd::Xterm(_) => xterm::run(),
         XtaskCmd::Cluster(flags) => cluster::run(&flags),
         XtaskCmd::Book(_) => book::run(),
         XtaskCmd::Bench(flags) => bench::run(&flags),

@@ -1,7 +1,7 @@
 //! Installs missing tools for the stages of `test-all`.
 //!
 //! Tools go to the cache, not to the user's own cargo directory. Only a missing C
-//! compiler, Python, Git, Go, Node, PostgreSQL, Docker, and containerd with what it needs
+//! compiler, Python, Git, Go, Node, Chromium, PostgreSQL, Docker, and containerd with what it needs
 //! for pods are installed system-wide, and only by root on Debian.
 
 use anyhow::{Context as _, Result, bail};
@@ -19,6 +19,7 @@ const PROVISIONS: &[Provision] = &[
     tool("go", Source::Apt("golang-go")),
     tool("node", Source::Apt("nodejs")),
     tool("npm", Source::Apt("npm")),
+    tool("/usr/bin/chromium", Source::Apt("chromium")),
     tool("psql", Source::Apt("postgresql")),
     tool("pg_createcluster", Source::Apt("postgresql")),
     tool("docker", Source::Apt("docker.io")),

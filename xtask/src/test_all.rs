@@ -5,6 +5,7 @@
 
 mod agent;
 mod beside;
+mod browser;
 mod cargo;
 mod clients;
 mod consumers;
@@ -75,6 +76,8 @@ const STAGES: &[Stage] = stages! {
         tools: &["/usr/bin/python3", "go", "git"];
     Default "clients", clients::run, "MCP clients of others use the program",
         tools: &["/usr/bin/python3", "node", "npm"];
+    Full "browser", browser::run, "the page of web_app in headless Chromium",
+        tools: &["node", "npm", browser::CHROMIUM];
     Default "consumers", consumers::run,
         "published crates alone, and the code in Markdown as pasted", beside: Some("docker");
     Full "platforms", platforms::run, "macOS, Windows and ARM are compiled",

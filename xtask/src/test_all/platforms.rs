@@ -24,6 +24,7 @@ const LINUX_ONLY: &[&str] = &[
     "backend-local",
     "daytona-testkit",
     "examples",
+    "web_app",
     "xtask",
 ];
 

@@ -63,6 +63,7 @@ const RULES: &[(&str, &str)] = &[
     ("daytona-testkit", ""),
     ("examples", ANYTHING),
     ("sandbox-wire", "backend-core backend-run"),
+    ("web_app", ANYTHING),
     ("xtask", ANYTHING),
 ];
 
