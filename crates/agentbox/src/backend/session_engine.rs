@@ -55,6 +55,10 @@ pub(crate) async fn manager(
 }
 
 /// Returns the engine that keeps the sessions of servers with the same settings.
+#[cfg_attr(
+    not(feature = "k8s"),
+    allow(clippy::unused_async, reason = "pods are asked for")
+)]
 pub(crate) async fn engine(
     spec: &BackendSpec,
     root: Option<&Path>,
