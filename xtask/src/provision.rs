@@ -207,10 +207,11 @@ fn cargo_install(
     process::run(command.env_remove("CARGO_TARGET_DIR"))
 }
 
-/// Whether the first line of a `--version` output ends with `version`.
+/// Whether the first line of a `--version` output ends with `version`, or with a `v` and it.
 fn has_version(printed: &str, version: &str) -> bool {
     let line = printed.lines().next().unwrap_or_default();
-    line.split_whitespace().last() == Some(version)
+    let last = line.split_whitespace().last().unwrap_or_default();
+    last.strip_prefix('v').unwrap_or(last) == version
 }
 
 #[cfg(test)]
@@ -220,6 +221,7 @@ mod tests {
     #[test]
     fn version_is_compared_as_a_whole() {
         assert!(has_version("cargo-deny 0.20.2\n", "0.20.2"));
+        assert!(has_version("mdbook v0.5.4\n", "0.5.4"));
         assert!(has_version("ripgrep 15.2.0\n\nfeatures:-pcre2\n", "15.2.0"));
         assert!(!has_version("cargo-deny 0.20.21\n", "0.20.2"));
         assert!(!has_version("", "0.20.2"));
