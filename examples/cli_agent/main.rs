@@ -13,8 +13,9 @@
 //!   command asks first;
 //! - `screen.rs`: questions are answered in the terminal, and once its input ends, the
 //!   answer is no;
-//! - `undo.rs`: before the agent starts, git keeps the work tree with its untracked files;
-//!   `--undo` brings it back, and a second `--undo` takes that back.
+//! - `undo.rs`: before the agent starts, git keeps the work tree with its untracked files,
+//!   where the agent cannot change it; `--undo` brings it back, and a second `--undo` takes
+//!   that back.
 #![allow(
     clippy::disallowed_methods,
     clippy::print_stderr,
@@ -68,6 +69,9 @@ struct Args {
     /// Restore the directory's git work tree as it was before the last task.
     #[arg(long, requires = "dir", conflicts_with = "task")]
     undo: bool,
+    /// The directory that work trees are kept in; a usual place unless given.
+    #[arg(long)]
+    undo_store: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -95,8 +99,9 @@ async fn run(args: Args, commands: Commands, screen: Screen) -> Result<(), Error
             temporary.path()
         }
     };
+    let store = args.undo_store.as_deref();
     if args.undo {
-        screen.line(&undo::undo(dir)?);
+        screen.line(&undo::undo(dir, store)?);
         return Ok(());
     }
     let model = match (&args.base_url, &args.model) {
@@ -110,7 +115,7 @@ async fn run(args: Args, commands: Commands, screen: Screen) -> Result<(), Error
     if model.is_scripted() {
         screen.line("This is a script, not a model; --base-url and --model name one.");
     }
-    screen.line(&match undo::keep(dir)? {
+    screen.line(&match undo::keep(dir, store)? {
         true => format!("To undo all of it: --undo --dir {}", dir.display()),
         false => "There is no git work tree here: changes cannot be undone.".to_owned(),
     });

@@ -155,8 +155,8 @@ async fn nothing_leads_out_of_the_directory_or_controls_the_terminal() {
 
 #[tokio::test]
 async fn undo_brings_back_the_work_tree_and_only_that() {
-    let repository = tempfile::tempdir().unwrap();
-    let dir = repository.path();
+    let (repository, store) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (dir, store) = (repository.path(), store.path().to_str().unwrap());
     git(dir, &["init", "-q", "-b", "main"]);
     fs::write(dir.join(".gitignore"), "built\n").unwrap();
     fs::write(dir.join("tracked"), "1\n").unwrap();
@@ -188,8 +188,8 @@ async fn undo_brings_back_the_work_tree_and_only_that() {
         )
         .calls("delete_file", json!({"path": "untracked"}))
         .says("Done.");
-    let at = dir.to_str().unwrap();
-    let shown = with_model(script, &["--dir", at], "y\ny\ny\n").await;
+    let at = ["--dir", dir.to_str().unwrap(), "--undo-store", store];
+    let shown = with_model(script, &at, "y\ny\ny\n").await;
     assert!(shown.contains("To undo all of it: --undo"), "{shown}");
     let read = |name: &str| fs::read_to_string(dir.join(name)).ok();
     let files = || ["tracked", "new/file", "untracked", "built"].map(read);
@@ -197,28 +197,43 @@ async fn undo_brings_back_the_work_tree_and_only_that() {
     let by_agent = [text("agent\n"), text("agent\n"), None, text("b\n")];
     assert_eq!(files(), by_agent, "{shown}");
 
-    let undone = output(&["--undo", "--dir", at], "").await;
+    // The agent may name programs in the settings of the repository; none of them runs.
+    git(dir, &["config", "filter.f.clean", "touch ran"]);
+    git(dir, &["config", "filter.f.smudge", "touch ran"]);
+    git(dir, &["config", "diff.external", "touch ran"]);
+    fs::write(dir.join(".git/info/attributes"), "* filter=f\n").unwrap();
+    let undo = [&["--undo"], &at[..]].concat();
+    let undone = output(&undo, "").await;
+    assert!(!dir.join("ran").exists());
+    fs::remove_file(dir.join(".git/info/attributes")).unwrap();
+    git(dir, &["config", "--unset", "diff.external"]);
     assert!(undone.starts_with("Undone: 3 files changed"), "{undone}");
     assert_eq!(files(), [text("3\n"), None, text("u\n"), text("b\n")]);
     assert_eq!(own(dir), before, "the index and the branch are the user's");
 
-    output(&["--undo", "--dir", at], "").await;
+    output(&undo, "").await;
     assert_eq!(files(), by_agent, "an undo can be undone");
 }
 
 #[tokio::test]
 async fn undo_needs_something_to_undo() {
-    let dir = tempfile::tempdir().unwrap();
-    let at = dir.path().to_str().unwrap();
-    let error = tried(&["--undo", "--dir", at], "").await.unwrap_err();
+    let (dir, store) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let path = |dir: &tempfile::TempDir| dir.path().to_str().unwrap().to_owned();
+    let (at, store) = (path(&dir), path(&store));
+    let at = ["--dir", &at, "--undo-store", &store];
+    let undo = [&["--undo"], &at[..]].concat();
+    let error = tried(&undo, "").await.unwrap_err();
     assert!(error.contains("no git work tree"), "{error}");
     git(dir.path(), &["init", "-q"]);
-    let error = tried(&["--undo", "--dir", at], "").await.unwrap_err();
+    let error = tried(&undo, "").await.unwrap_err();
     assert!(error.contains("nothing to undo"), "{error}");
     // A repository without a commit can be kept too.
-    output(&["--dir", at], "y\nn\n").await;
-    output(&["--undo", "--dir", at], "").await;
+    output(&at, "y\nn\n").await;
+    output(&undo, "").await;
     assert!(!dir.path().join("count.sh").exists());
+    let inside = path(&dir) + "/kept";
+    let error = tried(&["--dir", at[1], "--undo-store", &inside], "").await;
+    assert!(error.unwrap_err().contains("--undo-store"));
 }
 
 #[tokio::test]

@@ -1,29 +1,39 @@
-//! Undo by git: the work tree, with its untracked files, as a commit that only the ref
-//! below names. Neither the index nor a branch is touched, and nothing is lost: what is
-//! replaced is kept the same way, so that a second undo brings it back.
+//! Undo by git: the work tree, with its untracked files, as a commit in a repository of its
+//! own, outside of the work tree. Neither the user's index nor a branch is touched, and
+//! nothing is lost: what is replaced is kept the same way, so that a second undo brings it
+//! back.
+//!
+//! The user's own repository would not do: an agent may have changed its settings, and git
+//! starts programs that they name.
 //!
 //! Ignored files are not kept, and not changed by an undo.
 
-use std::path::Path;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use examples::chat::Error;
 
 /// The work tree before the last task or undo. Older ones are in its reflog.
-const KEPT: &str = "refs/agentbox/undo";
+const KEPT: &str = "refs/heads/kept";
 
-/// Keeps the work tree that `dir` is in. Returns `false` if there is none.
-pub(crate) fn keep(dir: &Path) -> Result<bool, Error> {
-    let Some(tree) = WorkTree::find(dir)? else {
+/// Keeps the work tree that `dir` is in, in the directory `store` or the usual one. Returns
+/// `false` if there is no work tree, or no git.
+pub(crate) fn keep(dir: &Path, store: Option<&Path>) -> Result<bool, Error> {
+    let Some(tree) = WorkTree::find(dir, store)? else {
         return Ok(false);
     };
+    match tree.begin() {
+        Err(error) if error.is::<std::io::Error>() => return Ok(false),
+        begun => begun?,
+    }
     tree.remember(&tree.snapshot()?)?;
     Ok(true)
 }
 
 /// Restores what was kept, and keeps what was there. Returns what was done.
-pub(crate) fn undo(dir: &Path) -> Result<String, Error> {
-    let Some(tree) = WorkTree::find(dir)? else {
+pub(crate) fn undo(dir: &Path, store: Option<&Path>) -> Result<String, Error> {
+    let Some(tree) = WorkTree::find(dir, store)? else {
         return Err("there is no git work tree here; name the one with --dir".into());
     };
     let kept = tree.git(&["rev-parse", "--verify", "--quiet", KEPT]);
@@ -38,52 +48,65 @@ pub(crate) fn undo(dir: &Path) -> Result<String, Error> {
         tree.remember(&kept)?;
         return Err(error);
     }
-    let changes = tree.git(&["diff", "--shortstat", &current, &kept])?;
+    let changes = tree.git(&["diff", "--no-ext-diff", "--shortstat", &current, &kept])?;
     Ok(match changes.trim() {
         "" => "Nothing had changed.".to_owned(),
         changes => format!("Undone: {changes}. Undo again to take this back."),
     })
 }
 
-/// A git work tree, with an index that is only used here.
+/// Returns the usual directory for the repositories.
+fn usual_store() -> Result<PathBuf, Error> {
+    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
+    let state = state.or_else(home);
+    let state = state.ok_or("HOME is not set; name a directory with --undo-store")?;
+    Ok(state.join("agentbox/undo"))
+}
+
+/// A git work tree, and the repository that keeps it.
 struct WorkTree {
-    top: String,
-    scratch: tempfile::TempDir,
+    top: PathBuf,
+    repository: PathBuf,
 }
 
 impl WorkTree {
-    fn find(dir: &Path) -> Result<Option<Self>, Error> {
-        let scratch = tempfile::tempdir()?;
-        let top = dir
-            .to_str()
-            .ok_or("the directory's name is not Unicode; rename it")?;
-        let at = Self {
-            top: top.to_owned(),
-            scratch,
+    fn find(dir: &Path, store: Option<&Path>) -> Result<Option<Self>, Error> {
+        let dir = dir.canonicalize()?;
+        let Some(top) = dir.ancestors().find(|above| above.join(".git").exists()) else {
+            return Ok(None);
         };
-        match at.git(&["rev-parse", "--show-toplevel"]) {
-            Ok(top) => Ok(Some(Self { top, ..at })),
-            // The program git is missing.
-            Err(error) if error.is::<std::io::Error>() => Ok(None),
-            Err(error) if error.to_string().contains("not a git repository") => Ok(None),
-            Err(error) => Err(error),
+        let mut hasher = DefaultHasher::new();
+        top.hash(&mut hasher);
+        let name = top.file_name().unwrap_or_default().to_string_lossy();
+        let name = format!("{name}-{:016x}", hasher.finish());
+        let store = match store {
+            Some(store) => std::path::absolute(store)?,
+            None => usual_store()?,
+        };
+        if store.starts_with(top) {
+            return Err(
+                "the kept work tree would be in itself; choose another --undo-store".into(),
+            );
         }
+        Ok(Some(Self {
+            top: top.to_owned(),
+            repository: store.join(name),
+        }))
+    }
+
+    /// Creates the repository, unless it is there.
+    fn begin(&self) -> Result<(), Error> {
+        self.git(&["init", "--quiet"])?;
+        Ok(())
     }
 
     /// Records all files that are not ignored. Returns the commit.
     fn snapshot(&self) -> Result<String, Error> {
-        let index = self.git(&["rev-parse", "--path-format=absolute", "--git-path", "index"])?;
-        if Path::new(&index).exists() {
-            std::fs::copy(&index, self.scratch.path().join("index"))?;
-        }
         self.git(&["add", "--all"])?;
         let tree = self.git(&["write-tree"])?;
-        self.git(&[
-            "commit-tree",
-            "-m",
-            "the work tree, kept by cli_agent",
-            &tree,
-        ])
+        let message = "the work tree, kept by cli_agent";
+        self.git(&["commit-tree", "-m", message, &tree])
     }
 
     fn remember(&self, commit: &str) -> Result<(), Error> {
@@ -93,21 +116,14 @@ impl WorkTree {
 
     fn git(&self, arguments: &[&str]) -> Result<String, Error> {
         let output = Command::new("git")
-            .args(["-C", &self.top])
-            // Line ends as they are, and no programs that git would start: an agent may
-            // have named them.
-            .args(["-c", "core.autocrlf=false"])
-            .args([
-                "-c",
-                "core.hooksPath=/dev/null",
-                "-c",
-                "core.fsmonitor=false",
-            ])
+            // Line ends as they are.
+            .args(["-c", "core.autocrlf=false", "-c", "core.fsmonitor=false"])
             .args(arguments)
+            .current_dir(&self.top)
             .env("LC_ALL", "C")
-            .env_remove("GIT_DIR")
-            .env_remove("GIT_WORK_TREE")
-            .env("GIT_INDEX_FILE", self.scratch.path().join("index"))
+            .env("GIT_DIR", &self.repository)
+            .env("GIT_WORK_TREE", &self.top)
+            .env_remove("GIT_INDEX_FILE")
             .envs(["AUTHOR", "COMMITTER"].map(|who| (format!("GIT_{who}_NAME"), "cli_agent")))
             .envs(["AUTHOR", "COMMITTER"].map(|who| (format!("GIT_{who}_EMAIL"), "-")))
             .output()?;
