@@ -68,3 +68,13 @@ backend_testkit::conformance! {
     });
     skipped = 25;
 }
+
+// Also with small changes on the caller's thread, for which commands make no difference.
+backend_testkit::conformance! {
+    mod changes_inline;
+    fixture = async || with(NameSpace::Virtual, |builder| {
+        let commands = Commands::default().supervisor(Supervisor::None);
+        builder.write_inline(true).commands(commands)
+    });
+    skipped = 25;
+}
