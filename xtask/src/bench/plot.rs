@@ -76,8 +76,8 @@ pub(super) fn bars(title: &str, alt: &str, bars: &[Bar]) -> String {
     let bottom = HEAD + rows;
     let mut svg = Svg::new(title, alt, bottom + FOOT);
     let mut at = MARGIN;
-    svg.square("bar", &mut at, "faster than the peer, or as fast as asked");
-    svg.square("miss", &mut at, "slower than asked");
+    svg.square("bar", &mut at, "as asked, or nothing is asked");
+    svg.square("miss", &mut at, "not as asked");
     svg.mark(at + 4.0, 34.0);
     svg.text("", at + 14.0, 45.0, "asked");
     for decade in scale.decades() {
