@@ -4,7 +4,10 @@
 //! script in `xtask/bench/` the peer's, or the benchmark target calls both in turns.
 //! All sides use the ids of `xtask/bench/suites.toml` and report medians.
 
+mod figures;
 mod measure;
+mod plot;
+mod plots;
 mod report;
 mod suite;
 
@@ -12,29 +15,47 @@ use std::fs;
 
 use anyhow::{Context as _, Result, ensure};
 
+pub(crate) use crate::bench::plots::Drawn;
+
 use crate::bench::report::Run;
 use crate::bench::suite::{Suite, suites};
 use crate::flags;
 use crate::workspace::Workspace;
 
 /// The file that a complete run of a suite updates.
-const REPORT_PATH: &str = "docs/benchmarks.md";
+pub(crate) const REPORT_PATH: &str = plots::PAGE;
+
+/// The name of all suites together.
+const ALL: &str = "all";
 
 /// Runs the benchmarks, prints the tables, and returns whether every target was met.
 pub(crate) fn run(flags: &flags::Bench) -> Result<bool> {
     let workspace = Workspace::discover()?;
-    let is_named = flags.suites.is_some() || flags.only.is_some();
+    if flags.plots {
+        return draw(&workspace);
+    }
+    let is_named = flags.only.is_some() || flags.suites.as_ref().is_some_and(|list| !is_all(list));
     let is_partial = flags.no_peer || flags.quick || flags.only.is_some();
     let mut is_right = true;
+    let mut left_out = Vec::new();
     for suite in select(flags)? {
         let name = &suite.name;
         if let Some(why) = measure::obstacle(&workspace, &suite, is_named)? {
             ensure!(!is_named, "cannot measure the suite {name}: {why}");
-            println!("the suite {name} is left out: {why}");
+            left_out.push(format!("the suite {name} is left out: {why}"));
             continue;
         }
         let run = measure::run(&workspace, &suite, flags.quick)
-            .with_context(|| format!("cannot measure the suite {name}"))?;
+            .with_context(|| format!("cannot measure the suite {name}"));
+        let run = match run {
+            Ok(run) => run,
+            Err(error) if is_named => return Err(error),
+            Err(error) => {
+                left_out.push(format!("{error:#}"));
+                is_right = false;
+                continue;
+            }
+        };
         println!("\n{}", report::results(&run));
         if is_partial {
             println!("{REPORT_PATH} is written by a whole run over all rows with the peers only");
@@ -47,13 +68,39 @@ pub(crate) fn run(flags: &flags::Bench) -> Result<bool> {
             is_right = false;
         }
     }
+    // At the end, where they are seen.
+    for reason in left_out {
+        println!("{reason}");
+    }
     Ok(is_right)
+}
+
+fn is_all(list: &flags::List) -> bool {
+    list.checked("suite", &[ALL]).is_ok()
+}
+
+/// Draws the plots of the figures that were measured.
+fn draw(workspace: &Workspace) -> Result<bool> {
+    let path = workspace.root().join(REPORT_PATH);
+    let page = fs::read_to_string(&path);
+    let page = page.with_context(|| format!("cannot read {}", path.display()))?;
+    let drawn = Drawn::of(&page)?;
+    let changed = drawn.differences(workspace.root())?;
+    drawn.write(workspace.root())?;
+    for path in &changed {
+        println!("wrote {path}");
+    }
+    println!(
+        "{} of the plots and their page were not current",
+        changed.len()
+    );
+    Ok(true)
 }
 
 /// Returns the suites selected by the flags, with the selected rows.
 fn select(flags: &flags::Bench) -> Result<Vec<Suite>> {
     let mut suites = suites()?;
-    if let Some(list) = &flags.suites {
+    if let Some(list) = flags.suites.as_ref().filter(|list| !is_all(list)) {
         let known: Vec<_> = suites.iter().map(|suite| suite.name.as_str()).collect();
         let wanted = list.checked("suite", &known)?;
         suites.retain(|suite| wanted.contains(&suite.name));
@@ -65,6 +112,10 @@ fn select(flags: &flags::Bench) -> Result<Vec<Suite>> {
             suite.rows.retain(|row| wanted.contains(&row.id));
         }
         suites.retain(|suite| !suite.rows.is_empty());
+    }
+    if flags.quick && flags.only.is_none() {
+        let rows = suites.iter_mut().map(|suite| &mut suite.rows);
+        rows.for_each(|rows| rows.retain(|row| !row.slow));
     }
     if flags.no_peer {
         let rows = suites.iter_mut().flat_map(|suite| &mut suite.rows);
@@ -78,11 +129,15 @@ fn write_report(workspace: &Workspace, suite: &Suite, run: &Run) -> Result<()> {
     let path = workspace.root().join(REPORT_PATH);
     // The file does not exist before the first run.
     let old = fs::read_to_string(&path).unwrap_or_default();
-    let (machine, python) = report::machine(workspace, &measure::python(workspace)?)?;
+    let machine = report::machine(workspace)?;
+    let python = match suite.peers().contains(&"python") {
+        true => report::version(workspace, &measure::python(workspace)?)?,
+        false => String::new(),
+    };
     let section = report::section(suite, &machine, &python, run);
-    fs::write(&path, report::page(&old, &suites()?, &section))
-        .with_context(|| format!("cannot write {}", path.display()))?;
-    println!("wrote {REPORT_PATH}");
+    let page = report::page(&old, &suites()?, &section);
+    Drawn::of(&page)?.write(workspace.root())?;
+    println!("wrote {REPORT_PATH} and its plots");
     Ok(())
 }
 
@@ -99,11 +154,13 @@ mod tests {
                 only: only.parse().ok(),
                 no_peer: false,
                 quick: false,
+                plots: false,
             };
             Ok(select(&flags)?.into_iter().map(size).collect())
         };
         let all: Vec<_> = suites().unwrap().into_iter().map(size).collect();
         assert_eq!(selected("", "").unwrap(), all);
+        assert_eq!(selected("all", "").unwrap(), all);
         let (state, local) = (("state".to_owned(), 1), ("local".to_owned(), 1));
         assert_eq!(selected("local", "").unwrap(), all[1..2]);
         assert_eq!(all[1].0, "local");

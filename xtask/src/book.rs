@@ -120,12 +120,7 @@ fn copy(root: &Path, pages: &BTreeSet<String>, summary: &str, to: &Path) -> Resu
     // mdBook wants it at the top.
     let moved = linked(summary, DOCS, &|path| path.to_owned());
     write("SUMMARY.md", moved)?;
-    fs::create_dir_all(to.join("src").join(IMAGES))?;
-    for image in fs::read_dir(root.join(IMAGES))? {
-        let image = image?;
-        let copied = to.join("src").join(IMAGES).join(image.file_name());
-        fs::copy(image.path(), copied)?;
-    }
+    copy_images(&root.join(IMAGES), &to.join("src").join(IMAGES))?;
     let is_dir = |path: &str| root.join(path).is_dir();
     for page in pages {
         let directory = page.rsplit_once('/').map_or("", |(directory, _)| directory);
@@ -138,6 +133,21 @@ fn copy(root: &Path, pages: &BTreeSet<String>, summary: &str, to: &Path) -> Resu
             },
         );
         write(page, text)?;
+    }
+    Ok(())
+}
+
+/// Copies the pictures in a directory, and in those beneath it.
+fn copy_images(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for image in fs::read_dir(from)? {
+        let image = image?;
+        let copied = to.join(image.file_name());
+        if image.file_type()?.is_dir() {
+            copy_images(&image.path(), &copied)?;
+        } else {
+            fs::copy(image.path(), copied)?;
+        }
     }
     Ok(())
 }

@@ -32,7 +32,7 @@ xflags::xflags! {
 
         /// Check manifests, dependency rules, sources and Markdown.
         cmd tidy {
-            /// Rewrite the table of docs/weight.md.
+            /// Rewrite the table of docs/weight.md, and the plots of docs/benchmarks.md.
             optional --fix
         }
 
@@ -92,14 +92,17 @@ xflags::xflags! {
 
         /// Measure against the peers and write docs/benchmarks.md.
         cmd bench {
-            /// The suites to measure (comma-separated names); all unless given.
+            /// The suites to measure (comma-separated names), or `all`, as unless given: those that
+            /// cannot be measured here are left out, with the reason.
             optional suites: List
             /// Measure just these rows (comma-separated ids); writes no file.
             optional --only list: List
             /// Measure our side alone; writes no file.
             optional --no-peer
-            /// Measure `local` in fewer rounds; writes no file.
+            /// Measure in fewer rounds and without the largest sizes; writes no file.
             optional --quick
+            /// Measure nothing: draw the plots of docs/benchmarks.md again.
+            optional --plots
         }
     }
 }

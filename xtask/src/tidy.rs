@@ -24,6 +24,7 @@ use std::fs;
 
 use anyhow::{Context as _, Result};
 
+use crate::bench::{Drawn, REPORT_PATH};
 use crate::flags;
 use crate::tidy::findings::{Finding, Findings};
 use crate::workspace::Workspace;
@@ -71,10 +72,19 @@ pub(crate) fn check(workspace: &Workspace) -> Result<Findings> {
         Some(file) => found.extend(weight::check(file, &weights)),
         None => found.push(Finding::error(weight::FILE, "there is no such file")),
     }
+    if let Some(page) = read(workspace, REPORT_PATH) {
+        for path in Drawn::of(&page)?.differences(root)? {
+            let message = "is not what the figures of docs/benchmarks.md give; run `cargo xtask bench --plots`";
+            found.push(Finding::error(&path, message));
+        }
+    }
     Ok(Findings::new(found))
 }
 
 fn fix(workspace: &Workspace) -> Result<()> {
+    if let Some(page) = read(workspace, REPORT_PATH) {
+        Drawn::of(&page)?.write(workspace.root())?;
+    }
     let files = files::read(workspace.root())?;
     let Some(file) = files.iter().find(|file| file.path == weight::FILE) else {
         return Ok(());

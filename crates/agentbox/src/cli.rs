@@ -1,5 +1,8 @@
 //! The command line.
 
+#[cfg(test)]
+mod reference;
+
 use std::process::ExitCode;
 
 use clap::builder::StyledStr;

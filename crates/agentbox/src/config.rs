@@ -145,6 +145,36 @@ fn defaults() -> Result<Table, Failure> {
     Ok(Table::from_iter([("options".to_owned(), options.into())]))
 }
 
+/// A setting: its key, its variable, and the key that it is another name of.
+#[cfg(test)]
+pub(crate) struct Setting {
+    pub(crate) key: String,
+    pub(crate) variable: String,
+    pub(crate) alias_of: Option<&'static str>,
+}
+
+/// Returns all settings.
+#[cfg(test)]
+pub(crate) fn settings() -> Vec<Setting> {
+    let alias_of = |key: &str| {
+        let alias = keys::ALIASES.iter().find(|(alias, _)| *alias == key);
+        alias.map(|(_, key)| *key)
+    };
+    let pairs = keys::known().with_variables();
+    let all = pairs.into_iter().map(|(key, variable)| Setting {
+        alias_of: alias_of(&key),
+        key,
+        variable,
+    });
+    all.collect()
+}
+
+/// Returns the program's defaults as a table.
+#[cfg(test)]
+pub(crate) fn default_table() -> Table {
+    defaults().unwrap_or_default()
+}
+
 fn read(mut table: Table, whose: &str) -> Result<Config, Failure> {
     let mut backends = Tables::new();
     for kind in Kind::ALL {

@@ -2,6 +2,7 @@
 
 mod case;
 pub mod cases;
+mod coverage;
 mod env;
 mod failure;
 pub mod fake;
@@ -16,6 +17,8 @@ mod run;
 mod shorthand;
 
 pub use case::Case;
+#[doc(hidden)]
+pub use coverage::test_column;
 pub use env::Env;
 pub use failure::{CaseResult, Failure};
 #[cfg(target_os = "linux")]

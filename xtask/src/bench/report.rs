@@ -16,7 +16,8 @@ const HEAD: &str = "# Benchmarks\n\n\
     Written by `cargo xtask bench`; do not edit.\n\n\
     Times are medians.\n\
     The ratio is the peer's time, or memory, divided by ours, so more is better for us.\n\
-    *asked* is our target, the smallest ratio we accept: 0.91x lets us take 1.1 times as long.\n";
+    *asked* is our target, the smallest ratio we accept: 0.91x lets us take 1.1 times as long.\n\
+    In the plots, a bar to the right of 1x is how much faster we are, and what misses its target is red.\n";
 
 /// The beginning of a section of the page.
 const SECTION: &str = "\n## ";
@@ -106,24 +107,29 @@ pub(super) fn missed(run: &Run) -> Vec<&str> {
     missed.map(|comparison| comparison.id.as_str()).collect()
 }
 
-/// Returns facts for the reader: the machine that measured, and the version of a Python.
-pub(super) fn machine(workspace: &Workspace, python: &Path) -> Result<([String; 3], String)> {
-    let line = |program: &Path, arg: &str| -> Result<String> {
-        let text = process::output(workspace.command(program)?.arg(arg))?;
-        Ok(text.trim().to_owned())
-    };
+/// Returns facts for the reader about the machine that measured.
+pub(super) fn machine(workspace: &Workspace) -> Result<[String; 3]> {
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let mut models = cpuinfo
         .lines()
         .filter_map(|line| line.strip_prefix("model name\t: "));
     let cpu = models.next().unwrap_or("unknown CPU");
     let n_cores = thread::available_parallelism().context("cannot count the cores")?;
-    let machine = [
-        format!("Date: {}", line("date".as_ref(), "+%F")?),
+    Ok([
+        format!("Date: {}", line(workspace, "date".as_ref(), "+%F")?),
         format!("CPU: {cpu}, {n_cores} cores"),
-        format!("Compiler: {}", line("rustc".as_ref(), "--version")?),
-    ];
-    Ok((machine, line(python, "--version")?))
+        format!("Compiler: {}", version(workspace, "rustc".as_ref())?),
+    ])
+}
+
+/// Returns the version that a program prints.
+pub(super) fn version(workspace: &Workspace, program: &Path) -> Result<String> {
+    line(workspace, program, "--version")
+}
+
+fn line(workspace: &Workspace, program: &Path, arg: &str) -> Result<String> {
+    let text = process::output(workspace.command(program)?.arg(arg))?;
+    Ok(text.trim().to_owned())
 }
 
 /// Renders one line per workload, followed by differences between the sides' results.

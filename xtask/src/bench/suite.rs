@@ -51,8 +51,19 @@ pub(super) struct Suite {
     pub(super) bench: String,
     #[serde(default)]
     pub(super) features: Vec<String>,
+    #[serde(default)]
+    pub(super) plots: Vec<Plot>,
     #[serde(skip)]
     pub(super) rows: Vec<Row>,
+}
+
+/// Curves of rows that differ in one number.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Plot {
+    pub(super) name: String,
+    pub(super) title: String,
+    pub(super) x: String,
 }
 
 impl Suite {
@@ -73,6 +84,12 @@ impl Suite {
     /// Whether it needs fake nodes in that cluster.
     pub(super) fn needs_fake_nodes(&self) -> bool {
         self.name == "k8s_scale"
+    }
+
+    /// Returns the rows of a plot.
+    pub(super) fn plotted(&self, plot: &str) -> impl Iterator<Item = &Row> {
+        let is_in = move |row: &&Row| row.plot.as_deref() == Some(plot);
+        self.rows.iter().filter(is_in)
     }
 
     pub(super) fn ids(&self) -> Vec<&str> {
@@ -99,6 +116,11 @@ pub(super) struct Row {
     pub(super) under: Option<f64>,
     pub(super) mib: Option<f64>,
     pub(super) unit: Option<String>,
+    pub(super) plot: Option<String>,
+    pub(super) line: Option<String>,
+    pub(super) x: Option<f64>,
+    #[serde(default)]
+    pub(super) slow: bool,
 }
 
 impl Row {
@@ -128,6 +150,9 @@ mod tests {
         for (suite, row) in suites.iter().flat_map(rows) {
             assert!(ids.insert(&row.id), "{}", row.id);
             assert!(!row.what.replace("\\|", "").contains('|'), "{}", row.id);
+            let is_known = |plot: &String| suite.plots.iter().any(|known| known.name == *plot);
+            assert!(row.plot.iter().all(is_known), "{}", row.id);
+            assert_eq!(row.plot.is_some(), row.x.is_some(), "{}", row.id);
             let Some(peer) = row.peer.as_deref() else {
                 continue;
             };

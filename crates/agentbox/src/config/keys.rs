@@ -86,6 +86,13 @@ impl KnownKeys {
         })
     }
 
+    /// Returns every key with its variable.
+    #[cfg(test)]
+    pub(super) fn with_variables(self) -> Vec<(String, String)> {
+        let keys = self.0.into_iter();
+        keys.map(|key| (key.clone(), variable(&key))).collect()
+    }
+
     /// Returns the key that a variable sets, or `None` for a variable that is not ours.
     pub(super) fn of_variable(&self, name: &str) -> Option<Result<&str, String>> {
         if !name.starts_with(PREFIX) || OTHER_VARIABLES.contains(&name) {

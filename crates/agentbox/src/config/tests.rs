@@ -172,17 +172,12 @@ fn the_default_file_is_read_if_it_is_there() {
 }
 
 #[test]
-fn the_readme_shows_what_there_is() {
+fn the_example_of_the_readme_is_accepted() {
     let readme = include_str!("../../README.md");
     let (_, chapter) = readme.split_once("## Configuration").unwrap();
     let (_, example) = chapter.split_once("```toml\n").unwrap();
     let (example, _) = example.split_once("```").unwrap();
     let config = load("", example, &[]).unwrap();
-    assert_eq!(config.run.timeout, Some(600.0));
-    for kind in Kind::ALL {
-        for key in kind.keys() {
-            let shown = &config.backends[&kind];
-            assert!(shown.contains_key(key), "[{}] {key}", kind.name());
-        }
-    }
+    assert_eq!(config.options.limits.read_lines, 500);
+    assert_eq!(config.backends.len(), 2);
 }

@@ -121,6 +121,11 @@ backend_testkit::conformance! {
     skipped = 201;
 }
 
+#[test]
+fn the_page_of_capabilities_is_current() {
+    backend_testkit::test_column("composite", &local_in_a_route());
+}
+
 /// Checks an assumption of the fixtures.
 #[test]
 fn an_unseen_route_is_there_all_the_same() {

@@ -2,7 +2,9 @@
 //! There is one sandbox for each mode, in which every case has its own directory.
 
 use backend_daytona::{Connection, DaytonaSandbox, Mode};
-use backend_testkit::{CASES, Case, Outcome, SandboxFixture, run_case, run_concurrently};
+use backend_testkit::{
+    CASES, Case, Outcome, SandboxFixture, run_case, run_concurrently, test_column,
+};
 
 use crate::support::{Place, agent, purge, run};
 
@@ -54,6 +56,11 @@ async fn suite(mode: Mode, connection: Connection) {
     run(&shared, "true").await;
     assert_eq!(shared.connection(), Some(connection));
     let (sandbox, sandboxes) = (&shared, &place);
+    let column = match mode {
+        Mode::Portable => "daytona, portable",
+        _ => "daytona",
+    };
+    test_column(column, &fixture(shared.clone(), shared.clone(), mode));
     let report = run_concurrently(AT_ONCE, |number, case| async move {
         if case.stops_its_sandbox() {
             run_alone(sandboxes, mode, case).await

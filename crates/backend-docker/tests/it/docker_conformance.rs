@@ -2,7 +2,9 @@
 //! There is one container for each mode, in which every case has its own directory.
 
 use backend_docker::{DockerSandbox, Mode};
-use backend_testkit::{CASES, Case, Outcome, SandboxFixture, run_case, run_concurrently};
+use backend_testkit::{
+    CASES, Case, Outcome, SandboxFixture, run_case, run_concurrently, test_column,
+};
 
 use crate::support::docker;
 use crate::support::docker::{builder, daemon, purge, run};
@@ -46,6 +48,14 @@ async fn run_alone(mode: Mode, case: &Case) -> Outcome {
 async fn suite(mode: Mode) {
     let container = &builder().pids_limit(4096).build().unwrap();
     run(container, "true").await;
+    let column = match mode {
+        Mode::Portable => "docker, portable",
+        _ => "docker",
+    };
+    test_column(
+        column,
+        &SandboxFixture::new(container.clone(), container.clone()),
+    );
     let report = run_concurrently(AT_ONCE, |number, case| async move {
         if case.stops_its_sandbox() {
             run_alone(mode, case).await

@@ -2,7 +2,9 @@
 //! one pod for each mode, in which every case has its own directory.
 
 use backend_k8s::{K8sSandbox, Mode};
-use backend_testkit::{CASES, Case, Outcome, SandboxFixture, run_case, run_concurrently};
+use backend_testkit::{
+    CASES, Case, Outcome, SandboxFixture, run_case, run_concurrently, test_column,
+};
 
 use crate::support::place::Place;
 use crate::support::sandbox::{purge, run};
@@ -53,6 +55,11 @@ async fn suite(mode: Mode, at_once: usize) {
     let pod = place.builder().memory(1 << 30).build().unwrap();
     run(&pod, "true").await;
     let (shared, pods) = (&pod, &place);
+    let column = match mode {
+        Mode::Portable => "k8s, portable",
+        _ => "k8s",
+    };
+    test_column(column, &fixture(pod.clone(), pod.clone(), mode));
     let report = run_concurrently(at_once, |number, case| async move {
         if case.stops_its_sandbox() {
             run_alone(pods, mode, case).await

@@ -57,6 +57,12 @@ backend_testkit::conformance! {
     skipped = 0;
 }
 
+#[test]
+fn the_page_of_capabilities_is_current() {
+    let fixture = supervised(NameSpace::Virtual, Resolution::Auto);
+    backend_testkit::test_column("local", &fixture);
+}
+
 // Also with a working directory beneath the root. Commands and files are tested
 // separately, so one suite covers both.
 backend_testkit::conformance! {

@@ -5,10 +5,17 @@ use std::sync::Arc;
 use backend_state::StateBackend;
 use backend_testkit::ClockFixture;
 
+fn state() -> ClockFixture {
+    ClockFixture::new(|clock| Arc::new(StateBackend::builder().clock(clock).build()))
+}
+
 backend_testkit::conformance! {
-    mod state;
-    fixture = async || {
-        ClockFixture::new(|clock| Arc::new(StateBackend::builder().clock(clock).build()))
-    };
+    mod in_memory;
+    fixture = async || state();
     skipped = 201;
+}
+
+#[test]
+fn the_page_of_capabilities_is_current() {
+    backend_testkit::test_column("state", &state());
 }

@@ -45,6 +45,8 @@ mod support {
     pub(crate) mod script;
     pub(crate) mod valid;
 }
+#[cfg(target_os = "linux")]
+mod tool_reference;
 mod toolset;
 #[cfg(target_os = "linux")]
 mod transcripts;

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use backend_testkit::{DirectoryFixture, Need};
+use backend_testkit::{DirectoryFixture, Need, SandboxFixture};
 use sandbox_shell::PortableSandbox;
 
 use crate::support::host_machine::{HostMachine, busybox_path, host_path};
@@ -18,6 +18,20 @@ fn portable(machine: impl FnOnce(&Path) -> HostMachine) -> DirectoryFixture {
     });
     let fixture = fixture.host_names();
     fixture.without(&[Need::Outside, Need::ReadOnly])
+}
+
+/// What all sandboxes without an agent have in common; each also checks its own column.
+#[test]
+fn the_page_of_capabilities_is_current() {
+    let directory = tempfile::tempdir().unwrap();
+    let sandbox = || {
+        let machine = HostMachine::new(directory.path(), host_path());
+        PortableSandbox::new(Arc::new(machine))
+    };
+    let fixture = SandboxFixture::new(sandbox(), sandbox());
+    for name in ["docker", "k8s", "daytona"] {
+        backend_testkit::test_column(&format!("{name}, portable"), &fixture);
+    }
 }
 
 backend_testkit::conformance! {

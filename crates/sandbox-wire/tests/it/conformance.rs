@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use backend_local::{Commands, LocalBackend, Supervisor};
 use backend_state::StateBackend;
-use backend_testkit::{ClockFixture, DirectoryFixture};
+use backend_testkit::{ClockFixture, DirectoryFixture, SandboxFixture};
+use sandbox_wire::{AgentOptions, AgentSandbox};
 
-use crate::support::pipe::piped;
+use crate::support::pipe::{PipeMachine, piped};
 
 /// A store in memory behind a pipe.
 fn piped_state() -> ClockFixture {
@@ -24,6 +25,19 @@ fn piped_local() -> DirectoryFixture {
         let backend = piped(backend.unwrap());
         (Arc::new(backend), Some(Arc::new(piped(read_only))))
     })
+}
+
+/// What all sandboxes with the agent have in common; each also checks its own column.
+#[test]
+fn the_page_of_capabilities_is_current() {
+    let sandbox = || {
+        let machine = PipeMachine::new(Arc::new(StateBackend::new()));
+        AgentSandbox::new(Arc::new(machine), AgentOptions::default())
+    };
+    let fixture = SandboxFixture::new(sandbox(), sandbox());
+    for column in ["docker", "k8s", "daytona"] {
+        backend_testkit::test_column(column, &fixture);
+    }
 }
 
 backend_testkit::conformance! {

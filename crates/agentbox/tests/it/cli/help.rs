@@ -22,14 +22,77 @@ const COMMANDS: [&str; 17] = [
     "man",
 ];
 
-#[test]
-fn help_is_what_it_was() {
-    let dir = TestDir::new();
-    insta::assert_snapshot!("help", dir.run(&["--help"]).code(0).out);
-    for command in COMMANDS {
-        let help = dir.run(&[command, "-h"]).code(0).out;
-        insta::assert_snapshot!(format!("help-{command}"), help);
+/// The page with the help of all commands.
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/command-line.md");
+
+const HEAD: &str = "\
+# Command line
+
+Made from the program by a test; do not edit.
+[The program](../crates/agentbox/README.md) says how to use it, [Options](options.md) lists the settings of the config file.
+The common options, with which each help ends, are shown once.
+";
+
+/// Adds a command, and those beneath it.
+fn add_help(page: &mut String, dir: &TestDir, command: &[&str], common: &str) {
+    let short = [command, &["-h"]].concat();
+    let help = dir.run(&short).code(0).out;
+    let help = match help.strip_suffix(common) {
+        Some(help) => help,
+        None => panic!("{command:?} does not end with the common options: {help}"),
+    };
+    let level = "#".repeat(command.len() + 1);
+    let command_line = command.join(" ");
+    page.push_str(&format!(
+        "\n{level} `agentbox {command_line}`\n\n```text\n{}\n```\n",
+        help.trim_end()
+    ));
+    for inner in subcommands(help) {
+        add_help(page, dir, &[command, &[inner]].concat(), common);
     }
+}
+
+/// Returns the commands that a help lists, except for `help` itself.
+fn subcommands(help: &str) -> impl Iterator<Item = &str> {
+    let list = help
+        .split_once("\nCommands:\n")
+        .map_or("", |(_, list)| list);
+    let list = list.split_once("\n\n").map_or(list, |(list, _)| list);
+    let names = list.lines().filter_map(|line| {
+        let is_name = line.starts_with("  ") && !line.starts_with("   ");
+        line.split_whitespace().next().filter(|_| is_name)
+    });
+    names.filter(|name| *name != "help")
+}
+
+/// `UPDATE_REFERENCE=1` in the environment rewrites the page.
+#[test]
+fn the_page_of_the_command_line_is_current() {
+    let dir = TestDir::new();
+    let all = dir.run(&["--help"]).code(0).out;
+    let mut page = format!("{HEAD}\n```text\n{}\n```\n", all.trim_end());
+    // One line between paragraphs has blanks.
+    page = page.replace("\n          \n", "\n\n");
+    let tools = dir.run(&["tools", "-h"]).code(0).out;
+    let common = &tools[tools.find("\nCommon options:").unwrap()..];
+    let told: Vec<&str> = subcommands(&all).collect();
+    for command in COMMANDS {
+        assert!(told.contains(&command), "{command}");
+    }
+    for command in told {
+        add_help(&mut page, &dir, &[command], common);
+    }
+    if std::env::var_os("UPDATE_REFERENCE").is_some() {
+        std::fs::write(PAGE, &page).unwrap();
+    }
+    let written = std::fs::read_to_string(PAGE).unwrap();
+    let mut lines = written.lines().zip(page.lines());
+    assert_eq!(
+        lines.find(|(written, now)| written != now),
+        None,
+        "run this test with UPDATE_REFERENCE=1 and look at the change"
+    );
+    assert_eq!(written.len(), page.len());
 }
 
 #[test]
