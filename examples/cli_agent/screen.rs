@@ -77,6 +77,10 @@ impl Screen {
                 streams.line(&format!("> {} {}", call.name, brief(&call.arguments, 1)));
                 streams.waiting(&call.name);
             }
+            Event::Output(_, text) => {
+                let last = text.lines().rfind(|line| !line.trim().is_empty());
+                streams.waiting(last.unwrap_or(text));
+            }
             Event::Reply(_, reply) => {
                 streams.line(&brief(&reply.text, REPLY_LINES));
                 streams.waiting("the model");

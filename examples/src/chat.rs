@@ -6,6 +6,7 @@
 //! accepts them there.
 
 pub mod answer;
+mod live;
 mod print;
 pub mod script;
 pub mod scripted;
@@ -20,6 +21,7 @@ use futures::stream::FuturesUnordered;
 use serde_json::{Value, json};
 
 use answer::{Answer, Sse};
+use live::Live;
 
 pub use answer::Call;
 pub use print::{brief, print, printable};
@@ -32,6 +34,9 @@ pub type Error = Box<dyn std::error::Error + Send + Sync>;
 /// Number of turns after which the loop gives up: a model can go round in circles.
 const MAX_TURNS: usize = 50;
 
+/// The tool whose replies have the output of its command. Other tools may use commands too.
+const COMMAND: &str = "execute";
+
 /// Maximum number of bytes shown of an error's body.
 const SHOWN_BYTES: usize = 2_000;
 
@@ -42,6 +47,9 @@ pub enum Event<'e> {
     Text(&'e str),
     /// A call begins.
     Call(&'e Call),
+    /// A command of a call that runs has printed more. Of much output at once, this has the
+    /// beginning and the end. A command that ends soon has its output in the reply only.
+    Output(&'e Call, &'e str),
     /// A call has been answered. Calls that run at the same time end in any order.
     Reply(&'e Call, &'e Reply),
 }
@@ -150,14 +158,33 @@ async fn call_all(
     show: &mut (dyn FnMut(Event<'_>) + Send),
 ) -> Vec<Reply> {
     let mut running = FuturesUnordered::new();
+    let live = Live::of(calls.len());
     for (at, call) in calls.iter().enumerate() {
         show(Event::Call(call));
-        running.push(async move { (at, chat.call(&call.name, &call.arguments).await) });
+        let observer = live.observer(at);
+        running.push(async move {
+            let reply = chat.call_observed(&call.name, &call.arguments, observer);
+            (at, reply.await)
+        });
     }
     let mut replies = Vec::new();
-    while let Some((at, reply)) = running.next().await {
-        show(Event::Reply(&calls[at], &reply));
-        replies.push((at, reply));
+    while replies.len() < calls.len() {
+        tokio::select! {
+            biased;
+            Some((at, reply)) = running.next() => {
+                let rest = live.rest(at, calls[at].name == COMMAND);
+                if !rest.is_empty() {
+                    show(Event::Output(&calls[at], &rest));
+                }
+                show(Event::Reply(&calls[at], &reply));
+                replies.push((at, reply));
+            }
+            () = live.more() => {
+                for (at, text) in live.take() {
+                    show(Event::Output(&calls[at], &text));
+                }
+            }
+        }
     }
     replies.sort_by_key(|(at, _)| *at);
     replies.into_iter().map(|(_, reply)| reply).collect()

@@ -76,7 +76,7 @@ const STAGES: &[Stage] = stages! {
         tools: &["/usr/bin/python3", "go", "git"];
     Default "clients", clients::run, "MCP clients of others use the program",
         tools: &["/usr/bin/python3", "node", "npm"];
-    Full "browser", browser::run, "the page of web_app in headless Chromium",
+    Full "browser", browser::run, "the pages of web_app and predictive_analytics in headless Chromium",
         tools: &["node", "npm", browser::CHROMIUM];
     Default "consumers", consumers::run,
         "published crates alone, and the code in Markdown as pasted", beside: Some("docker");

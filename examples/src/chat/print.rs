@@ -13,6 +13,8 @@ pub fn print(event: Event<'_>) {
     match event {
         Event::Text(text) => print!("{}", printable(text)),
         Event::Call(call) => println!("\n> {} {}", brief(&call.name, 1), brief(&call.arguments, 1)),
+        // The reply shows it.
+        Event::Output(..) => {}
         Event::Reply(_, reply) => println!("{}", brief(&reply.text, 20)),
     }
     let _ = std::io::stdout().flush();

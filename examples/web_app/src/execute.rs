@@ -7,11 +7,11 @@ use axum::Json;
 use axum::extract::{Path, State};
 use backend_core::Sandbox as _;
 use backend_core::ops::Command;
+use examples::web::Failure;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::App;
-use crate::failure::Failure;
 
 const TIME: Duration = Duration::from_secs(60);
 

@@ -11,6 +11,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use backend_core::ops::{ContentHash, FileKind, LsOptions, ReadOptions, WriteMode, WriteOptions};
 use backend_core::{Backend as _, VPath};
+use examples::web::Failure;
 use futures::stream;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
@@ -18,7 +19,6 @@ use serde_json::{Value, json};
 use sessions::Session;
 
 use crate::App;
-use crate::failure::Failure;
 
 /// Entries of a listing.
 const ENTRIES: usize = 1000;

@@ -5,33 +5,23 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use axum::Router;
 use axum::extract::{Path as UrlPath, State};
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
 use bytes::Bytes;
+use examples::web::page::{self, File, HTML, SCRIPT, STYLE, TEXT};
 
 use crate::App;
 
-const HTML: &str = "text/html; charset=utf-8";
-const SCRIPT: &str = "text/javascript; charset=utf-8";
-const STYLE: &str = "text/css; charset=utf-8";
-const TEXT: &str = "text/plain; charset=utf-8";
-
-/// The files of the page: name, type and content.
-const PAGE: &[(&str, &str, &str)] = &[
-    ("", HTML, include_str!("../page/index.html")),
-    ("app.js", SCRIPT, include_str!("../page/app.js")),
-    ("chat.js", SCRIPT, include_str!("../page/chat.js")),
-    ("dom.js", SCRIPT, include_str!("../page/dom.js")),
-    ("files.js", SCRIPT, include_str!("../page/files.js")),
-    ("terminal.js", SCRIPT, include_str!("../page/terminal.js")),
-    ("style.css", STYLE, include_str!("../page/style.css")),
-    (
-        "icon.svg",
-        "image/svg+xml",
-        include_str!("../page/icon.svg"),
-    ),
+/// The files of the page that others do not use.
+const PAGE: &[File] = &[
+    ("/", HTML, include_str!("../page/index.html")),
+    ("/app.js", SCRIPT, include_str!("../page/app.js")),
+    ("/files.js", SCRIPT, include_str!("../page/files.js")),
+    ("/terminal.js", SCRIPT, include_str!("../page/terminal.js")),
 ];
 
 /// The files of xterm.js that the page uses: name, type, and place in `node_modules/@xterm`.
@@ -63,22 +53,13 @@ impl Xterm {
     }
 }
 
-/// `GET /`
-pub(crate) async fn index() -> Response {
-    page(UrlPath(String::new())).await
-}
-
-/// `GET /{file}`
-pub(crate) async fn page(UrlPath(name): UrlPath<String>) -> Response {
-    match PAGE.iter().find(|(file, ..)| *file == name) {
-        Some((_, kind, content)) => ([(CONTENT_TYPE, *kind)], *content).into_response(),
-        None => StatusCode::NOT_FOUND.into_response(),
-    }
+pub(crate) fn routes() -> Router<Arc<App>> {
+    page::routes(PAGE).route("/xterm/{file}", get(xterm))
 }
 
 /// `GET /xterm/{file}`
-pub(crate) async fn xterm(State(app): State<Arc<App>>, UrlPath(name): UrlPath<String>) -> Response {
-    match app.xterm.0.get(name.as_str()) {
+async fn xterm(State(app): State<Arc<App>>, UrlPath(name): UrlPath<String>) -> Response {
+    match app.program.xterm.0.get(name.as_str()) {
         Some((kind, content)) => ([(CONTENT_TYPE, *kind)], content.clone()).into_response(),
         None => StatusCode::NOT_FOUND.into_response(),
     }

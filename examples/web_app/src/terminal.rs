@@ -11,6 +11,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use backend_core::ops::{Command, ShellId, TerminalSize};
 use backend_core::{Connection, Sandbox as _};
+use examples::web::Failure;
 use futures::stream::{SplitSink, SplitStream};
 use futures::{SinkExt as _, StreamExt as _, future, pin_mut};
 use serde::Deserialize;
@@ -18,7 +19,6 @@ use serde_json::json;
 use sessions::Session;
 
 use crate::App;
-use crate::failure::Failure;
 
 /// Bytes of a message from the browser.
 const MESSAGE_BYTES: usize = 64 * 1024;
@@ -48,7 +48,7 @@ pub(crate) async fn open(
 ) -> Result<Response, Failure> {
     size.terminal().check()?;
     let (browser, sandbox) = app.sandbox(&id).await?;
-    let place = Arc::clone(&browser.terminals).try_acquire_owned();
+    let place = Arc::clone(&browser.own.0).try_acquire_owned();
     let place = place.map_err(|_| {
         Failure::new(
             StatusCode::SERVICE_UNAVAILABLE,

@@ -1,4 +1,5 @@
-//! Stage `browser`: the page of the example `web_app` in headless Chromium.
+//! Stage `browser`: the pages of the examples `web_app` and `predictive_analytics` in headless
+//! Chromium.
 
 use std::time::Duration;
 
@@ -21,11 +22,12 @@ const TIME_LIMIT: Duration = Duration::from_secs(600);
 pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     let workspace = &ctx.workspace;
     let packages = xterm::install(workspace)?;
-    process::run(&mut cargo(ctx, "build", &["--bin", "web_app"])?)?;
-    let program = workspace.metadata()?.target_directory.join("debug/web_app");
+    let built = ["--bin", "web_app", "--bin", "predictive_analytics"];
+    process::run(&mut cargo(ctx, "build", &built)?)?;
+    let programs = workspace.metadata()?.target_directory.join("debug");
     let shots = workspace.cache("browser");
     let mut node = workspace.command("node")?;
-    node.arg(SCRIPT).args([&program, &CHROMIUM.into()]);
+    node.arg(SCRIPT).args([&programs, &CHROMIUM.into()]);
     node.args([&packages, &shots]);
     process::run_limited(&mut node, TIME_LIMIT)?;
     Ok(Outcome::Passed(format!(

@@ -24,6 +24,7 @@ const LINUX_ONLY: &[&str] = &[
     "backend-local",
     "daytona-testkit",
     "examples",
+    "predictive_analytics",
     "web_app",
     "xtask",
 ];

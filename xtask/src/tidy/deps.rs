@@ -62,6 +62,7 @@ const RULES: &[(&str, &str)] = &[
     ),
     ("daytona-testkit", ""),
     ("examples", ANYTHING),
+    ("predictive_analytics", ANYTHING),
     ("sandbox-wire", "backend-core backend-run"),
     ("web_app", ANYTHING),
     ("xtask", ANYTHING),

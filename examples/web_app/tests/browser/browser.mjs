@@ -1,5 +1,6 @@
-// The page in headless Chromium: `node browser.mjs PROGRAM CHROMIUM PACKAGES SHOTS`, with the
-// built web_app, the browser, the directory of `cargo xtask xterm`, and one for screenshots.
+// The pages in headless Chromium: `node browser.mjs PROGRAMS CHROMIUM PACKAGES SHOTS`, with the
+// directory of the built web_app and predictive_analytics, the browser, the directory of
+// `cargo xtask xterm`, and one for screenshots.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -10,16 +11,18 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 
-const [program, executablePath, packages, shots] = process.argv.slice(2).map((path) => resolve(path));
+import { predictiveAnalytics } from "../../../predictive_analytics/tests/browser.mjs";
+
+const [programs, executablePath, packages, shots] = process.argv.slice(2).map((path) => resolve(path));
 const { chromium } = createRequire(join(packages, "package.json"))("playwright-core");
 
 /** A name and a text that run a script where they are taken for markup. */
 const HOSTILE = `<img src=x onerror="document.title='owned'">.txt`;
 const SCRIPT = `<script>document.title='owned'</script><img src=x onerror="document.title='owned'">`;
 
-async function start(data, port = 0) {
-  const options = ["--listen", `127.0.0.1:${port}`, "--backend", "local", "--data", data, "--xterm", packages];
-  const child = spawn(program, options, { stdio: ["ignore", "pipe", "inherit"] });
+async function start(program, data, more = [], port = 0) {
+  const options = ["--listen", `127.0.0.1:${port}`, "--backend", "local", "--data", data, ...more];
+  const child = spawn(join(programs, program), options, { stdio: ["ignore", "pipe", "inherit"] });
   for await (const line of createInterface({ input: child.stdout })) {
     const [, url] = line.match(/^open (http:.*)/) ?? [];
     if (url) return { child, url };
@@ -98,6 +101,25 @@ async function chat(page, other) {
   await answered(page);
 }
 
+/** Output is shown while its command runs: as text, its beginning and its end. */
+async function live(page) {
+  await say(page, `run printf '%s\\n' '${SCRIPT.replaceAll("'", "'\\''")}'; seq 200000; until [ -e go ]; do sleep 0.1; done`);
+  await answer(page, "Approve").click();
+  const output = page.locator(".card .live");
+  await output.filter({ hasText: "200000" }).waitFor();
+  const shown = await output.textContent();
+  assert.ok(shown.startsWith(`${SCRIPT}\n1\n2\n`), shown.slice(0, 200));
+  assert.ok(shown.length < 50_000, `${shown.length} characters`);
+  assert.match(shown, / not shown /);
+  await page.screenshot({ path: join(shots, "live.png") });
+  await page.setInputFiles("#upload", { name: "go", mimeType: "text/plain", buffer: Buffer.from("") });
+  await answered(page);
+  assert.equal(await output.count(), 0);
+  await say(page, "run rm go");
+  await answer(page, "Approve").click();
+  await answered(page);
+}
+
 async function files(page) {
   await page.getByRole("button", { name: "message.txt" }).click();
   const editor = page.locator("#content");
@@ -121,7 +143,6 @@ async function files(page) {
 async function hostile(page) {
   await say(page, `run printf '%s' '${SCRIPT.replaceAll("'", "'\\''")}'; touch '${HOSTILE.replaceAll("'", "'\\''")}'`);
   await answer(page, "Approve").click();
-  await page.getByText("That is what it printed.").waitFor();
   await answered(page);
   assert.equal(await page.locator(".output").last().textContent(), SCRIPT);
   await page.locator("#entries .name", { hasText: HOSTILE }).click();
@@ -168,13 +189,15 @@ async function small(browser, url, storageState) {
 
 await mkdir(shots, { recursive: true });
 const data = await mkdtemp(join(tmpdir(), "web_app-"));
-let server = await start(data);
+const startWebApp = (port) => start("web_app", join(data, "web_app"), ["--xterm", packages], port);
+let server = await startWebApp();
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
 try {
   const [one, other] = [await visit(browser, server.url), await visit(browser, server.url)];
   await chat(one, other);
   await one.screenshot({ path: join(shots, "chat.png") });
   await small(browser, server.url, await one.context().storageState());
+  await live(one);
   await files(one);
   await hostile(one);
   await terminal(one);
@@ -188,14 +211,16 @@ try {
   const { port } = new URL(server.url);
   await stop(server);
   faults.length = 0;
-  server = await start(data, port);
+  server = await startWebApp(port);
   await load(one, server.url);
   assert.equal(await one.locator(".card").count(), cards - 1);
   await lists(one, [HOSTILE, "count.sh", "message.txt", "upload.txt"]);
   await load(other, server.url);
   await other.getByText("Nothing here yet.").waitFor();
+  const tools = { start, stop, visit, load, say, answered };
+  await predictiveAnalytics(browser, "predictive_analytics", data, shots, tools);
   assert.deepEqual(faults, []);
-  console.log("the page passes");
+  console.log("the pages pass");
 } catch (error) {
   const pages = browser.contexts().flatMap((context) => context.pages());
   for (const [at, page] of pages.entries()) await page.screenshot({ path: join(shots, `failed-${at}.png`) });

@@ -1,66 +1,11 @@
 //! The conversation: a stream of cards, and questions in between.
 
-use std::collections::VecDeque;
-
 use examples::chat::{Script, Server as ScriptedServer};
-use reqwest::{Method, Response, StatusCode};
+use examples::web::tester::{LONG, Server, Turn, json_body, json_of, types};
+use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::server::{LONG, Server, json_body, json_of, server};
-
-/// The stream of a turn.
-pub(crate) struct Turn {
-    response: Response,
-    rest: Vec<u8>,
-    ready: VecDeque<Value>,
-}
-
-impl Turn {
-    pub(crate) async fn begin(server: &Server, session: &str, text: &str) -> Self {
-        let request = server.ask(Method::POST, &format!("{session}/chat"));
-        let request = json_body(request, &json!({"text": text}));
-        let response = request.send().await.unwrap();
-        assert_eq!(response.status(), StatusCode::OK);
-        Self {
-            response,
-            rest: Vec::new(),
-            ready: VecDeque::new(),
-        }
-    }
-
-    async fn next(&mut self) -> Option<Value> {
-        while self.ready.is_empty() {
-            let chunk = tokio::time::timeout(LONG, self.response.chunk());
-            let chunk = chunk.await.expect("an event").unwrap()?;
-            self.rest.extend_from_slice(&chunk);
-            while let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = self.rest.drain(..=end).collect();
-                self.ready.push_back(serde_json::from_slice(&line).unwrap());
-            }
-        }
-        self.ready.pop_front()
-    }
-
-    /// Returns the events up to the next question, with text in one piece, or to the end.
-    pub(crate) async fn events(&mut self) -> Vec<Value> {
-        let mut events: Vec<Value> = Vec::new();
-        while let Some(event) = self.next().await {
-            let is_question = event["type"] == "question";
-            match events.last_mut() {
-                Some(last) if event["type"] == "text" && last["type"] == "text" => {
-                    let [one, other] = [&last["text"], &event["text"]];
-                    let both = format!("{}{}", one.as_str().unwrap(), other.as_str().unwrap());
-                    last["text"] = both.into();
-                }
-                _ => events.push(event),
-            }
-            if is_question {
-                break;
-            }
-        }
-        events
-    }
-}
+use crate::server::{server, start};
 
 /// Answers the question that is last of these events.
 pub(crate) async fn answer(
@@ -76,11 +21,6 @@ pub(crate) async fn answer(
         .post(&format!("{session}/answer"), &body)
         .await
         .status()
-}
-
-fn types(events: &[Value]) -> Vec<&str> {
-    let types = events.iter().map(|event| event["type"].as_str().unwrap());
-    types.collect()
 }
 
 #[tokio::test]
@@ -163,6 +103,63 @@ async fn a_no_is_a_no_and_a_lasting_yes_lasts() {
     assert_eq!(server.names(&session).await, ["b.txt", "c.txt"]);
 }
 
+/// A command that goes on when there is a file.
+fn waiting(before: &str, after: &str) -> String {
+    format!("run {before}; until [ -e go ]; do sleep 0.05; done; {after}")
+}
+
+/// Begins a turn with this command and approves it.
+async fn run(server: &Server, session: &str, said: &str) -> Turn {
+    let mut turn = Turn::begin(server, session, said).await;
+    let asked = turn.events().await;
+    let yes = answer(server, session, &asked, json!({"approve": true})).await;
+    assert_eq!(yes, StatusCode::NO_CONTENT);
+    turn
+}
+
+#[tokio::test]
+async fn output_is_shown_while_its_command_runs() {
+    let (_data, server) = server().await;
+    let session = server.session().await;
+    let said = waiting("printf '<b>first</b>\\033[2J\\n'", "echo second");
+    let mut turn = run(&server, &session, &said).await;
+    // The command cannot have ended, and a terminal would show this.
+    let live = turn.next().await.unwrap();
+    let expected = json!({"type": "output", "id": live["id"], "text": "<b>first</b>\n"});
+    assert_eq!(live, expected);
+    let put = server.put(&format!("{session}/files/go"), "").await;
+    assert_eq!(put, StatusCode::NO_CONTENT);
+    let mut rest = turn.events().await;
+    rest.retain(|event| event["type"] != "output");
+    assert_eq!(types(&rest), ["reply", "text"]);
+    assert_eq!(rest[0]["id"], live["id"]);
+    assert_eq!(rest[0]["text"], "<b>first</b>\nsecond\n");
+    // It is not kept.
+    let events = json_of(server.get(&session).await).await["events"].clone();
+    let events = events.as_array().unwrap();
+    assert!(!types(events).contains(&"output"), "{events:?}");
+}
+
+#[tokio::test]
+async fn of_much_output_the_beginning_and_the_end_are_shown() {
+    let (_data, server) = server().await;
+    let session = server.session().await;
+    let said = waiting("echo first; yes | head -c 4000000; echo last", "true");
+    let mut turn = run(&server, &session, &said).await;
+    let mut shown = String::new();
+    while !shown.ends_with("last\n") {
+        let live = turn.next().await.unwrap();
+        assert_eq!(live["type"], "output");
+        let text = live["text"].as_str().unwrap();
+        assert!(text.len() < 20_000, "{}", text.len());
+        shown.push_str(text);
+    }
+    assert!(shown.starts_with("first\ny\n"), "{shown}");
+    assert!(shown.contains(" bytes are not shown ...]\n"));
+    server.put(&format!("{session}/files/go"), "").await;
+    turn.events().await;
+}
+
 #[tokio::test]
 async fn a_page_that_goes_away_stops_its_turn() {
     let (_data, server) = server().await;
@@ -198,7 +195,7 @@ async fn any_endpoint_can_answer() {
     let base_url = endpoint.endpoint().base_url;
     let data = tempfile::tempdir().unwrap();
     let options = ["--base-url", base_url.as_str(), "--model", "m-1"];
-    let server = Server::start(data.path(), &options).await;
+    let server = start(data.path(), &options).await;
     let session = server.session().await;
     let told = json_of(server.get(&session).await).await;
     assert_eq!(

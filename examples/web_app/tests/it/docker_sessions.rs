@@ -1,10 +1,11 @@
 //! Sessions in containers.
 
+use examples::web::tester::Server;
 use futures::SinkExt as _;
 use reqwest::{Method, StatusCode};
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::server::Server;
+use crate::server::program;
 use crate::terminal::{connect, until};
 
 #[tokio::test]
@@ -14,7 +15,7 @@ async fn each_session_has_a_container() {
     let image = std::env::var("TEST_IMAGE_PYTHON").expect("TEST_IMAGE_PYTHON");
     let backend = format!("docker:{image}");
     let start = async || {
-        let mut program = Server::program(data.path());
+        let mut program = program(data.path());
         Server::launch(program.args(["--backend", &backend])).await
     };
     let server = start().await;

@@ -1,9 +1,10 @@
 //! The files of sessions, and commands on them.
 
+use examples::web::tester::json_of;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::server::{json_of, server};
+use crate::server::server;
 
 /// A file name with everything that a page or a header could take for its own.
 const HOSTILE: &str = "<img src=x onerror=alert(1)>\"'; filename=x\u{202e}\u{fc}\r\nX-Evil: 1";
@@ -130,7 +131,7 @@ async fn requests_have_limits() {
 #[tokio::test]
 async fn the_number_of_sessions_is_limited() {
     let data = tempfile::tempdir().unwrap();
-    let server = crate::server::Server::start(data.path(), &["--sessions", "2"]).await;
+    let server = crate::server::start(data.path(), &["--sessions", "2"]).await;
     let first = server.session().await;
     server.session().await;
     let full = server.post("/sessions", &json!({})).await;

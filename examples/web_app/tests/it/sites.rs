@@ -1,9 +1,10 @@
 //! Requests that are refused, and the headers that keep a page safe.
 
+use examples::web::tester::{json_body, json_of};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
-use crate::server::{Server, json_body, json_of, server};
+use crate::server::{server, start};
 
 #[tokio::test]
 async fn other_sites_are_refused() {
@@ -134,7 +135,7 @@ async fn xterm_is_served_with_its_licence() {
         std::fs::write(path, content).unwrap();
     }
     let options = ["--xterm", packages.to_str().unwrap()];
-    let server = Server::start(data.path(), &options).await;
+    let server = start(data.path(), &options).await;
     let script = server.get("/xterm/xterm.js").await;
     let kind = script.headers()["content-type"].to_str().unwrap();
     assert_eq!(kind, "text/javascript; charset=utf-8");

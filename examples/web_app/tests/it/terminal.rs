@@ -1,5 +1,6 @@
 //! The terminal over a websocket.
 
+use examples::web::tester::{LONG, Server};
 use futures::{SinkExt as _, StreamExt as _};
 use serde_json::json;
 use tokio::net::TcpStream;
@@ -7,7 +8,7 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
-use crate::server::{LONG, Server, server};
+use crate::server::server;
 
 pub(crate) type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 

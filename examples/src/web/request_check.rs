@@ -16,32 +16,26 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 
-use crate::App;
-use crate::failure::Failure;
+use super::failure::Failure;
+use super::{App, Program};
 
 /// Scripts and everything else only from this server, and no script in a page's text.
-const POLICY: &str = "default-src 'self'; base-uri 'none'; form-action 'none'; \
+pub const POLICY: &str = "default-src 'self'; base-uri 'none'; form-action 'none'; \
                       frame-ancestors 'none'; object-src 'none'";
 
-/// xterm.js writes its colours into a style element.
-const POLICY_WITH_XTERM: &str = "default-src 'self'; base-uri 'none'; form-action 'none'; \
-                                 frame-ancestors 'none'; object-src 'none'; \
-                                 style-src 'self' 'unsafe-inline'";
-
 /// Checks a request before a route sees it.
-pub(crate) async fn check(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+pub(super) async fn check<P: Program>(
+    State(app): State<Arc<App<P>>>,
+    request: Request,
+    next: Next,
+) -> Response {
     let mut response = match judge(&app.hosts, request.headers()) {
         Ok(()) => next.run(request).await,
         Err(why) => Failure::new(StatusCode::FORBIDDEN, why).into_response(),
     };
-    let policy = if app.xterm.is_there() {
-        POLICY_WITH_XTERM
-    } else {
-        POLICY
-    };
     let headers = response.headers_mut();
     for (name, value) in [
-        (CONTENT_SECURITY_POLICY, policy),
+        (CONTENT_SECURITY_POLICY, app.program.policy()),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (X_FRAME_OPTIONS, "DENY"),
         // The path of a session's page is a secret.

@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 
 /// The questions of one session that wait for an answer.
 #[derive(Debug, Default)]
-pub(crate) struct Questions {
+pub(super) struct Questions {
     state: Mutex<State>,
 }
 
@@ -25,17 +25,17 @@ struct State {
 
 impl Questions {
     /// Sends the questions of a turn to its stream.
-    pub(crate) fn show_in(&self, events: mpsc::UnboundedSender<Value>) {
+    pub(super) fn show_in(&self, events: mpsc::UnboundedSender<Value>) {
         self.state().events = Some(events);
     }
 
     /// Ends the stream of a turn, as far as questions go.
-    pub(crate) fn show_nowhere(&self) {
+    pub(super) fn show_nowhere(&self) {
         self.state().events = None;
     }
 
     /// Answers a question. Returns `false` if it is not waiting.
-    pub(crate) fn answer(&self, number: u64, answer: Answer) -> bool {
+    pub(super) fn answer(&self, number: u64, answer: Answer) -> bool {
         let waiting = self.state().waiting.remove(&number);
         waiting.is_some_and(|waiting| waiting.send(answer).is_ok())
     }

@@ -7,15 +7,13 @@ use std::time::Duration;
 
 use backend_core::ErrorKind;
 use backend_core::ops::ContentHash;
-use backend_docker::{Daemon, DockerSandbox, Runtime};
+use backend_docker::image::{BuildOptions, CaBundle};
+use backend_docker::{Daemon, DockerSandbox};
 use backend_local::{Commands, Confinement, Environment, Landlock, Limits};
 use sandbox_wire::agent::AgentBinary;
 use sessions::{DockerEngine, Engine, LocalEngine};
 
-use crate::Error;
-
-/// The image of containers if none is named.
-const IMAGE: &str = "python:3.12-slim";
+use super::{Error, Program};
 
 /// How long a daemon may take to say that it is there.
 const DAEMON_TIME: Duration = Duration::from_secs(5);
@@ -23,26 +21,26 @@ const DAEMON_TIME: Duration = Duration::from_secs(5);
 const MIB: u64 = 1024 * 1024;
 
 /// The engine, and a description for the user.
-pub(crate) type Place = (Arc<dyn Engine>, String);
+pub(super) type Place = (Arc<dyn Engine>, String);
 
 /// Opens the engine that `--backend` names.
-pub(crate) async fn open(backend: &str, files: &Path) -> Result<Place, Error> {
+pub(super) async fn open<P: Program>(backend: &str, files: &Path) -> Result<Place, Error> {
     let (kind, argument) = match backend.split_once(':') {
         Some((kind, argument)) => (kind, Some(argument)),
         None => (backend, None),
     };
     match kind {
         "auto" => match running_daemon().await {
-            Some(daemon) => docker(daemon, argument.unwrap_or(IMAGE), files).await,
+            Some(daemon) => docker::<P>(daemon, argument, files).await,
             None => {
                 let (engine, what) = local(files)?;
                 Ok((engine, format!("{what}, because there is no Docker daemon")))
             }
         },
         "local" => local(files),
-        "docker" => docker(Daemon::from_env()?, argument.unwrap_or(IMAGE), files).await,
-        "k8s" => k8s(argument).await,
-        "daytona" => daytona(argument),
+        "docker" => docker::<P>(Daemon::from_env()?, argument, files).await,
+        "k8s" => k8s::<P>(argument).await,
+        "daytona" => daytona::<P>(argument),
         _ => Err(
             format!("there is no backend {kind}; use auto, local, docker, k8s or daytona").into(),
         ),
@@ -81,13 +79,17 @@ fn local(files: &Path) -> Result<Place, Error> {
 }
 
 /// Containers, with files in directories of this machine.
-async fn docker(daemon: Daemon, image: &str, files: &Path) -> Result<Place, Error> {
-    let runtime = Runtime::from_image("web-app", image);
+async fn docker<P: Program>(
+    daemon: Daemon,
+    image: Option<&str>,
+    files: &Path,
+) -> Result<Place, Error> {
+    let (runtime, described) = P::runtime(image)?;
     // Servers with the same directory share their sessions, and others have their own.
     let hash = ContentHash::of(files.as_os_str().as_encoded_bytes()).to_string();
-    let space = format!("webapp{}", hash.get(..16).unwrap_or(&hash));
+    let space = format!("{}{}", space::<P>(), hash.get(..16).unwrap_or(&hash));
     let mut template = DockerSandbox::builder().memory(512 * MIB);
-    let mut what = format!("a container of {image}");
+    let mut what = format!("a container of {described}");
     match AgentBinary::locate_from_env()? {
         Some(agent) => template = template.agent(agent),
         None => what += " without terminals, because SANDBOX_AGENT names no agent",
@@ -96,6 +98,7 @@ async fn docker(daemon: Daemon, image: &str, files: &Path) -> Result<Place, Erro
     let engine = DockerEngine::builder(daemon)
         .space(space)
         .template(template)
+        .images(images()?)
         .runtime(runtime.clone())
         .workspace_root(files)
         // One is ready for the next visitor. Warming it up fetches the image.
@@ -105,30 +108,45 @@ async fn docker(daemon: Daemon, image: &str, files: &Path) -> Result<Place, Erro
     Ok((Arc::new(engine), what))
 }
 
+/// How images are built: with the certificates that this machine trusts, if it names some.
+#[allow(clippy::disallowed_methods, reason = "a program reads its environment")]
+fn images() -> Result<BuildOptions, Error> {
+    let options = BuildOptions::new();
+    Ok(match std::env::var_os("SSL_CERT_FILE") {
+        Some(file) => options.with_ca_bundle(CaBundle::from_file(file)?),
+        None => options,
+    })
+}
+
+/// Returns the name of the program's sessions where others have sessions too: letters only.
+fn space<P: Program>() -> String {
+    P::NAME.replace('_', "")
+}
+
 #[cfg(feature = "k8s")]
-async fn k8s(image: Option<&str>) -> Result<Place, Error> {
-    let image = image.unwrap_or(IMAGE);
+async fn k8s<P: Program>(image: Option<&str>) -> Result<Place, Error> {
+    let (runtime, described) = P::runtime(image)?;
     let mut template = backend_k8s::K8sSandbox::builder();
     if let Some(agent) = AgentBinary::locate_from_env()? {
         template = template.agent(agent);
     }
     let engine = sessions::K8sEngine::builder(backend_k8s::Cluster::from_env().await?)
-        .space("webapp")
+        .space(space::<P>())
         .template(template)
-        .runtime(Runtime::from_image("web-app", image))
+        .runtime(runtime)
         .volumes(512 * MIB)
         .build()?;
-    Ok((Arc::new(engine), format!("a pod of {image}")))
+    Ok((Arc::new(engine), format!("a pod of {described}")))
 }
 
 #[cfg(not(feature = "k8s"))]
 #[allow(clippy::unused_async, reason = "as with the feature")]
-async fn k8s(_: Option<&str>) -> Result<Place, Error> {
+async fn k8s<P: Program>(_: Option<&str>) -> Result<Place, Error> {
     Err("pods are not compiled in; build with --features k8s".into())
 }
 
 #[cfg(feature = "daytona")]
-fn daytona(snapshot: Option<&str>) -> Result<Place, Error> {
+fn daytona<P: Program>(snapshot: Option<&str>) -> Result<Place, Error> {
     let mut template = backend_daytona::DaytonaSandbox::builder();
     if let Some(agent) = AgentBinary::locate_from_env()? {
         template = template.agent(agent);
@@ -137,13 +155,13 @@ fn daytona(snapshot: Option<&str>) -> Result<Place, Error> {
         template = template.snapshot(snapshot);
     }
     let engine = sessions::DaytonaEngine::builder(backend_daytona::Account::from_env()?)
-        .space("webapp")
+        .space(space::<P>())
         .template(template)
         .build()?;
     Ok((Arc::new(engine), "a hosted sandbox of Daytona".to_owned()))
 }
 
 #[cfg(not(feature = "daytona"))]
-fn daytona(_: Option<&str>) -> Result<Place, Error> {
+fn daytona<P: Program>(_: Option<&str>) -> Result<Place, Error> {
     Err("Daytona is not compiled in; build with --features daytona".into())
 }

@@ -12,14 +12,15 @@ use sessions::CapacityError;
 
 /// A failed request: its status, and a text for the user.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub struct Failure {
     status: StatusCode,
     text: String,
     retry_seconds: Option<u64>,
 }
 
 impl Failure {
-    pub(crate) fn new(status: StatusCode, text: impl Into<String>) -> Self {
+    /// Creates a failure.
+    pub fn new(status: StatusCode, text: impl Into<String>) -> Self {
         Self {
             status,
             text: text.into(),
@@ -28,7 +29,7 @@ impl Failure {
     }
 
     /// A session that does not exist looks like one that the caller does not know.
-    pub(crate) fn no_session() -> Self {
+    pub(super) fn no_session() -> Self {
         Self::new(
             StatusCode::NOT_FOUND,
             "there is no such session; begin a new one",

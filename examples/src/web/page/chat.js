@@ -2,7 +2,15 @@
 
 import { ask, at, make } from "./dom.js";
 
-export function startChat(base, events, changed) {
+/** Characters of growing output that are shown at each end. */
+const OUTPUT_CHARS = 20_000;
+
+/**
+ * Shows the events of a session, and begins turns. `changed` is called when files may have
+ * changed, and `replied` with each reply. The output of a call that runs is shown until its
+ * reply is there, or stays if `keepsOutput`.
+ */
+export function startChat(base, events, { changed = () => {}, replied = () => {}, keepsOutput = false }) {
   const log = at("log");
   const text = at("text");
   /** The cards of calls without a reply, by the call's id. */
@@ -37,10 +45,22 @@ export function startChat(base, events, changed) {
       open.set(event.id, { card, state });
       add(card);
     },
+    output(event) {
+      const call = open.get(event.id);
+      if (!call) return;
+      if (!call.output) {
+        call.output = output();
+        call.card.append(call.output.element);
+      }
+      call.output.add(event.text);
+      log.scrollTop = log.scrollHeight;
+    },
     reply(event) {
-      const { card, state } = open.get(event.id) ?? {};
+      replied(event);
+      const { card, state, output } = open.get(event.id) ?? {};
       open.delete(event.id);
       if (!card) return;
+      if (!keepsOutput) output?.element.remove();
       state.textContent = event.failed ? "failed" : "done";
       card.classList.add(event.failed ? "failed" : "done");
       card.append(make("pre", { class: "output" }, event.text));
@@ -136,6 +156,27 @@ export function startChat(base, events, changed) {
   text.focus();
 }
 
+/** Output that grows: its beginning and its end. */
+function output() {
+  const [head, tail] = [new Text(), new Text()];
+  const gap = make("span", { class: "place" });
+  const element = make("pre", { class: "output live", "aria-label": "Output so far" }, head, gap, tail);
+  let left = 0;
+  function add(text) {
+    const room = OUTPUT_CHARS - head.length;
+    head.appendData(text.slice(0, room));
+    tail.appendData(text.slice(room));
+    const over = tail.length - OUTPUT_CHARS;
+    if (over > 0) {
+      tail.deleteData(0, over);
+      left += over;
+      gap.textContent = `\n… ${left} characters are not shown here …\n`;
+    }
+    element.scrollTop = element.scrollHeight;
+  }
+  return { element, add };
+}
+
 /** Reads a stream of JSON lines. */
 async function* ndjson(stream) {
   const decoder = new TextDecoder();
@@ -151,7 +192,7 @@ async function* ndjson(stream) {
 
 /** What a call is about, for its headline. */
 function subject(given) {
-  const what = given.path ?? given.command ?? given.pattern ?? given.source ?? given.shell_id ?? "";
+  const what = given.path ?? given.command ?? given.pattern ?? given.source ?? given.shell_id ?? given.question ?? given.title ?? "";
   return make("code", {}, String(what).split("\n")[0].slice(0, 200));
 }
 
