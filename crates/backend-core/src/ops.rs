@@ -13,6 +13,7 @@ mod matches;
 mod read;
 mod search;
 mod terminal;
+mod view;
 mod watch;
 mod write;
 
@@ -27,6 +28,7 @@ pub use matches::{FileMatches, GrepLine, GrepResult, LineKind};
 pub use read::{ByteRange, FileBytes, ReadOptions, ResolveOptions, TextOptions};
 pub use search::{Case, GlobOrder, GlobQuery, GlobResult, GrepQuery};
 pub use terminal::{Signal, TerminalSize};
+pub use view::{HardLinks, View};
 pub use watch::{Change, ChangeKind, WatchEvent, WatchQuery};
 pub use write::{
     Content, ContentHash, ContentHashError, ContentHasher, CopyOptions, CreateDirOptions,
