@@ -7,6 +7,7 @@
 //! sent to an agent inside a container and answered there.
 
 mod exec;
+mod level;
 mod links;
 mod list;
 mod matches;
@@ -21,6 +22,7 @@ pub use exec::{
     Command, CommandStatus, Event, ExecuteOutcome, Output, OutputBuffer, ShellId, ShellInfo,
     ShellOutput, ShellState, StopMode, Streams,
 };
+pub use level::LevelTooLow;
 pub use links::Links;
 pub use list::{Entry, FileKind, Listing, LsOptions, Skipped, StatOptions};
 pub(crate) use matches::RawLine;
