@@ -10,5 +10,5 @@ backend_testkit::conformance! {
     fixture = async || {
         ClockFixture::new(|clock| Arc::new(StateBackend::builder().clock(clock).build()))
     };
-    skipped = 201;
+    skipped = 210;
 }

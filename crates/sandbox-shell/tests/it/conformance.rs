@@ -23,9 +23,9 @@ fn portable(machine: impl FnOnce(&Path) -> HostMachine) -> DirectoryFixture {
 backend_testkit::conformance! {
     mod busybox;
     fixture = async || portable(|root| HostMachine::new(root, busybox_path()));
-    skipped = 77;
+    skipped = 84;
 
     mod host_tools;
     fixture = async || portable(|root| HostMachine::new(root, host_path()).distant());
-    skipped = 77;
+    skipped = 84;
 }

@@ -29,9 +29,9 @@ fn piped_local() -> DirectoryFixture {
 backend_testkit::conformance! {
     mod local;
     fixture = async || piped_local();
-    skipped = 25;
+    skipped = 32;
 
     mod state;
     fixture = async || piped_state();
-    skipped = 201;
+    skipped = 210;
 }
