@@ -39,6 +39,8 @@ pub(crate) struct BackendSpec {
     /// Whether the directory is created without a message.
     pub(crate) quiet: bool,
     pub(crate) prepare: Prepare,
+    /// Whether confined commands are kept from the paths that the rules deny.
+    pub(crate) views: bool,
     /// Number of backends that it is nested in.
     depth: usize,
     tables: Tables,
@@ -66,6 +68,7 @@ impl BackendSpec {
             implied: false,
             quiet: false,
             prepare: Prepare::default(),
+            views: false,
             depth: 0,
             tables,
         })
@@ -77,6 +80,7 @@ impl BackendSpec {
         let mut part = Self::from_spec(&absolute(spec, directory)?, self.tables.clone())?;
         part.depth = self.depth + 1;
         part.prepare = self.prepare;
+        part.views = self.views;
         if part.depth > DEPTH {
             return Err(usage!(
                 "{} is {DEPTH} backends deep in others; see that no file names itself",
