@@ -127,5 +127,5 @@ async fn main() {
 backend_testkit::conformance! {
     mod flat;
     fixture = async || Flat::default();
-    skipped = 230;
+    skipped = 239;
 }

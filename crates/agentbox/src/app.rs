@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use backend_core::VPath;
+use backend_core::{Enforcement, VPath};
 use console_tools::{Resolver, Toolset, ToolsetBuilder};
 use permissions::Policy;
 
@@ -11,7 +11,7 @@ use crate::backend;
 use crate::backend::kind::Kind;
 use crate::backend::open_backend::{OpenBackend, host_paths};
 use crate::backend::spec::BackendSpec;
-use crate::config::{Config, default_config_path};
+use crate::config::{Config, Level, default_config_path};
 use crate::exit::{Failure, usage};
 use crate::log;
 use crate::options::CommonOptions;
@@ -34,7 +34,9 @@ impl App {
         log::start(config.log.as_deref())?;
         let rules = config.permissions.as_ref().map(Rules::configured);
         let rules = rules.transpose()?;
-        let spec = BackendSpec::new(config.backend.as_deref(), &config.backends)?;
+        let mut spec = BackendSpec::new(config.backend.as_deref(), &config.backends)?;
+        spec.views = config.require_enforcement == Some(Level::View)
+            || rules.as_ref().is_some_and(Rules::keep_paths_from_commands);
         if !options.allow_dirs.is_empty() && spec.allowed_directories().is_empty() {
             return Err(Failure::usage(
                 "--allow-dir is for --backend local:DIR; other backends have no such directories",
@@ -104,7 +106,8 @@ impl App {
     fn configured(&self, builder: ToolsetBuilder) -> ToolsetBuilder {
         let builder = builder
             .options(self.config.options.clone())
-            .tool_settings(self.config.tools.clone());
+            .tool_settings(self.config.tools.clone())
+            .require_enforcement(self.required_level());
         match &self.rules {
             Some(rules) => builder.ruleset(rules.ruleset.clone()),
             None => builder,
@@ -149,6 +152,12 @@ impl App {
             || self.spec.kind == Kind::Mounts
     }
 
+    /// Returns the lowest level at which commands may run, besides that of the rules.
+    fn required_level(&self) -> Enforcement {
+        let level = self.config.require_enforcement;
+        level.map_or_else(Enforcement::default, Enforcement::from)
+    }
+
     /// Returns the policy for the tools of a backend.
     pub(crate) fn policy(&self, opened: &OpenBackend) -> Policy {
         let working_dir = opened.backend.working_dir();
@@ -158,6 +167,7 @@ impl App {
                 .build(),
             None => Policy::allow_all(),
         };
+        let policy = policy.requiring(self.required_level());
         policy.protecting(self.protected(opened))
     }
 }

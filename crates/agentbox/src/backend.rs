@@ -28,7 +28,7 @@ pub(crate) mod docker;
 pub(crate) mod k8s;
 pub(crate) mod kind;
 #[cfg(local)]
-mod local;
+pub(crate) mod local;
 #[cfg(local)]
 mod mounts;
 pub(crate) mod open_backend;

@@ -10,6 +10,7 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use backend_core::Enforcement;
 use console_tools::{EditFormat, Options, Profile};
 use permissions::tool::ToolSettings;
 use serde::Deserialize;
@@ -33,6 +34,8 @@ pub(crate) struct Config {
     pub(crate) backend: Option<String>,
     /// The name of a preset, the path of a file, or inline rules.
     pub(crate) permissions: Option<Value>,
+    /// The lowest level at which denied paths must be kept from commands.
+    pub(crate) require_enforcement: Option<Level>,
     pub(crate) log: Option<String>,
     pub(crate) options: Options,
     #[serde(default)]
@@ -53,6 +56,25 @@ pub(crate) struct Config {
     /// The variables whose settings have no flag.
     #[serde(skip)]
     pub(crate) forwarded: Vec<ForwardedVariable>,
+}
+
+/// A level of enforcement, as it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Level {
+    Words,
+    Landlock,
+    View,
+}
+
+impl From<Level> for Enforcement {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::Words => Self::Words,
+            Level::Landlock => Self::Landlock,
+            Level::View => Self::View,
+        }
+    }
 }
 
 /// Options of `agentbox run`.

@@ -20,6 +20,10 @@ pub(crate) struct CommonOptions {
     /// rules; without it everything inside the backend is allowed.
     #[arg(long, global = true, value_name = "PRESET|FILE")]
     permissions: Option<String>,
+    /// The lowest level at which the sandbox must keep paths that the rules deny from
+    /// commands; below it no command runs.
+    #[arg(long, global = true, value_name = "LEVEL", value_parser = PossibleValuesParser::new(["words", "landlock", "view"]))]
+    require_enforcement: Option<String>,
     /// Another directory that the file tools of local:DIR reach; paths are then
     /// those of this machine. Can be given more than once.
     #[arg(long = "allow-dir", global = true, value_name = "DIR")]
@@ -51,6 +55,7 @@ impl CommonOptions {
         let flags = [
             ("backend", &self.backend),
             ("permissions", &self.permissions),
+            ("require_enforcement", &self.require_enforcement),
             ("edit_format", &self.edit_format),
             ("profile", &self.profile),
             ("log", &self.log),

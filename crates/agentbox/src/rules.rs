@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use permissions::{Action, Op, OpClass, Preset, Ruleset};
+use backend_core::{Enforcement, VPath};
+use permissions::{Action, Op, OpClass, Policy, Preset, Ruleset};
 use toml::Value;
 
 use crate::exit::{Failure, usage};
@@ -90,6 +91,13 @@ impl Rules {
             None => *default != Action::Deny,
         };
         runs || paths.into_iter().any(asks)
+    }
+
+    /// Returns `true` if they deny any path, so that a sandbox can keep it from commands.
+    pub(crate) fn keep_paths_from_commands(&self) -> bool {
+        let policy = Policy::builder().ruleset(&self.ruleset, &VPath::root());
+        let view = policy.build().view().clone();
+        !view.is_empty() || view.required > Enforcement::Landlock
     }
 
     /// Returns a name that works in any directory; `None` for rules of the config file.

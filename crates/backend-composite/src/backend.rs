@@ -1,6 +1,8 @@
 //! The [`Backend`] implementation: each call goes to the child that owns its path,
 //! and the result is translated into the composite's paths.
 
+use std::borrow::Cow;
+
 use async_trait::async_trait;
 use backend_core::derived::refuse_working_dir;
 use backend_core::ops::{
@@ -11,8 +13,8 @@ use backend_core::ops::{
 };
 use backend_core::text::{TextWindow, WindowScanner};
 use backend_core::{
-    Backend, BackendInfo, Capabilities, Containment, Edit, Error, ErrorKind, Operation, Result,
-    Sandbox, VPath, WatchStream,
+    Backend, BackendInfo, Capabilities, Containment, Edit, Enforcement, Error, ErrorKind,
+    Operation, Quoted, Result, Sandbox, VPath, WatchStream,
 };
 
 use crate::composite::Composite;
@@ -79,6 +81,29 @@ fn containment(table: &Table) -> Containment {
         .unwrap_or(Containment::NoCommands)
 }
 
+/// Returns the lowest level of the children that run commands, so that no command has less,
+/// and the reason.
+fn enforcement(table: &Table) -> (Enforcement, Option<Cow<'static, str>>) {
+    let routes = table.routes().values();
+    let infos = routes.map(|route| (route, route.backend().info()));
+    let all: Vec<_> = infos
+        .filter(|(_, info)| info.capabilities.commands)
+        .collect();
+    let Some((route, info)) = all.iter().min_by_key(|(_, info)| info.enforcement) else {
+        return (Enforcement::default(), None);
+    };
+    let is_same = |(_, other): &(_, BackendInfo)| other.enforcement == info.enforcement;
+    let limit = if all.iter().all(is_same) {
+        info.enforcement_limit.clone()
+    } else {
+        let prefix = Quoted::new(route.prefix().as_str());
+        let why = info.enforcement_limit.as_deref();
+        let why = why.unwrap_or("leave out that route, or require less");
+        Some(format!("commands in {prefix} have no higher level: {why}").into())
+    };
+    (info.enforcement, limit)
+}
+
 #[async_trait]
 impl Backend for Composite {
     fn info(&self) -> BackendInfo {
@@ -87,7 +112,11 @@ impl Backend for Composite {
         let working = table.find(self.start_dir()).route.backend().info();
         capabilities.ports = working.capabilities.ports;
         capabilities.terminals = working.capabilities.terminals;
-        BackendInfo::new(NAME, capabilities).containment(containment(&table))
+        let (level, limit) = enforcement(&table);
+        BackendInfo::new(NAME, capabilities)
+            .containment(containment(&table))
+            .enforcement(level)
+            .enforcement_limit(limit)
     }
 
     fn working_dir(&self) -> VPath {

@@ -6,11 +6,11 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use backend_core::ops::{
-    Command, ExecuteOutcome, ShellId, ShellInfo, ShellOutput, Signal, StopMode, TerminalSize,
+    Command, ExecuteOutcome, ShellId, ShellInfo, ShellOutput, Signal, StopMode, TerminalSize, View,
 };
 use backend_core::{
-    CommandPaths, Connection, Error, ErrorKind, EventStream, Operation, Result, Sandbox,
-    TracedPath, VPath,
+    CommandPaths, Connection, Enforcement, Error, ErrorKind, EventStream, Operation, Result,
+    Sandbox, TracedPath, VPath,
 };
 use bytes::Bytes;
 use futures_util::StreamExt as _;
@@ -19,6 +19,7 @@ use futures_util::future::join_all;
 use crate::composite::Composite;
 use crate::failure::NAME;
 use crate::route::Route;
+use crate::search::moved_exclude;
 use crate::table::Table;
 
 impl Route {
@@ -122,6 +123,24 @@ fn shown_elsewhere(names: &CommandPaths, path: &str) -> Option<VPath> {
     known.find_map(|(directory, at)| path.rebase(at, directory).ok())
 }
 
+/// Translates the paths that are kept from a command into those of the route's child. If
+/// that cannot be done, they are dropped only where the child would not keep them anyway.
+fn child_view(route: &Route, mut view: View, level: Enforcement) -> Result<View> {
+    let moved = [&view.deny_read, &view.deny_write].map(|paths| moved_exclude(paths, route));
+    let [read, write] = match moved {
+        [Some(read), Some(write)] => [read, write],
+        _ if level < Enforcement::View => Default::default(),
+        _ => {
+            return Err(Error::new(
+                ErrorKind::PermissionDenied,
+                "the rules about paths cannot be written for this route; use fewer '**' and '{a,b}' in them",
+            ));
+        }
+    };
+    (view.deny_read, view.deny_write) = (read, write);
+    Ok(view)
+}
+
 impl Composite {
     /// Returns the route that runs `command`, and the command with the paths of its child.
     fn route_command<'t>(
@@ -138,7 +157,11 @@ impl Composite {
         command.check().map_err(failed())?;
         let route = table.find(&directory).route;
         route.sandbox(operation)?;
+        let info = route.backend().info();
+        let checked = command.check_level(&info).map_err(Error::from);
+        checked.map_err(failed())?;
         command.directory = Some(route.to_child(&directory).map_err(failed())?);
+        command.view = child_view(route, command.view, info.enforcement).map_err(failed())?;
         Ok((route, directory, command))
     }
 }

@@ -1,6 +1,7 @@
 //! A backend's description of itself: name, capabilities, containment.
 
 use std::borrow::Cow;
+use std::fmt;
 
 /// A backend's description of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +14,11 @@ pub struct BackendInfo {
     pub capabilities: Capabilities,
     /// The mechanism that keeps commands from outliving the backend.
     pub containment: Containment,
+    /// The highest level at which it keeps the paths of a [`View`](crate::ops::View) from
+    /// commands.
+    pub enforcement: Enforcement,
+    /// The reason why the level is not higher, with the next step, if there is one.
+    pub enforcement_limit: Option<Cow<'static, str>>,
 }
 
 impl BackendInfo {
@@ -22,12 +28,18 @@ impl BackendInfo {
             name: name.into(),
             capabilities,
             containment: Containment::NoCommands,
+            enforcement: Enforcement::Words,
+            enforcement_limit: None,
         }
     }
 
     crate::setters! {
         /// Sets the mechanism that keeps commands from outliving the backend.
         containment: Containment,
+        /// Sets the highest level at which it keeps paths from commands.
+        enforcement: Enforcement,
+        /// Sets the reason why the level is not higher.
+        enforcement_limit: impl Into<Option<Cow<'static, str>>>,
     }
 }
 
@@ -114,6 +126,38 @@ pub enum Containment {
     Supervised,
     /// Commands run in a separate container or machine that ends with everything in it.
     Isolated,
+}
+
+/// How the paths that a policy denies are kept from commands. Each level includes the
+/// ones before it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub enum Enforcement {
+    /// By the words of the command line, which a program can get around.
+    #[default]
+    Words,
+    /// In addition, the kernel confines commands to the sandbox's directories.
+    Landlock,
+    /// In addition, the kernel keeps each denied path from them.
+    View,
+}
+
+impl Enforcement {
+    /// Returns the name of the level in settings and messages.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Words => "words",
+            Self::Landlock => "landlock",
+            Self::View => "view",
+        }
+    }
+}
+
+impl fmt::Display for Enforcement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
 }
 
 #[cfg(test)]

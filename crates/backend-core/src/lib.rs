@@ -20,7 +20,7 @@ pub mod text;
 pub mod watch;
 
 pub use backend::{Backend, WatchStream};
-pub use capability::{BackendInfo, Capabilities, Containment};
+pub use capability::{BackendInfo, Capabilities, Containment, Enforcement};
 pub use connection::{Connection, Outgoing};
 pub use error::{Error, ErrorChain, ErrorKind, Operation, Result};
 pub use ext::BackendExt;

@@ -65,10 +65,9 @@ impl LocalBuilder {
     /// host cannot enforce; `Config` for options that exclude each other, and
     /// for a directory whose path is not UTF-8 and therefore cannot be shown.
     pub fn open(self) -> Result<LocalBackend> {
-        let fs = RootedFs::open(&self).map_err(|error| error.on(NAME))?;
+        let fs = Arc::new(RootedFs::open(&self).map_err(|error| error.on(NAME))?);
         let runner = if self.enable_execute {
-            let directories = fs.host_directories();
-            let opened = Runner::open(&self.commands, &directories, self.read_only);
+            let opened = Runner::open(&self.commands, &fs, self.read_only);
             Some(opened.map_err(|error| error.on(NAME))?)
         } else {
             None
@@ -89,7 +88,7 @@ impl LocalBuilder {
 
 #[derive(Debug)]
 pub(crate) struct Inner {
-    pub(crate) fs: RootedFs,
+    pub(crate) fs: Arc<RootedFs>,
     /// The runner of commands, if they are enabled.
     pub(crate) runner: Option<Runner>,
     /// Whether small changes are made on the caller's thread.
@@ -101,6 +100,21 @@ pub(crate) struct Inner {
     /// Whether searches include the contents of generated directories by
     /// default.
     generated: bool,
+}
+
+impl Inner {
+    /// Whether commands may run in views.
+    fn keeps_views(&self) -> bool {
+        let runner = self.runner.as_ref();
+        runner.is_some_and(|runner| runner.state.keeps_views())
+    }
+
+    /// Masks again what an operation has replaced, in views with commands.
+    fn mask_again(&self) {
+        if let Some(runner) = &self.runner {
+            runner.state.mask_again();
+        }
+    }
 }
 
 impl LocalBackend {
@@ -146,7 +160,8 @@ impl LocalBackend {
         work: impl FnOnce(&RootedFs) -> Option<Result<T>>,
     ) -> Option<Result<T>> {
         let fs = &self.inner.fs;
-        if !self.inner.write_inline {
+        // A change may have to wait for the masks of running commands.
+        if !self.inner.write_inline || self.inner.keeps_views() {
             return None;
         }
         self.used();
@@ -168,6 +183,23 @@ impl LocalBackend {
             done.map_err(|error| fs.explain_missing(&wanted, error))
         });
         done.await.map_err(context(operation, path))
+    }
+
+    /// [`at`](Self::at) for a change. Before it returns, even after an error, what it has
+    /// replaced is kept again from running commands that may not read it.
+    async fn change<T: Send + 'static>(
+        &self,
+        operation: Operation,
+        path: &VPath,
+        work: impl FnOnce(&RootedFs, &VPath, &CancelFlag) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let inner = Arc::clone(&self.inner);
+        self.at(operation, path, move |fs, path, cancel| {
+            let done = work(fs, path, cancel);
+            inner.mask_again();
+            done
+        })
+        .await
     }
 
     async fn write_stream(
@@ -194,9 +226,12 @@ impl LocalBackend {
                 pending = self.append(pending, gathered.split().freeze()).await?;
             }
         }
+        let inner = Arc::clone(&self.inner);
         self.on_disk(move |fs, cancel| {
             pending.append(fs, &gathered)?;
-            fs.finish_write(pending, cancel)
+            let written = fs.finish_write(pending, cancel);
+            inner.mask_again();
+            written
         })
         .await
     }
@@ -232,7 +267,11 @@ impl Backend for LocalBackend {
                 let mut capabilities = capabilities.with_commands();
                 capabilities.ports = runner.state.has_network();
                 capabilities.terminals = runner.has_terminals();
-                BackendInfo::new(NAME, capabilities).containment(runner.containment())
+                let (enforcement, limit) = runner.state.enforcement();
+                BackendInfo::new(NAME, capabilities)
+                    .containment(runner.containment())
+                    .enforcement(enforcement)
+                    .enforcement_limit(limit.map(Into::into))
             }
         }
     }
@@ -303,7 +342,7 @@ impl Backend for LocalBackend {
                 if let Some(written) = self.inline(Operation::Write, path, near) {
                     return written;
                 }
-                self.at(Operation::Write, path, move |fs, path, cancel| {
+                self.change(Operation::Write, path, move |fs, path, cancel| {
                     fs.write(path, &content, options, cancel)
                 })
                 .await
@@ -326,21 +365,21 @@ impl Backend for LocalBackend {
             return edited;
         }
         let edits = edits.to_vec();
-        self.at(Operation::Edit, path, move |fs, path, cancel| {
+        self.change(Operation::Edit, path, move |fs, path, cancel| {
             fs.edit(path, &edits, &options, cancel)
         })
         .await
     }
 
     async fn create_dir(&self, path: &VPath, options: CreateDirOptions) -> Result<()> {
-        self.at(Operation::CreateDir, path, move |fs, path, _| {
+        self.change(Operation::CreateDir, path, move |fs, path, _| {
             fs.create_dir(path, options)
         })
         .await
     }
 
     async fn delete(&self, path: &VPath, options: DeleteOptions) -> Result<()> {
-        self.at(Operation::Delete, path, move |fs, path, cancel| {
+        self.change(Operation::Delete, path, move |fs, path, cancel| {
             fs.delete(path, &options, cancel)
         })
         .await
@@ -348,7 +387,7 @@ impl Backend for LocalBackend {
 
     async fn rename(&self, from: &VPath, to: &VPath, options: RenameOptions) -> Result<()> {
         let to = to.clone();
-        self.at(Operation::Rename, from, move |fs, from, cancel| {
+        self.change(Operation::Rename, from, move |fs, from, cancel| {
             fs.rename(from, &to, &options, cancel)
         })
         .await
@@ -356,7 +395,7 @@ impl Backend for LocalBackend {
 
     async fn copy(&self, from: &VPath, to: &VPath, options: CopyOptions) -> Result<()> {
         let to = to.clone();
-        self.at(Operation::Copy, from, move |fs, from, cancel| {
+        self.change(Operation::Copy, from, move |fs, from, cancel| {
             fs.copy(from, &to, &options, cancel)
         })
         .await

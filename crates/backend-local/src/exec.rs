@@ -22,3 +22,4 @@ mod supervised;
 mod task;
 mod temp_dir;
 mod terminal;
+mod views;

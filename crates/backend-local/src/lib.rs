@@ -13,6 +13,8 @@ mod builder;
 #[cfg(target_os = "linux")]
 mod cancel;
 #[cfg(target_os = "linux")]
+mod denied;
+#[cfg(target_os = "linux")]
 mod engine;
 #[cfg(target_os = "linux")]
 mod exec;

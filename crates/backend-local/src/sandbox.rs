@@ -9,7 +9,7 @@ use backend_core::ops::{
     Command, ExecuteOutcome, Links, ShellId, ShellInfo, ShellOutput, Signal, StopMode, TerminalSize,
 };
 use backend_core::{
-    CommandPaths, Connection, Error, ErrorKind, EventStream, Operation, Result, Sandbox,
+    Backend as _, CommandPaths, Connection, Error, ErrorKind, EventStream, Operation, Result, Sandbox,
     TracedPath, VPath,
 };
 use backend_run::Shells;
@@ -44,6 +44,7 @@ impl LocalBackend {
             Operation::Shell => command.check()?,
             _ => command.check_without_terminal()?,
         }
+        command.check_level(&self.info())?;
         let directory = self.directory(runner, command.directory.as_ref(), operation);
         let directory = directory.await?;
         Ok((runner, Task::new(&runner.state, command, directory)))

@@ -29,8 +29,10 @@ mod serve;
 mod shared;
 mod spawn;
 mod table;
+mod views;
 
 pub(crate) use confine::Policy;
+pub(crate) use views::MOST_VIEWS;
 
 /// The prefix of a supervisor's first argument. Its version follows.
 pub(crate) const SUPERVISE: &str = "--agentbox-supervise=";
@@ -45,7 +47,8 @@ static ARMED: AtomicBool = AtomicBool::new(false);
 /// An async `main` may call it too: threads that its runtime has started by
 /// then stay idle. They are started again for each command with
 /// [`Limits`], which calling this before the runtime starts
-/// avoids.
+/// avoids. [Views](Landlock::views) of a user who is not root need it: the kernel
+/// lets only a process with one thread enter a user namespace.
 pub fn run_if_asked() {
     ARMED.store(true, Ordering::Relaxed);
     let mut arguments = std::env::args_os().skip(1);
@@ -57,17 +60,34 @@ pub fn run_if_asked() {
         limits::run_launcher(arguments);
     }
     if let Some(version) = first.strip_prefix(SUPERVISE.as_bytes()) {
-        std::process::exit(serve_apart(version.to_vec()));
+        // Only a process with one thread can enter a user namespace.
+        std::process::exit(match threads() {
+            Some(1) => serve::run(version),
+            _ => serve_apart(version.to_vec()),
+        });
     }
 }
 
-/// Serves on a separate thread. This one may belong to a runtime, which allows
-/// neither another runtime nor blocking.
+/// Returns the number of this process's threads, if it is known.
+fn threads() -> Option<usize> {
+    Some(std::fs::read_dir("/proc/self/task").ok()?.count())
+}
+
+/// Serves on a separate thread. This one may belong to a runtime that has other
+/// threads and waits for it.
 fn serve_apart(version: Vec<u8>) -> i32 {
     let thread = std::thread::Builder::new().name("supervisor".into());
     let served = thread.spawn(move || serve::run(&version));
     // A thread that did not start or that panicked has nothing left to report.
     served.map_or(1, |thread| thread.join().unwrap_or(1))
+}
+
+/// Starts a thread of a supervisor.
+fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), String> {
+    let started = std::thread::Builder::new().name(name.into()).spawn(work);
+    started
+        .map(drop)
+        .map_err(|error| format!("no thread: {error}"))
 }
 
 /// Whether [`run_if_asked`] was called.

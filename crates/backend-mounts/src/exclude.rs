@@ -9,7 +9,7 @@ use std::sync::Arc;
 use backend_core::VPath;
 use backend_core::limits::NAME_BYTES;
 use backend_core::search::{Exclude, ExcludeRule, Glob};
-use permissions::Op;
+use permissions::{Op, OpClass};
 
 use crate::area::Area;
 use crate::mount::Mount;
@@ -26,26 +26,35 @@ pub(crate) struct Excludes {
     /// The exclusions of grep that apply even when approval is granted.
     searched: Exclude,
     grep: Exclude,
+    /// The paths that cannot be changed.
+    unchangeable: Exclude,
 }
 
 impl Excludes {
     pub(crate) fn new(mounts: &Mounts, restrictions: &[Arc<Restriction>]) -> Self {
+        let closed = |class| {
+            let areas = restrictions.iter();
+            let areas = areas.filter_map(|restriction| restriction.area(class));
+            compile(
+                areas
+                    .map(|area| hide_closed(area, &BTreeSet::new()))
+                    .collect(),
+            )
+        };
         let areas = || {
             restrictions
                 .iter()
                 .filter_map(|restriction| restriction.read.as_ref())
         };
-        let glob = compile(
-            areas()
-                .map(|area| hide_closed(area, &BTreeSet::new()))
-                .collect(),
-        );
-        let searched = glob.and(&compile(vec![by_suffix(mounts)]));
+        let glob = closed(OpClass::Read);
+        let suffixes = compile(vec![by_suffix(mounts)]);
+        let searched = glob.and(&suffixes);
         Self {
             ls: compile(areas().map(hide_closed_except_ancestors).collect()),
             grep: searched.and(&compile(vec![by_approval(mounts, |_| false)])),
             glob,
             searched,
+            unchangeable: closed(OpClass::Write).and(&suffixes),
         }
     }
 
@@ -54,6 +63,15 @@ impl Excludes {
             Op::Ls => &self.ls,
             Op::Grep => &self.grep,
             _ => &self.glob,
+        }
+    }
+
+    /// Returns the paths to which an operation of this class is denied.
+    pub(crate) fn denied(&self, class: OpClass) -> Exclude {
+        match class {
+            OpClass::Read => self.searched.clone(),
+            OpClass::Write => self.unchangeable.clone(),
+            OpClass::Execute => Exclude::none(),
         }
     }
 

@@ -200,6 +200,10 @@ impl PathLayer for Scope {
         self.exclude_granted(op, |_| true)
     }
 
+    fn denied(&self, class: OpClass) -> Exclude {
+        self.0.excludes.denied(class)
+    }
+
     fn id(&self) -> String {
         self.id().to_string()
     }

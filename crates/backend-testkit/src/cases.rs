@@ -35,5 +35,6 @@ pub mod stat;
 pub mod stream;
 pub mod terminal;
 mod transfer;
+pub mod view;
 pub mod watch;
 pub mod write;

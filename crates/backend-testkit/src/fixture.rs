@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use async_trait::async_trait;
-use backend_core::{Backend, VPath};
+use backend_core::{Backend, Enforcement, VPath};
 
 use crate::failure::{CaseResult, Failure};
 
@@ -49,6 +49,8 @@ pub enum Need {
     Watch,
     /// The backend runs shells in terminals.
     Terminals,
+    /// The backend keeps paths from commands.
+    Views,
 }
 
 impl fmt::Display for Need {
@@ -67,6 +69,7 @@ impl fmt::Display for Need {
             Self::Ports => "ports of commands",
             Self::Watch => "changes as a stream",
             Self::Terminals => "terminals",
+            Self::Views => "paths that are kept from commands",
         })
     }
 }
@@ -106,7 +109,8 @@ pub trait Fixture: Send + Sync + 'static {
     /// By default this follows the backend's capabilities. Requirements that the
     /// fixture itself must meet are not provided.
     fn provides(&self, need: Need) -> bool {
-        let capabilities = self.backend().info().capabilities;
+        let info = self.backend().info();
+        let capabilities = info.capabilities;
         match need {
             Need::Write => capabilities.writable,
             Need::Times => capabilities.times,
@@ -114,6 +118,7 @@ pub trait Fixture: Send + Sync + 'static {
             Need::Ports => capabilities.ports,
             Need::Watch => capabilities.watch,
             Need::Terminals => capabilities.terminals,
+            Need::Views => capabilities.commands && info.enforcement >= Enforcement::View,
             Need::ReadOnly => self.read_only().is_some(),
             Need::SetTime | Need::Links | Need::Fifo | Need::RawName => false,
             Need::Modes | Need::Outside => false,

@@ -407,7 +407,7 @@ __for_each_case!(registry, {});
 /// backend_testkit::conformance! {
 ///     mod memory;
 ///     fixture = async || Memory;
-///     skipped = 165;
+///     skipped = 174;
 /// }
 /// # fn main() {}
 /// ```

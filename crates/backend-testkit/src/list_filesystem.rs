@@ -249,6 +249,17 @@ macro_rules! __with_filesystem_cases {
                 ended_shell_shows_its_last_output [Terminals] "D shell_attach: the output ends when the shell ends",
                 unread_connection_delays_no_kill [Terminals] "D shell_kill; D shell_attach",
             }
+            view {
+                higher_level_than_there_is_is_refused [Commands] "D View: required; every way to run a command",
+                allowed_level_runs [Commands] "D View: required; the level that there is",
+                denied_file_is_not_read [Write, Views] "D View: deny_read; whatever the program",
+                denied_directory_is_not_entered [Write, Views] "D View: deny_read; everything in it",
+                exceptions_are_kept [Write, Views] "D View: deny_read; Exclude: the first rule decides",
+                denied_change_is_refused [Write, Views] "D View: deny_write; reading works",
+                other_files_are_as_before [Write, Views] "D View: only the denied paths",
+                shells_have_it_too [Write, Views] "D View: shells and streams",
+                commands_do_not_share_it [Write, Views] "D View: of one command",
+            }
             sandbox {
                 id_is_stable [Commands] "D Sandbox: id; UA ref is stable",
                 starts [Commands] "D start: a sandbox that runs already is a success",

@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use backend_core::Quoted;
+use backend_core::{Enforcement, Quoted};
 use serde::{Deserialize, Serialize};
 use tracing::{Level, enabled, event};
 
@@ -104,6 +104,8 @@ pub struct AuditEvent<'a> {
     pub note: Option<&'a str>,
     /// The time the answer took, if the approver was asked.
     pub waited: Option<Duration>,
+    /// For a command: the level at which denied paths are kept from it.
+    pub enforcement: Option<Enforcement>,
 }
 
 impl<'a> AuditEvent<'a> {
@@ -124,6 +126,7 @@ impl<'a> AuditEvent<'a> {
             by: DecidedBy::Policy,
             note: None,
             waited: None,
+            enforcement: None,
         }
     }
 
@@ -211,6 +214,7 @@ fn trace(event: &AuditEvent<'_>) {
                     reason = %Quoted::new(&decisive.to_string()),
                     note = event.note.map(|note| tracing::field::display(Quoted::new(note))),
                     waited = event.waited.map(tracing::field::debug),
+                    enforcement = event.enforcement.map(Enforcement::as_str),
                     "{}", event.outcome.as_str()
                 );
             }

@@ -99,6 +99,7 @@ impl CommandPolicy {
             rules: Vec::new(),
             dangerous: Action::Allow,
             opaque: Action::Allow,
+            ..CommandRules::default()
         };
         Self::of(rules)
     }

@@ -6,14 +6,16 @@
 //! is the path that is used, even if another process swaps links in the meantime or while
 //! the approver decides.
 //!
-//! A guard cannot control what a command does once it runs. It judges the command line;
-//! containing the rest is up to the sandbox.
+//! A guard cannot control what a command does once it runs. It judges the command line,
+//! and hands the paths that the policy denies to the sandbox, which keeps them from the
+//! command if it can.
 
 mod authorize;
 mod backend;
 mod command_lines;
 mod gate;
 mod guard;
+mod kept;
 mod link_resolution;
 mod list;
 mod preview;

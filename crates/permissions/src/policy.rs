@@ -1,23 +1,25 @@
 //! [`Policy`]: all layers, judged together.
 
 mod judge_command;
+mod kept;
 mod protected;
 
 use std::any::Any;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use backend_core::VPath;
-use backend_core::ops::ContentHash;
+use backend_core::ops::{ContentHash, HardLinks};
 use backend_core::search::Exclude;
+use backend_core::{Enforcement, VPath};
 
 pub use judge_command::CommandJudgement;
 pub(crate) use judge_command::refusal;
+use kept::{Demands, Views};
 use protected::Protected;
 
 use crate::rules::{LISTING, Rules};
 use crate::tool::ToolSettings;
-use crate::{Action, Kind, Layer, Op, Ruleset, Verdict, Vote};
+use crate::{Action, Kind, Layer, Op, OpClass, Ruleset, Verdict, Vote};
 
 /// The layers in force. An absent layer objects to nothing. Cloning is cheap.
 ///
@@ -45,6 +47,9 @@ struct Layers {
     protected: Protected,
     /// The entries that each of [`LISTING`] leaves out.
     excludes: [Exclude; LISTING.len()],
+    demands: Demands,
+    /// Computed for the first command.
+    views: OnceLock<Views>,
 }
 
 impl Policy {
@@ -102,6 +107,12 @@ impl Policy {
         let mut builder = self.to_builder();
         builder.0.protected.add(paths);
         builder.build()
+    }
+
+    /// Returns the same policy, under which commands run only in a sandbox whose level is
+    /// at least `level`, or the one required before if that is higher.
+    pub fn requiring(&self, level: Enforcement) -> Self {
+        self.to_builder().require_enforcement(level).build()
     }
 
     /// Returns whether any layer judges by path.
@@ -222,6 +233,9 @@ impl Policy {
             text.push('\n');
             text.push_str(&self.0.protected.names());
         }
+        if self.0.demands != Demands::default() {
+            text.push_str(&format!("\n{:?}", self.0.demands));
+        }
         ContentHash::of(text.as_bytes()).to_string()
     }
 }
@@ -246,6 +260,10 @@ pub trait PathLayer: Any + fmt::Debug + Send + Sync {
     /// Returns the entries that `ls`, `glob` or `grep` must leave out of its results, once
     /// the questions raised by [`judge`](Self::judge) are answered.
     fn exclude(&self, op: Op) -> Exclude;
+
+    /// Returns the paths that may not be read, or not be changed, so that a sandbox can
+    /// keep them from commands. They include those that do not exist, and never the root.
+    fn denied(&self, class: OpClass) -> Exclude;
 
     /// Returns an id. Equal layers have equal ids, in every process.
     fn id(&self) -> String;
@@ -284,6 +302,20 @@ impl PolicyBuilder {
         self
     }
 
+    /// Sets the lowest level at which the sandbox must keep denied paths from commands. If
+    /// it cannot, commands are refused. A higher level in the rules counts.
+    pub fn require_enforcement(mut self, level: Enforcement) -> Self {
+        self.0.demands.level = self.0.demands.level.max(level);
+        self
+    }
+
+    /// Sets the answer to a denied file that has another name, which commands may reach
+    /// under it. If the rules have another answer, [`HardLinks::Refuse`] counts.
+    pub fn hard_links(mut self, answer: HardLinks) -> Self {
+        self.0.demands.hard_links = Some(answer);
+        self
+    }
+
     /// Builds the policy.
     pub fn build(mut self) -> Policy {
         let exclude = |op| {
@@ -292,6 +324,7 @@ impl PolicyBuilder {
             by_path.fold(by_rules.unwrap_or_default(), |all, more| all.and(&more))
         };
         self.0.excludes = LISTING.map(exclude);
+        self.0.views = OnceLock::new();
         Policy(Arc::new(self.0))
     }
 }

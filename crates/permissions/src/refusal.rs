@@ -1,5 +1,6 @@
 //! [`Refusal`]: the typed reason why something is not allowed.
 
+use backend_core::ops::LevelTooLow;
 use backend_core::{Error, ErrorKind, PathError, Quoted};
 
 use crate::Op;
@@ -44,6 +45,9 @@ pub enum Refusal {
         /// The rule's description; may be empty.
         description: String,
     },
+    /// Commands must have a higher level of enforcement than the sandbox has.
+    #[error("{0}")]
+    Level(LevelTooLow),
     /// A command line takes too long to analyze.
     #[error(
         "the command line is too complicated to be judged; run it in parts, or put it into a file"

@@ -10,6 +10,7 @@ mod compiled;
 mod data;
 mod denials;
 mod hidden;
+pub(crate) mod level;
 mod load;
 mod pattern;
 mod ports;

@@ -6,6 +6,7 @@
 //! trusted only for that machine. Commands are separate programs. Everything
 //! runs on [the engine](sandbox_wire::engine).
 
+use std::borrow::Cow;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -32,6 +33,10 @@ use tokio_util::sync::CancellationToken;
 use crate::command::Runner;
 use crate::pool::Pool;
 use crate::write::Writer;
+
+/// The reason why nothing keeps paths from commands in such a sandbox.
+pub(crate) const NO_VIEWS: &str = "in this kind of sandbox no paths can be kept from commands; \
+     use a local directory with confined commands, or require less";
 
 /// A [`Machine`] used without an agent: slower, with the same results.
 ///
@@ -153,6 +158,12 @@ impl<M: Machine> PortableSandbox<M> {
         done.await.map_err(Error::context(name, operation, path))
     }
 
+    /// Refuses a command that requires more than words. Nothing here sees its paths.
+    fn check_level(&self, operation: Operation, command: &Command) -> Result<()> {
+        let checked = command.check_level(&self.info()).map_err(Error::from);
+        checked.map_err(self.during(operation))
+    }
+
     fn during(&self, operation: Operation) -> impl FnOnce(Error) -> Error {
         let name = self.machine().name();
         move |error| error.during(operation).on(name)
@@ -168,7 +179,9 @@ impl<M: Machine> Backend for PortableSandbox<M> {
             .with_times()
             .with_durable()
             .with_commands();
-        BackendInfo::new(self.machine().name(), capabilities).containment(Containment::Isolated)
+        BackendInfo::new(self.machine().name(), capabilities)
+            .containment(Containment::Isolated)
+            .enforcement_limit(Cow::Borrowed(NO_VIEWS))
     }
 
     fn working_dir(&self) -> VPath {
@@ -314,16 +327,19 @@ impl<M: Machine> Sandbox for PortableSandbox<M> {
     }
 
     async fn execute(&self, command: Command) -> Result<ExecuteOutcome> {
+        self.check_level(Operation::Execute, &command)?;
         let executed = self.inner.runner.execute(command).await;
         executed.map_err(self.during(Operation::Execute))
     }
 
     async fn stream(&self, command: Command) -> Result<EventStream> {
+        self.check_level(Operation::Stream, &command)?;
         let streamed = self.inner.runner.stream(command).await;
         streamed.map_err(self.during(Operation::Stream))
     }
 
     async fn shell_start(&self, command: Command) -> Result<ShellInfo> {
+        self.check_level(Operation::Shell, &command)?;
         let started = self.inner.runner.shell_start(command).await;
         started.map_err(self.during(Operation::Shell))
     }

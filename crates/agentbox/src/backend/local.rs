@@ -69,7 +69,7 @@ impl Settings {
         self.confinement == Some(ConfinementKind::Landlock)
     }
 
-    fn commands(&self) -> Result<Commands, Failure> {
+    fn commands(&self, views: bool) -> Result<Commands, Failure> {
         let environment = match self.environment {
             InheritedEnvironment::Inherit => Environment::inherit(),
             InheritedEnvironment::Minimal => Environment::empty(),
@@ -86,7 +86,7 @@ impl Settings {
         let mut commands = Commands::new()
             .environment(environment)
             .limits(limits)
-            .confinement(self.confinement()?);
+            .confinement(self.confinement(views)?);
         apply! { commands, shell: &self.shell }
         Ok(commands)
     }
@@ -143,7 +143,7 @@ impl Settings {
             .collect()
     }
 
-    fn confinement(&self) -> Result<Confinement, Failure> {
+    fn confinement(&self, views: bool) -> Result<Confinement, Failure> {
         if !self.is_confined() {
             if self.network || !self.read.is_empty() || !self.write.is_empty() {
                 // The user probably believes that everything else is out of reach.
@@ -154,7 +154,7 @@ impl Settings {
             }
             return Ok(Confinement::Off);
         }
-        let landlock = Landlock::new().network(self.network);
+        let landlock = landlock(views).network(self.network);
         let landlock = self.read.iter().fold(landlock, |all, path| all.read(path));
         let landlock = self
             .write
@@ -164,9 +164,14 @@ impl Settings {
     }
 }
 
+/// Returns the confinement of commands, with or without keeping denied paths from them.
+pub(crate) fn landlock(_views: bool) -> Landlock {
+    Landlock::new()
+}
+
 pub(super) fn check(spec: &BackendSpec) -> Result<(), Failure> {
     let settings: Settings = spec.settings()?;
-    drop(settings.commands()?);
+    drop(settings.commands(spec.views)?);
     settings.names(spec.is_part())?;
     spec.given_directory()?;
     settings.check_allowed()
@@ -186,7 +191,7 @@ pub(super) fn open(spec: &BackendSpec) -> Result<OpenBackend, Failure> {
         .read_only(settings.read_only)
         .write_inline(spec.one_client)
         .enable_execute(settings.has_commands())
-        .commands(settings.commands()?)
+        .commands(settings.commands(spec.views)?)
         .open()?;
     let mut open = OpenBackend::new(Arc::new(backend), Some(StopMode::Keep));
     open.host_dirs = settings.host_dirs(directory);
@@ -212,7 +217,7 @@ pub(super) fn serving_engine(
              files of another",
         );
     }
-    let commands = settings.commands()?;
+    let commands = settings.commands(spec.views)?;
     let opened = LocalEngine::builder(root).commands(commands).open();
     opened.map_err(|error| {
         if !is_default || error.kind() != ErrorKind::Unsupported {
@@ -324,7 +329,7 @@ mod tests {
             write = []
         "#;
         let settings: Settings = toml::from_str(table).unwrap();
-        assert!(settings.commands().is_ok());
+        assert!(settings.commands(false).is_ok());
         let table: toml::Table = toml::from_str(table).unwrap();
         assert!(table.keys().eq(Kind::Local.keys()), "{table}");
         assert!(toml::from_str::<Settings>("confined = true").is_err());

@@ -41,6 +41,8 @@ pub(crate) struct BackendSpec {
     pub(crate) prepare: Prepare,
     /// Whether a single client uses it, which waits for each of its changes anyway.
     pub(crate) one_client: bool,
+    /// Whether confined commands are kept from the paths that the rules deny.
+    pub(crate) views: bool,
     /// Number of backends that it is nested in.
     depth: usize,
     tables: Tables,
@@ -69,6 +71,7 @@ impl BackendSpec {
             quiet: false,
             prepare: Prepare::default(),
             one_client: false,
+            views: false,
             depth: 0,
             tables,
         })
@@ -81,6 +84,7 @@ impl BackendSpec {
         part.depth = self.depth + 1;
         part.prepare = self.prepare;
         part.one_client = self.one_client;
+        part.views = self.views;
         if part.depth > DEPTH {
             return Err(usage!(
                 "{} is {DEPTH} backends deep in others; see that no file names itself",

@@ -8,6 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use backend_core::Enforcement;
 use clap::ValueEnum as _;
 use console_tools::Options;
 use serde::Serialize;
@@ -168,6 +169,10 @@ fn arguments(app: &App, backend: String) -> Result<Vec<String>, Failure> {
     let mut arguments = vec!["mcp".to_owned(), "--backend".to_owned(), backend];
     if let Some(rules) = app.rules.as_ref().and_then(|rules| rules.name()) {
         arguments.extend(["--permissions".to_owned(), rules]);
+    }
+    if let Some(level) = app.config.require_enforcement {
+        let level = Enforcement::from(level).to_string();
+        arguments.extend(["--require-enforcement".to_owned(), level]);
     }
     for directory in app.spec.allowed_directories() {
         // `..` would only be a riddle in the settings of a client.

@@ -8,7 +8,8 @@ use crate::backend::kind::Kind;
 /// The keys that are not options of the toolset.
 const PROGRAM_KEYS: &str = "\
     backend config log mcp.http mcp.idle_timeout mcp.mark_failures mcp.max_sessions mcp.no_token \
-    mcp.origins mcp.structured mcp.token_file mcp.workspaces permissions run.timeout tools";
+    mcp.origins mcp.structured mcp.token_file mcp.workspaces permissions require_enforcement \
+    run.timeout tools";
 
 /// Aliases of keys: those with a flag, and the names that pydantic-ai-backend uses.
 pub(super) const ALIASES: &[(&str, &str)] = &[

@@ -18,7 +18,7 @@ pub(super) const ENVIRONMENT: &str = "the environment (AGENTBOX_*)";
 /// The keys that have a flag, or are about listening.
 const FLAGS: &str = "\
     backend config edit_format local.allowed_directories log mcp.http mcp.no_token mcp.origins \
-    mcp.token_file mcp.workspaces profile";
+    mcp.token_file mcp.workspaces profile require_enforcement";
 
 /// Merges `over` into `table`: tables are merged, other values are replaced.
 pub(super) fn merge(table: &mut Table, over: Table) {

@@ -156,6 +156,9 @@ fn question_text(question: &Question, screen: Screen) -> String {
         });
         add(&dim(&listed("because", reasons)));
     }
+    if let Some(how) = question.enforcement_text() {
+        add(&dim(&format!("path rules: {how}")));
+    }
     let effect = question.effect.to_string();
     match &question.effect {
         Effect::Diff { .. } | Effect::Write { .. } => {

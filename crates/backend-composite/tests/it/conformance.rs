@@ -90,35 +90,35 @@ fn nested(store: Arc<StateBackend>) -> Arc<dyn Backend> {
 backend_testkit::conformance! {
     mod two_states_in_a_route;
     fixture = async || state(in_a_route);
-    skipped = 201;
+    skipped = 210;
 
     mod two_states_with_full_paths;
     fixture = async || state(with_full_paths);
-    skipped = 201;
+    skipped = 210;
 
     mod states_above_routes;
     fixture = async || state(above_routes);
-    skipped = 201;
+    skipped = 210;
 
     mod states_nested;
     fixture = async || state(nested);
-    skipped = 201;
+    skipped = 210;
 
     mod state_and_local_in_a_route;
     fixture = async || local_in_a_route();
-    skipped = 25;
+    skipped = 32;
 
     mod state_and_local_above_routes;
     fixture = async || local_above_routes();
-    skipped = 25;
+    skipped = 32;
 
     mod blocking_in_a_route;
     fixture = async || state(in_a_blocking_route);
-    skipped = 201;
+    skipped = 210;
 
     mod blocking_default;
     fixture = async || state(beside_a_blocking_default);
-    skipped = 201;
+    skipped = 210;
 }
 
 #[test]

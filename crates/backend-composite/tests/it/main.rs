@@ -20,4 +20,5 @@ mod support {
     pub(crate) mod unseen;
 }
 mod transfer;
+mod views;
 mod watch;

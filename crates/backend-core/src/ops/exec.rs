@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use crate::error::{Error, Result};
 use crate::limits::{COMMAND_BYTES, OUTPUT_BYTES, OUTPUT_HARD_BYTES};
-use crate::ops::TerminalSize;
+use crate::ops::{TerminalSize, View};
 use crate::path::VPath;
 use crate::setters::setters;
 
@@ -59,6 +59,8 @@ pub struct Command {
     /// controlling terminal of a session of its own, and `TERM` is `xterm-256color`
     /// unless [`environment`](Self::environment) sets it.
     pub terminal: Option<TerminalSize>,
+    /// The paths that a policy keeps from it.
+    pub view: View,
 }
 
 impl Command {
@@ -74,6 +76,7 @@ impl Command {
             hard_output_bytes: OUTPUT_HARD_BYTES,
             keep_leftovers: false,
             terminal: None,
+            view: View::default(),
         }
     }
 
@@ -99,6 +102,8 @@ impl Command {
         keep_leftovers: bool,
         /// Sets the size of the terminal that it runs in. Only background shells have one.
         terminal: impl Into<Option<TerminalSize>>,
+        /// Sets the paths that a policy keeps from it.
+        view: View,
     }
 
     /// Validates the command without running it. Every sandbox calls this first.

@@ -53,13 +53,14 @@ struct Listener {
 }
 
 impl SupervisorClient {
-    /// Starts a supervisor in this environment and greets it. Must run on the
+    /// Starts a supervisor in this environment and greets it. Returns the reason
+    /// instead if it cannot make the views that it is asked for. Must run on the
     /// engine.
     pub(crate) async fn start(
         program: &Program,
         environment: &[(OsString, OsString)],
         hello: Hello,
-    ) -> Result<Arc<Self>> {
+    ) -> Result<std::result::Result<Arc<Self>, String>> {
         let trouble = |text: String| start_error(program, &text);
         let (ours, theirs) = pair().map_err(|error| trouble(error.to_string()))?;
         let (mut replies, stream) = ours.into_split();
@@ -91,7 +92,8 @@ impl SupervisorClient {
         });
         let greeted = tokio::time::timeout(GREETING, client.greet(hello, &mut replies)).await;
         let answer = match greeted {
-            Ok(Ok(Reply::Ready)) => Ok(()),
+            Ok(Ok(Reply::Ready)) => Ok(None),
+            Ok(Ok(Reply::Unviewed(text))) => Ok(Some(text)),
             Ok(Ok(Reply::Refused(text))) => Err(Error::unsupported(format!(
                 "the supervisor {} refused: {}; change what is asked of it or its version",
                 program.path.display(),
@@ -100,7 +102,7 @@ impl SupervisorClient {
             Ok(_) => Err(trouble("it is not a supervisor".into())),
             Err(_) => Err(trouble("it did not answer".into())),
         };
-        if answer.is_err() {
+        if !matches!(answer, Ok(None)) {
             client.close();
             let _ = child.start_kill();
         }
@@ -111,9 +113,11 @@ impl SupervisorClient {
             let _ = child.wait().await;
             waiting.gone.send_replace(true);
         });
-        answer?;
+        if let Some(limit) = answer? {
+            return Ok(Err(limit));
+        }
         tokio::spawn(Arc::clone(&client).listen(replies));
-        Ok(client)
+        Ok(Ok(client))
     }
 
     async fn greet(&self, hello: Hello, replies: &mut OwnedReadHalf) -> io::Result<Reply> {
@@ -150,8 +154,9 @@ impl SupervisorClient {
                 Reply::Spawned { id, .. }
                 | Reply::Failed { id, .. }
                 | Reply::Exited { id, .. }
-                | Reply::Ended { id, .. } => *id,
-                Reply::Ready | Reply::Refused(_) => continue,
+                | Reply::Ended { id, .. }
+                | Reply::Masked { id, .. } => *id,
+                Reply::Ready | Reply::Refused(_) | Reply::Unviewed(_) => continue,
             };
             if let Some(listener) = lock(&self.commands).get_mut(&id) {
                 if let Reply::Spawned { pid, .. } = reply {
@@ -241,8 +246,68 @@ impl SupervisorClient {
         self.send(&frame, &[]).await.map_err(|_| lost())
     }
 
+    /// Asks the supervisor to mask paths in a view. A command that is sent afterwards
+    /// starts behind the masks, or not at all. The answer arrives at the receiver.
+    pub(crate) async fn mask(
+        &self,
+        view: u64,
+        places: Vec<protocol::Masked>,
+        strict: bool,
+    ) -> Result<MaskAnswer<'_>> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let mask = protocol::Mask {
+            id,
+            view,
+            places,
+            strict,
+        };
+        let frame = encode(&Request::Mask(mask)).map_err(too_long)?;
+        let (to, from) = mpsc::unbounded_channel();
+        lock(&self.commands).insert(id, Listener { to, pid: None });
+        let answer = MaskAnswer {
+            client: self,
+            id,
+            from,
+        };
+        match self.send(&frame, &[]).await {
+            Ok(()) if self.is_alive() => Ok(answer),
+            _ => Err(lost()),
+        }
+    }
+
+    /// Asks the supervisor to end a view in which no command runs.
+    pub(crate) async fn forget_view(&self, view: u64) -> Result<()> {
+        let frame = encode(&Request::Forget { view }).map_err(too_long)?;
+        self.send(&frame, &[]).await.map_err(|_| lost())
+    }
+
     pub(crate) fn forget(&self, id: u64) {
         lock(&self.commands).remove(&id);
+    }
+}
+
+/// The answer to a request to mask paths, which nothing needs to wait for.
+#[derive(Debug)]
+pub(crate) struct MaskAnswer<'a> {
+    client: &'a SupervisorClient,
+    id: u64,
+    from: mpsc::UnboundedReceiver<Reply>,
+}
+
+impl MaskAnswer<'_> {
+    /// Waits until the paths are masked. Returns the reason if they are not.
+    pub(crate) async fn wait(mut self) -> Option<String> {
+        match self.from.recv().await {
+            Some(Reply::Masked { problem, .. }) => problem,
+            // Its commands have ended with it.
+            _ => None,
+        }
+    }
+}
+
+impl Drop for MaskAnswer<'_> {
+    fn drop(&mut self) {
+        self.client.forget(self.id);
     }
 }
 

@@ -1,7 +1,6 @@
 //! [`Runner`]: starts the commands of a backend for their callers.
 
 use std::os::fd::OwnedFd;
-use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Waker};
 
@@ -14,6 +13,7 @@ use super::commands::Commands;
 use super::state::State;
 use super::task::Task;
 use crate::engine;
+use crate::fs::RootedFs;
 
 /// Starts and ends the commands of one backend. Dropping it ends them too.
 #[derive(Debug)]
@@ -25,14 +25,9 @@ pub(crate) struct Runner {
 }
 
 impl Runner {
-    /// Checks that the settings in `commands` can be enforced. `directories`
-    /// are the host paths that the backend may access.
-    pub(crate) fn open(
-        commands: &Commands,
-        directories: &[&Path],
-        read_only: bool,
-    ) -> Result<Self> {
-        let state = State::open(commands, directories, read_only)?;
+    /// Checks that the settings in `commands` can be enforced beside the files of `fs`.
+    pub(crate) fn open(commands: &Commands, fs: &Arc<RootedFs>, read_only: bool) -> Result<Self> {
+        let state = State::open(commands, fs, read_only)?;
         let runner = Self {
             state: Arc::new(state),
             working: OnceLock::new(),

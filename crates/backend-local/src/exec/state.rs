@@ -5,13 +5,13 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use backend_core::limits::KILL_GRACE;
-use backend_core::ops::StopMode;
+use backend_core::ops::{Command, StopMode};
 use backend_core::sync::lock;
-use backend_core::{Error, ErrorKind, Quoted, Result};
+use backend_core::{Enforcement, Error, ErrorKind, Quoted, Result};
 use backend_run::{Activity, Shells};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -24,7 +24,9 @@ use super::locate::{self, Program};
 use super::process::StartRequest;
 use super::supervised::Supervised;
 use super::temp_dir::TempDir;
+use super::views::Views;
 use crate::engine;
+use crate::fs::RootedFs;
 use crate::random::random;
 use crate::supervisor::limits::Launch;
 use crate::supervisor::protocol::Hello;
@@ -35,6 +37,10 @@ use crate::supervisor::{Confinement, Policy};
 /// sets another. Enough for the last filter of a pipeline that its shell did
 /// not wait for.
 pub(super) const LINGER: Duration = Duration::from_millis(50);
+
+/// The reasons for levels that a choice decides.
+const UNCONFINED: &str = "commands are not confined; choose `Confinement::Landlock` with `Landlock::views`, and a supervisor";
+const NOT_ASKED: &str = "views are off; switch them on with `Landlock::views(true)`";
 
 /// The time that a stop waits for commands to end.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -61,6 +67,10 @@ pub(crate) struct State {
     /// The time that leftover processes of a command may go on printing.
     pub(super) linger: Duration,
     _temporary: Option<TempDir>,
+    /// The views of commands, if they are asked for, and the directory for their
+    /// masks.
+    views: Option<(Views, TempDir)>,
+    is_confined: bool,
 }
 
 /// A supervisor, which the first command starts.
@@ -69,6 +79,8 @@ struct SupervisorSlot {
     program: Program,
     policy: Option<Policy>,
     launch: Option<Launch>,
+    /// The reason why there are no views, once it is known.
+    limit: OnceLock<String>,
     connection: Mutex<Connection>,
     /// Held while a supervisor is started, so that only one is.
     starting: tokio::sync::Mutex<()>,
@@ -107,13 +119,13 @@ impl SupervisorSlot {
 }
 
 impl State {
-    /// Checks the settings. `directories` are the host paths that the backend
-    /// may access.
+    /// Checks the settings for commands beside the files of `fs`.
     pub(super) fn open(
         commands: &Commands,
-        directories: &[&Path],
+        fs: &Arc<RootedFs>,
         read_only: bool,
     ) -> Result<Self> {
+        let directories = &fs.host_directories();
         if let Some(name) = commands.environment.broken() {
             return Err(Error::new(
                 ErrorKind::Config,
@@ -150,6 +162,11 @@ impl State {
             has_network: commands.confinement.has_network(),
             linger: commands.linger.unwrap_or(LINGER),
             _temporary: temporary,
+            views: match commands.confinement.has_views() {
+                true => Some((Views::new(fs), TempDir::new()?)),
+                false => None,
+            },
+            is_confined,
         })
     }
 
@@ -206,19 +223,75 @@ impl State {
         }
         let bytes = |text: &OsString| text.as_bytes().to_vec();
         let variables = self.environment.iter();
-        let hello = Hello {
+        let shell = self.find_shell()?.into_os_string().into_vec();
+        let views = self.views.as_ref().filter(|_| slot.limit.get().is_none());
+        let masks = views.map(|(_, masks)| bytes(&masks.path.clone().into_os_string()));
+        let hello = |views| Hello {
             host: rustix::process::getpid().as_raw_nonzero().get(),
-            shell: self.find_shell()?.into_os_string().into_vec(),
+            shell: shell.clone(),
             environment: variables
+                .clone()
                 .map(|(name, value)| (bytes(name), bytes(value)))
                 .collect(),
             marker: format!("{}-{}-", self.id, self.number()),
             policy: slot.policy.clone(),
             launch: slot.launch.clone(),
+            views,
         };
-        let client = SupervisorClient::start(&slot.program, &self.environment, hello).await?;
+        let start = |hello| SupervisorClient::start(&slot.program, &self.environment, hello);
+        let client = match start(hello(masks)).await? {
+            Ok(client) => client,
+            Err(limit) => {
+                tracing::warn!(limit, "commands have no views");
+                let _ = slot.limit.set(limit);
+                let plain = start(hello(None)).await?;
+                plain.map_err(|_| Error::internal("a supervisor made views that nothing asked for"))?
+            }
+        };
         slot.store(&client);
         Ok(client)
+    }
+
+    /// Returns the level at which paths are kept from commands, and the reason why it is
+    /// not higher.
+    pub(crate) fn enforcement(&self) -> (Enforcement, Option<String>) {
+        let Some(slot) = self.supervisor.as_ref().filter(|_| self.is_confined) else {
+            return (Enforcement::Words, Some(UNCONFINED.into()));
+        };
+        match (&self.views, slot.limit.get()) {
+            (None, _) => (Enforcement::Landlock, Some(NOT_ASKED.into())),
+            (Some(_), Some(limit)) => (Enforcement::Landlock, Some(limit.clone())),
+            (Some(_), None) => (Enforcement::View, None),
+        }
+    }
+
+    /// Returns an error for a command that must not run at the level here.
+    fn check_level(&self, command: &Command) -> Result<()> {
+        let required = command.view.required;
+        let (level, limit) = self.enforcement();
+        if required <= level {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::PermissionDenied,
+            format!(
+                "this command may only run where what is denied is kept from it at the level \
+                 `{required}`, and it is `{level}` here: {}",
+                limit.unwrap_or_default()
+            ),
+        ))
+    }
+
+    /// Whether commands may run in views.
+    pub(crate) fn keeps_views(&self) -> bool {
+        self.views.is_some()
+    }
+
+    /// Masks again what a file operation has replaced, in views with commands. May block.
+    pub(crate) fn mask_again(&self) {
+        if let Some((views, _)) = &self.views {
+            views.mask_again();
+        }
     }
 
     fn find_shell(&self) -> Result<PathBuf> {
@@ -227,15 +300,26 @@ impl State {
 
     /// Starts a command. The clock starts before the request is sent: the
     /// command may have run for a while when the answer arrives.
-    pub(super) async fn launch(&self, start: StartRequest) -> Result<(Job, Instant)> {
+    pub(super) async fn launch(
+        &self,
+        start: StartRequest,
+        command: &Command,
+    ) -> Result<(Job, Instant)> {
         match &self.supervisor {
             Some(slot) => {
                 let client = self.client(slot).await?;
+                self.check_level(command)?;
+                let views = self.views.as_ref().filter(|_| slot.limit.get().is_none());
+                let view = match views.filter(|_| !command.view.is_empty()) {
+                    Some((views, _)) => Some(views.enter(&client, command).await?),
+                    None => None,
+                };
                 let began = Instant::now();
-                let job = Supervised::start(client, start).await?;
+                let job = Supervised::start(client, start, view).await?;
                 Ok((Job::Supervised(job), began))
             }
             None => {
+                self.check_level(command)?;
                 let marker = format!("{}-0-{}", self.id, self.number());
                 let shell = self.find_shell()?;
                 let began = Instant::now();
@@ -301,6 +385,7 @@ fn supervisor_slot(
             program,
             policy,
             launch,
+            limit: OnceLock::new(),
             connection: Mutex::default(),
             starting: tokio::sync::Mutex::default(),
         })),

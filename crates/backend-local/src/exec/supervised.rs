@@ -1,17 +1,18 @@
 //! A command under a supervisor.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use backend_core::Result;
 use backend_core::ops::CommandStatus;
+use backend_core::{Error, ErrorKind, Quoted, Result};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::client::{SupervisorClient, lost};
 use super::process::{Exited, StartRequest, spawn_error};
+use super::views::InUse;
 use crate::supervisor::kill::Scope;
-use crate::supervisor::protocol::{self, Exit, Reply};
+use crate::supervisor::protocol::{self, Exit, InView, Reply, Trouble};
 
 #[derive(Debug)]
 pub(crate) struct Supervised {
@@ -21,11 +22,18 @@ pub(crate) struct Supervised {
     pid: Option<u32>,
     exit: Option<Exited>,
     ended: Option<u32>,
+    /// The view that it runs in, which is kept for it.
+    view: Option<InUse>,
 }
 
 impl Supervised {
-    pub(crate) async fn start(client: Arc<SupervisorClient>, start: StartRequest) -> Result<Self> {
+    pub(crate) async fn start(
+        client: Arc<SupervisorClient>,
+        start: StartRequest,
+        view: Option<InUse>,
+    ) -> Result<Self> {
         let ends = start.ends;
+        let place = view.as_ref().map(|view| in_view(view, &start.directory));
         let spawn = protocol::Spawn {
             id: 0,
             line: start.line,
@@ -34,6 +42,7 @@ impl Supervised {
             merged: ends.stderr.is_none(),
             announce: start.announce,
             terminal: start.terminal,
+            place: place.transpose()?,
         };
         let mut descriptors = vec![start.directory.as_fd()];
         descriptors.extend(ends.stdin.as_ref().map(AsFd::as_fd));
@@ -47,6 +56,7 @@ impl Supervised {
             pid: None,
             exit: None,
             ended: None,
+            view,
         })
     }
 
@@ -58,12 +68,7 @@ impl Supervised {
             }
             match self.replies.recv().await.ok_or_else(lost)? {
                 Reply::Spawned { pid, .. } => self.pid = Some(pid.cast_unsigned()),
-                Reply::Failed {
-                    directory, errno, ..
-                } => {
-                    let error = std::io::Error::from_raw_os_error(errno);
-                    return Err(spawn_error(directory, error));
-                }
+                Reply::Failed { trouble, .. } => return Err(self.failed(trouble)),
                 Reply::Exited { exit, group, .. } => {
                     let status = match exit {
                         Exit::Code(code) => CommandStatus::Exited(code),
@@ -72,7 +77,28 @@ impl Supervised {
                     self.exit = Some(Exited { status, group });
                 }
                 Reply::Ended { count, .. } => self.ended = Some(count),
-                Reply::Ready | Reply::Refused(_) => {}
+                Reply::Ready | Reply::Refused(_) | Reply::Unviewed(_) | Reply::Masked { .. } => {}
+            }
+        }
+    }
+
+    /// Returns the error for a command that did not start.
+    fn failed(&self, trouble: Trouble) -> Error {
+        let cause = std::io::Error::from_raw_os_error;
+        match trouble {
+            Trouble::Directory(errno) => spawn_error(true, cause(errno)),
+            Trouble::Shell(errno) => spawn_error(false, cause(errno)),
+            Trouble::View(text) => {
+                if let Some(view) = &self.view {
+                    view.give_up();
+                }
+                Error::new(
+                    ErrorKind::PermissionDenied,
+                    format!(
+                        "what is denied could not be kept from the command, so it did not run: {}",
+                        Quoted::new(&text)
+                    ),
+                )
             }
         }
     }
@@ -92,6 +118,17 @@ impl Supervised {
         self.client.end(protocol::End { id, scope, grace }).await?;
         self.until(|job| job.ended.take()).await
     }
+}
+
+/// Returns the place of a command that starts in `directory`.
+fn in_view(view: &InUse, directory: &OwnedFd) -> Result<InView> {
+    let link = format!("/proc/self/fd/{}", directory.as_raw_fd());
+    let path = rustix::fs::readlink(link, Vec::new());
+    let path = path.map_err(|error| spawn_error(true, error.into()))?;
+    Ok(InView {
+        view: view.id(),
+        directory: path.into_bytes(),
+    })
 }
 
 impl Drop for Supervised {

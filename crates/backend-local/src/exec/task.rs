@@ -99,7 +99,7 @@ impl backend_run::Task for Task {
             terminal: device.is_some(),
         };
         let since = process::ticks();
-        let (mut job, began) = self.state.launch(start).await?;
+        let (mut job, began) = self.state.launch(start, &self.command).await?;
         self.began = began;
         let pid = if mode == RunMode::Execute {
             None

@@ -5,6 +5,7 @@
 //! absolute links and, in the host's name space, the paths that callers pass.
 
 use std::borrow::Cow;
+use std::ffi::CString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -195,6 +196,24 @@ impl RootedFs {
             }
         }
         names
+    }
+
+    /// Returns the opened directories.
+    pub(crate) fn roots(&self) -> &[Arc<Root>] {
+        &self.roots
+    }
+
+    /// Returns the opened directory that holds `path`, and the path beneath it, `.` for
+    /// itself. Returns `None` outside.
+    pub(crate) fn place_of(&self, path: &VPath) -> Result<Option<(&Root, CString)>> {
+        let Ok(at) = self.locate(path, Links::Follow) else {
+            return Ok(None);
+        };
+        let relative = CString::new(at.as_str());
+        let relative = relative.map_err(|_| Error::internal("a path with a NUL character"))?;
+        let mut roots = self.roots.iter().map(Arc::as_ref);
+        let root = roots.find(|root| std::ptr::eq(*root, at.root));
+        Ok(root.map(|root| (root, relative)))
     }
 
     /// Returns the host path of a directory of the backend.

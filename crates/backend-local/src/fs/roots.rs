@@ -53,7 +53,7 @@ impl Root {
     }
 
     /// Returns the path of the entry with these names beneath the root.
-    pub(super) fn path_of(&self, names: impl IntoIterator<Item: AsRef<OsStr>>) -> Result<VPath> {
+    pub(crate) fn path_of(&self, names: impl IntoIterator<Item: AsRef<OsStr>>) -> Result<VPath> {
         let mut text = self.base.clone();
         for name in names {
             let Some(name) = name.as_ref().to_str() else {

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use backend_core::{Error, Result};
 
 pub(crate) use policy::Policy;
-pub(crate) use restrict::restrict_current_thread;
+pub(crate) use restrict::Prepared;
 
 /// The files and network that commands may access.
 #[derive(Debug, Clone, Default)]
@@ -41,6 +41,11 @@ impl Confinement {
             Self::Off => true,
             Self::Landlock(options) => options.network,
         }
+    }
+
+    /// Whether the paths of views are to be kept from commands.
+    pub(crate) fn has_views(&self) -> bool {
+        matches!(self, Self::Landlock(options) if options.views)
     }
 
     /// Returns the policy that the supervisor must enforce, if any.
@@ -99,6 +104,7 @@ pub struct Landlock {
     write: Vec<PathBuf>,
     without_system: bool,
     network: bool,
+    pub(crate) views: bool,
 }
 
 impl Landlock {
@@ -131,6 +137,18 @@ impl Landlock {
     /// refused in both cases.
     pub fn network(mut self, network: bool) -> Self {
         self.network = network;
+        self
+    }
+
+    /// Keeps the paths of a command's [`View`](backend_core::ops::View) from it, as a
+    /// part of the confinement. Off by default.
+    ///
+    /// The supervisor then enters a mount namespace of its own and, if it is not
+    /// root, a user namespace. Where the system refuses that, the backend opens all
+    /// the same, and [`BackendInfo`](backend_core::BackendInfo) has the level that it
+    /// reaches and the reason.
+    pub fn views(mut self, views: bool) -> Self {
+        self.views = views;
         self
     }
 }

@@ -160,11 +160,13 @@ impl Limits {
 }
 
 impl Launch {
-    /// Prepares the limits, in the supervisor before it is confined. Enters a
-    /// control group if one is used. If that fails, no command may start.
-    pub(crate) fn prepare(&self) -> Result<Prepared, String> {
+    /// Prepares the limits, in the supervisor before it is confined, which will have
+    /// `more` threads than usual. Enters a control group if one is used. If that
+    /// fails, no command may start.
+    pub(crate) fn prepare(&self, more: u64) -> Result<Prepared, String> {
         let failed = |error| format!("cannot bound the number of processes: {error}");
-        let group = self.tasks.map(enter_group).transpose();
+        let tasks = self.tasks.map(|tasks| tasks.saturating_add(more));
+        let group = tasks.map(enter_group).transpose();
         Ok(Prepared {
             specification: specify(&self.limits),
             _group: group.map_err(failed)?,

@@ -21,7 +21,7 @@ use super::kill::Scope;
 use super::limits::Launch;
 
 /// The version that both sides must share.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 
 /// The size of the largest message, in bytes. More than the kernel accepts as
 /// arguments and environment of one program.
@@ -40,6 +40,12 @@ pub(crate) enum Request {
     Hello(Hello),
     /// Starts a command.
     Spawn(Spawn),
+    /// Masks paths in a view, which the first such request makes.
+    Mask(Mask),
+    /// Forgets a view, in which no command runs.
+    Forget {
+        view: u64,
+    },
     /// Ends processes of a command, or counts them.
     End(End),
     /// Ends everything, gently first, and then the supervisor.
@@ -61,6 +67,8 @@ pub(crate) struct Hello {
     pub(crate) marker: String,
     pub(crate) policy: Option<Policy>,
     pub(crate) launch: Option<Launch>,
+    /// The directory to mount masks in, if views are asked for. Needs a policy.
+    pub(crate) views: Option<Vec<u8>>,
 }
 
 /// One command. It is sent with the descriptors of its directory, its standard
@@ -81,6 +89,48 @@ pub(crate) struct Spawn {
     /// Whether its standard input is a terminal that it is to control, as the first
     /// process of a session.
     pub(crate) terminal: bool,
+    /// The view that it starts in.
+    pub(crate) place: Option<InView>,
+}
+
+/// The place of a command in a view.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct InView {
+    pub(crate) view: u64,
+    /// The host path of its directory. The descriptor of it, which comes from
+    /// outside the view, is only compared.
+    pub(crate) directory: Vec<u8>,
+}
+
+/// Paths to mask in a view.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Mask {
+    /// The number of this request, for its answer.
+    pub(crate) id: u64,
+    pub(crate) view: u64,
+    /// In the order in which they are masked.
+    pub(crate) places: Vec<Masked>,
+    /// Whether a path that does not exist is an error.
+    pub(crate) strict: bool,
+}
+
+/// A path, and its mask.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Masked {
+    /// A host path, absolute and without links.
+    pub(crate) path: Vec<u8>,
+    pub(crate) with: With,
+}
+
+/// A mask of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub(crate) enum With {
+    /// The directory itself, so that it cannot be renamed.
+    Itself,
+    /// The file or directory itself, read-only.
+    ReadOnly,
+    /// A file or directory that can be neither read nor changed.
+    Nothing,
 }
 
 /// The processes of a command to end.
@@ -105,9 +155,7 @@ pub(crate) enum Reply {
     },
     Failed {
         id: u64,
-        /// Whether its directory was the problem, and not the shell.
-        directory: bool,
-        errno: i32,
+        trouble: Trouble,
     },
     /// A command's first process ended.
     Exited {
@@ -121,6 +169,25 @@ pub(crate) enum Reply {
         id: u64,
         count: u32,
     },
+    /// A [`Mask`] request is done.
+    Masked {
+        id: u64,
+        /// The reason why no command starts in the view any more.
+        problem: Option<String>,
+    },
+    /// It cannot make views, for this reason, and serves only if it is not asked to.
+    Unviewed(String),
+}
+
+/// The reason why a command did not start.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) enum Trouble {
+    /// Its directory, with the kernel's error.
+    Directory(i32),
+    /// Its shell, with the kernel's error.
+    Shell(i32),
+    /// Its view.
+    View(String),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -234,6 +301,7 @@ mod tests {
                 merged: true,
                 announce: true,
                 terminal: false,
+                place: None,
             })
         };
         let null = std::fs::File::open("/dev/null").unwrap();

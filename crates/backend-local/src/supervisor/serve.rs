@@ -3,11 +3,14 @@
 //! There are four threads. One, confined like the commands, reads requests and
 //! starts commands. One collects exits. One waits for the host's death, because
 //! a process that the host forked may hold the socket open. The first, which is
-//! never confined, ends processes. The runtime of an async `main` may have
-//! started other threads before them, which stay idle.
+//! never confined, ends processes. [`Views`] have more. The runtime of an async `main`
+//! may have started other threads before them, which stay idle.
 
+use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
@@ -19,13 +22,14 @@ use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::confine;
+use super::confine::Prepared;
 use super::kill::{self, Scope};
-use super::limits::Launch;
 use super::protocol::{self, End, Hello, Reply, Request, VERSION};
 use super::reap;
 use super::shared::Shared;
 use super::spawn::{SharedLimits, Spawner};
+use super::start;
+use super::views::{self, Views};
 
 /// The last of the real-time signals.
 const LAST_SIGNAL: i32 = 64;
@@ -53,8 +57,8 @@ pub(crate) fn run(version: &[u8]) -> i32 {
     };
     match serve(&socket, hello) {
         Ok(()) => 0,
-        Err(text) => {
-            let _ = protocol::send(&socket, &Reply::Refused(text));
+        Err(refusal) => {
+            let _ = protocol::send(&socket, &refusal.0);
             1
         }
     }
@@ -83,11 +87,14 @@ fn catch_signals() -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .build()?;
-    let _entered = runtime.enter();
+    let entered = runtime.enter();
     for number in 1..=LAST_SIGNAL {
         // Fails for signals that must not be caught.
         let _ = signal(SignalKind::from_raw(number));
     }
+    drop(entered);
+    // A thread of another runtime must not wait for this one to end.
+    runtime.shutdown_background();
     SigSet::empty().thread_set_mask()?;
     Ok(())
 }
@@ -120,31 +127,64 @@ fn outlives_programs(about: &str) -> Option<bool> {
     Some(flags & rustix::fs::OFlags::CLOEXEC.bits() == 0)
 }
 
-fn serve(socket: &UnixStream, hello: Hello) -> Result<(), String> {
+/// The answer to a greeting that cannot be served.
+struct Refusal(Reply);
+
+impl From<String> for Refusal {
+    fn from(text: String) -> Self {
+        Self(Reply::Refused(text))
+    }
+}
+
+fn serve(socket: &UnixStream, hello: Hello) -> Result<(), Refusal> {
     let text = |error: std::io::Error| error.to_string();
     // Without /proc, descendants cannot be found.
     super::process::all().map_err(|error| format!("it needs /proc: {error}"))?;
     let host = open_host(hello.host)?;
-    let limits = hello.launch.as_ref().map(Launch::prepare).transpose()?;
+    let unviewed = |text| Refusal(Reply::Unviewed(text));
+    let masks = hello.views.map(|path| PathBuf::from(OsString::from_vec(path)));
+    if let Some(masks) = &masks {
+        // While there is one thread.
+        views::enter_namespace(masks).map_err(unviewed)?;
+    }
+    let more = masks.as_ref().map_or(0, |_| views::MOST_THREADS);
+    let launch = hello.launch.as_ref();
+    let limits = launch.map(|launch| launch.prepare(more)).transpose()?;
     let limits = Arc::new(Mutex::new(limits));
     let writer = socket.try_clone().map_err(text)?;
     let reader = socket.try_clone().map_err(text)?;
     let shared = Arc::new(Shared::new(writer, hello.marker));
     let limits_kept = Arc::clone(&limits);
     let spawner = Spawner::new(hello.shell, hello.environment, limits).map_err(text)?;
+    let spawner = Arc::new(spawner);
+    let policy = hello.policy.map(Prepared::new).transpose()?.map(Arc::new);
+    let views = match (masks, &policy) {
+        (Some(masks), Some(policy)) => {
+            let place = views::Place {
+                masks,
+                policy: Arc::clone(policy),
+                shared: Arc::clone(&shared),
+                spawner: Arc::clone(&spawner),
+            };
+            Views::start(place).map_err(unviewed)?
+        }
+        _ => Views::none(),
+    };
 
     let (control, orders) = channel();
     let (confined, is_confined) = channel();
-    let serving = (Arc::clone(&shared), control.clone(), hello.policy);
+    let serving = (Arc::clone(&shared), control.clone());
     start("commands", move || {
-        let (shared, control, policy) = serving;
+        let (shared, control) = serving;
         let policy = policy.as_ref();
-        let restricted = policy.map_or(Ok(()), confine::restrict_current_thread);
+        let restricted = policy.map_or(Ok(()), |policy| policy.restrict_and_probe());
         let usable = restricted.is_ok();
         let _ = confined.send(restricted);
         let _gone = WhenDone(control.clone());
         if usable {
-            read_requests(&reader, &shared, &spawner, &control);
+            let shared = &shared;
+            let reader = &reader;
+            Requests { reader, shared, spawner: &spawner, views }.read(&control);
         }
     })?;
     is_confined
@@ -179,31 +219,41 @@ fn open_host(host: i32) -> Result<Option<OwnedFd>, String> {
     Ok(handle.ok())
 }
 
-fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), String> {
-    let started = std::thread::Builder::new().name(name.into()).spawn(work);
-    started
-        .map(drop)
-        .map_err(|error| format!("no thread: {error}"))
+/// Reads the host's requests.
+struct Requests<'a> {
+    reader: &'a UnixStream,
+    shared: &'a Shared,
+    spawner: &'a Spawner,
+    views: Views,
 }
 
-fn read_requests(
-    socket: &UnixStream,
-    shared: &Shared,
-    spawner: &Spawner,
-    control: &Sender<Control>,
-) {
-    while let Ok(Some((request, descriptors))) = protocol::receive(socket) {
-        let order = match request {
-            Request::Spawn(spawn) => {
-                spawner.spawn(shared, spawn, descriptors);
-                continue;
+impl Requests<'_> {
+    fn read(mut self, control: &Sender<Control>) {
+        while let Ok(Some((request, descriptors))) = protocol::receive(self.reader) {
+            let order = match request {
+                Request::Spawn(spawn) if spawn.place.is_some() => {
+                    self.views.spawn(self.shared, spawn, descriptors);
+                    continue;
+                }
+                Request::Spawn(spawn) => {
+                    self.spawner.spawn(self.shared, spawn, descriptors);
+                    continue;
+                }
+                Request::Mask(mask) => {
+                    self.views.mask(self.shared, mask);
+                    continue;
+                }
+                Request::Forget { view } => {
+                    self.views.forget(view);
+                    continue;
+                }
+                Request::End(end) => Control::End(end),
+                Request::Stop { grace } => Control::Stop(Duration::from_millis(grace)),
+                Request::Hello(_) => break,
+            };
+            if control.send(order).is_err() {
+                return;
             }
-            Request::End(end) => Control::End(end),
-            Request::Stop { grace } => Control::Stop(Duration::from_millis(grace)),
-            Request::Hello(_) => break,
-        };
-        if control.send(order).is_err() {
-            return;
         }
     }
 }

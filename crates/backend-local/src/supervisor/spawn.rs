@@ -9,9 +9,11 @@ use std::os::unix::fs::FileExt as _;
 use std::sync::{Arc, Mutex};
 
 use backend_core::sync::lock;
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::limits::{self, Prepared};
+use super::protocol::{InView, Trouble};
 use super::process::{MARKER, ticks};
 use super::program::{Environment, Leads, Program};
 use super::protocol::{Reply, Spawn};
@@ -59,24 +61,18 @@ impl Spawner {
         let reply = match self.try_spawn(shared, spawn, descriptors) {
             Ok(_) if !announce => return,
             Ok(pid) => Reply::Spawned { id, pid },
-            Err((directory, error)) => Reply::Failed {
-                id,
-                directory,
-                errno: error.raw_os_error().unwrap_or(Errno::INVAL.raw_os_error()),
-            },
+            Err(trouble) => Reply::Failed { id, trouble },
         };
         shared.tell(&reply);
     }
 
-    /// Starts a command. An error comes with whether its directory was the
-    /// problem.
     fn try_spawn(
         &self,
         shared: &Shared,
         spawn: Spawn,
         descriptors: Vec<OwnedFd>,
-    ) -> Result<i32, (bool, io::Error)> {
-        let other = |error: io::Error| (false, error);
+    ) -> Result<i32, Trouble> {
+        let other = |error: io::Error| Trouble::Shell(number(&error));
         let mut descriptors = descriptors.into_iter();
         let mut next = || descriptors.next().ok_or_else(|| other(Errno::BADF.into()));
         let directory = next()?;
@@ -99,8 +95,13 @@ impl Spawner {
         let program = self.program(spawn.line, environment, streams, spawn.terminal);
         let program = program.map_err(other)?;
         // An open directory is the one that was meant. Its path may lead to
-        // another by now. Only this thread uses the current directory.
-        rustix::process::fchdir(&directory).map_err(|error| (true, io::Error::from(error)))?;
+        // another by now. Only this thread uses the current directory, or its view's.
+        let directory = match &spawn.place {
+            Some(place) => reopen(place, &directory),
+            None => Ok(directory),
+        };
+        let entered = directory.and_then(rustix::process::fchdir);
+        entered.map_err(|error| Trouble::Directory(error.raw_os_error()))?;
         let start = || Self::start(shared, spawn.id, &program);
         let started = match &self.oom_score {
             Some(score) => score.with_raised(start),
@@ -155,6 +156,28 @@ impl Spawner {
     }
 }
 
+/// Opens a command's directory by its path in this view. The descriptor from outside
+/// would lead past its masks.
+fn reopen(place: &InView, outside: &OwnedFd) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let path = place.directory.as_slice();
+    let inside = rustix::fs::openat2(CWD, path, flags, Mode::empty(), links)?;
+    let [found, meant] = [rustix::fs::fstat(&inside)?, rustix::fs::fstat(outside)?];
+    if (found.st_dev, found.st_ino) == (meant.st_dev, meant.st_ino) {
+        Ok(inside)
+    } else if found.st_mode & 0o777 == 0 {
+        // A mask.
+        Err(Errno::ACCESS)
+    } else {
+        Err(Errno::STALE)
+    }
+}
+
+fn number(error: &io::Error) -> i32 {
+    error.raw_os_error().unwrap_or(Errno::INVAL.raw_os_error())
+}
+
 /// The memory use that is added to a command's score, in thousandths of all
 /// memory.
 const COMMAND_EXTRA: i32 = 500;
@@ -164,7 +187,8 @@ const MAX_SCORE: i32 = 1_000;
 /// This process's OOM score adjustment, which children inherit.
 #[derive(Debug)]
 pub(crate) struct OomScore {
-    file: File,
+    /// Held while it is raised: several threads may start commands.
+    file: Mutex<File>,
     own: i32,
 }
 
@@ -176,21 +200,25 @@ impl OomScore {
         let mut text = String::new();
         file.read_to_string(&mut text).ok()?;
         let own = text.trim().parse().ok()?;
-        Some(Self { file, own })
+        Some(Self {
+            file: Mutex::new(file),
+            own,
+        })
     }
 
     /// Runs `work` so that processes it starts are killed before this one.
     /// Raising one's own score needs no privilege, and neither does restoring
     /// it.
     pub(crate) fn with_raised<T>(&self, work: impl FnOnce() -> T) -> T {
-        self.set((self.own + COMMAND_EXTRA).min(MAX_SCORE));
+        let file = lock(&self.file);
+        set(&file, (self.own + COMMAND_EXTRA).min(MAX_SCORE));
         let done = work();
-        self.set(self.own);
+        set(&file, self.own);
         done
     }
+}
 
-    fn set(&self, score: i32) {
-        // If it is refused, all processes are equally likely to be killed.
-        let _ = self.file.write_at(score.to_string().as_bytes(), 0);
-    }
+fn set(file: &File, score: i32) {
+    // If it is refused, all processes are equally likely to be killed.
+    let _ = file.write_at(score.to_string().as_bytes(), 0);
 }

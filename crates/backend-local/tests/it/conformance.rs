@@ -42,19 +42,19 @@ fn with(names: NameSpace, options: impl FnOnce(LocalBuilder) -> LocalBuilder) ->
 backend_testkit::conformance! {
     mod virtual_names;
     fixture = async || supervised(NameSpace::Virtual, Resolution::Auto);
-    skipped = 0;
+    skipped = 7;
 
     mod host_names_too;
     fixture = async || supervised(host_names(), Resolution::Auto);
-    skipped = 0;
+    skipped = 7;
 
     mod virtual_names_by_components;
     fixture = async || supervised(NameSpace::Virtual, Resolution::Components);
-    skipped = 0;
+    skipped = 7;
 
     mod host_names_by_components;
     fixture = async || supervised(host_names(), Resolution::Components);
-    skipped = 0;
+    skipped = 7;
 }
 
 #[test]
@@ -72,7 +72,7 @@ backend_testkit::conformance! {
         let workspace = VPath::parse("/workspace").unwrap();
         builder.working_dir(workspace).create_root(true).commands(commands)
     });
-    skipped = 25;
+    skipped = 32;
 }
 
 // Also with small changes on the caller's thread, for which commands make no difference.

@@ -1,7 +1,7 @@
 //! Properties of any mounts, any chain of scopes and any path.
 use backend_core::VPath;
 use backend_mounts::{Derive, Mode, Mount, Mounts, Scope};
-use permissions::{Action, Kind, Op, PathLayer as _};
+use permissions::{Action, Kind, Op, OpClass, PathLayer};
 use proptest::prelude::*;
 
 fn place() -> impl Strategy<Value = VPath> {
@@ -246,6 +246,22 @@ proptest! {
         prop_assert_eq!(scope.exclude(Op::Grep).hides(&path), read != Action::Allow, "grep {}", path);
         let granted = scope.exclude_granted(Op::Grep, |_| true);
         prop_assert_eq!(granted.hides(&path), read == Action::Deny, "granted {}", path);
+    }
+
+    #[test]
+    fn what_is_kept_from_commands_is_what_is_denied(
+        mounts in mounts(), steps in prop::collection::vec(step(), 0..4), path in file(),
+    ) {
+        let scope = last(mounts, steps);
+        // Nothing is said about the root, and a mount is a directory, without a suffix.
+        let is_mount = scope.mounts().iter().any(|mount| mount.mount_point == path);
+        prop_assume!(!path.is_root() && !is_mount);
+        for op in [Op::Read, Op::Write, Op::Edit] {
+            let denied = scope.judge(op, &path, Kind::File, None).action() == Action::Deny;
+            let kept = PathLayer::denied(&scope, op.class()).hides(&path);
+            prop_assert_eq!(kept, denied, "{} {}", op, path);
+        }
+        prop_assert!(PathLayer::denied(&scope, OpClass::Execute).is_none());
     }
 
     #[test]

@@ -12,7 +12,7 @@ fn state() -> ClockFixture {
 backend_testkit::conformance! {
     mod in_memory;
     fixture = async || state();
-    skipped = 201;
+    skipped = 210;
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 use backend_core::ops::{Command, ExecuteOutcome, ShellId, ShellInfo, ShellOutput, StopMode};
 use backend_core::{
-    CommandPaths, Error, EventStream, Operation, Result, Sandbox, TracedPath, VPath,
+    Backend as _, CommandPaths, Error, EventStream, Operation, Result, Sandbox, TracedPath, VPath,
 };
 use bytes::Bytes;
 use futures_util::StreamExt as _;
@@ -34,6 +34,12 @@ impl<B: BlockingBackend> BlockingAdapter<B> {
     ) -> Result<T> {
         let work = move |inner: &B| work(sandbox(inner)?);
         self.call(operation, Effect::Read, work).await
+    }
+
+    /// Refuses a command that requires more than the implementation enforces.
+    fn check_level(&self, operation: Operation, command: &Command) -> Result<()> {
+        let checked = command.check_level(&self.info()).map_err(Error::from);
+        checked.map_err(|error| error.during(operation).on(self.name()))
     }
 
     /// Makes a call that may take long, and cancels it when its future is dropped.
@@ -149,6 +155,7 @@ impl<B: BlockingBackend> Sandbox for BlockingAdapter<B> {
     }
 
     async fn execute(&self, command: Command) -> Result<ExecuteOutcome> {
+        self.check_level(Operation::Execute, &command)?;
         self.long_call(Operation::Execute, |sandbox, cancel| {
             sandbox.execute(command, cancel)
         })
@@ -156,12 +163,14 @@ impl<B: BlockingBackend> Sandbox for BlockingAdapter<B> {
     }
 
     async fn stream(&self, command: Command) -> Result<EventStream> {
+        self.check_level(Operation::Stream, &command)?;
         let opened = self.follow(|inner, cancel| sandbox(inner)?.stream(command, cancel));
         let opened = opened.await;
         opened.map_err(|error| error.during(Operation::Stream).on(self.name()))
     }
 
     async fn shell_start(&self, command: Command) -> Result<ShellInfo> {
+        self.check_level(Operation::Shell, &command)?;
         if command.terminal.is_some() {
             let error = Error::no_terminals().during(Operation::Shell);
             return Err(error.on(self.name()));

@@ -63,11 +63,11 @@ impl Fixture for Blocking {
 backend_testkit::conformance! {
     mod state;
     fixture = async || state_behind(back);
-    skipped = 201;
+    skipped = 210;
 
     mod local;
     fixture = async || local_behind(back);
-    skipped = 39;
+    skipped = 46;
 }
 
 /// Runs every case except `but`. The number of skipped cases is fixed.

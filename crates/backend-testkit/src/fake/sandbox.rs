@@ -1,5 +1,6 @@
 //! A sandbox without a machine.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
@@ -11,8 +12,8 @@ use backend_core::ops::{
 };
 use backend_core::sync::lock;
 use backend_core::{
-    Backend, CommandPaths, Connection, Error, ErrorKind, EventStream, Result, Sandbox, TracedPath,
-    VPath,
+    Backend, CommandPaths, Connection, Enforcement, Error, ErrorKind, EventStream, Result, Sandbox,
+    TracedPath, VPath,
 };
 use bytes::Bytes;
 use tokio::sync::watch;
@@ -48,6 +49,7 @@ pub struct FakeSandbox<B> {
     clock: PausedClock,
     life: Arc<Mutex<Life>>,
     used: Arc<Mutex<Used>>,
+    level: (Enforcement, Option<Cow<'static, str>>),
     held: Arc<watch::Sender<u64>>,
 }
 
@@ -69,6 +71,8 @@ struct Life {
     shells: BTreeMap<ShellId, ShellInfo>,
     /// Bytes typed into terminals, which show them.
     typed: BTreeMap<ShellId, Vec<u8>>,
+    /// Commands that arrived to be run.
+    commands: Vec<Command>,
 }
 
 impl Used {
@@ -97,9 +101,23 @@ impl<B> FakeSandbox<B> {
             files,
             life: Arc::default(),
             used: Used::since(&clock),
+            level: Default::default(),
             held: Arc::default(),
             clock,
         }
+    }
+
+    /// Sets the level at which it claims to keep paths from commands, and the reason why
+    /// that is not higher.
+    #[must_use]
+    pub fn enforcing(mut self, level: Enforcement, limit: Option<&'static str>) -> Self {
+        self.level = (level, limit.map(Cow::Borrowed));
+        self
+    }
+
+    /// Takes the commands that arrived to be run since the last call.
+    pub fn commands(&self) -> Vec<Command> {
+        std::mem::take(&mut lock(&self.life).commands)
     }
 
     /// Returns the same sandbox as another process knows it: with times of use of its own.
@@ -189,7 +207,10 @@ impl<B: Backend> Backend for FakeSandbox<B> {
     fn info(&self) -> backend_core::BackendInfo {
         let mut info = self.files.info();
         info.capabilities = info.capabilities.with_commands();
+        let (level, limit) = self.level.clone();
         info.containment(backend_core::Containment::Isolated)
+            .enforcement(level)
+            .enforcement_limit(limit)
     }
 
     fn as_sandbox(&self) -> Option<&dyn Sandbox> {
@@ -258,7 +279,9 @@ impl<B: Backend> Sandbox for FakeSandbox<B> {
 
     async fn execute(&self, command: Command) -> Result<ExecuteOutcome> {
         command.check_without_terminal()?;
+        command.check_level(&self.info())?;
         let _running = self.running()?;
+        lock(&self.life).commands.push(command.clone());
         if command.line == HOLD {
             let mut held = self.held.subscribe();
             // Cannot fail: the sender lives as long as `self`.
@@ -270,14 +293,19 @@ impl<B: Backend> Sandbox for FakeSandbox<B> {
         Ok(ExecuteOutcome::new(CommandStatus::Exited(0)))
     }
 
-    async fn stream(&self, _command: Command) -> Result<EventStream> {
+    async fn stream(&self, command: Command) -> Result<EventStream> {
+        command.check_without_terminal()?;
+        command.check_level(&self.info())?;
+        lock(&self.life).commands.push(command);
         Err(Error::unsupported("a fake sandbox streams nothing"))
     }
 
     async fn shell_start(&self, command: Command) -> Result<ShellInfo> {
         command.check()?;
+        command.check_level(&self.info())?;
         self.ready()?;
         let mut life = lock(&self.life);
+        life.commands.push(command.clone());
         let id = ShellId::new(format!("bg_{}", life.shells.len() + 1));
         let mut shell = ShellInfo::new(id.clone(), command.line, None);
         shell.terminal = command.terminal;

@@ -164,6 +164,6 @@ mod wrapper {
     backend_testkit::conformance! {
         mod intercepted;
         fixture = async || Watched;
-        skipped = 207;
+        skipped = 216;
     }
 }

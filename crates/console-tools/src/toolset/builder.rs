@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use backend_core::{Quoted, VPath};
+use backend_core::{Enforcement, Quoted, VPath};
 use backend_mounts::{MountConfig, Scope};
 use permissions::approval::{ApprovalService, Approver, Grants};
 use permissions::audit::Audit;
@@ -44,6 +44,7 @@ pub struct ToolsetBuilder {
     tool_settings: Option<ToolSettings>,
     mounts: Option<MountConfig>,
     protected: Vec<VPath>,
+    required: Enforcement,
     approver_source: ApproverSource,
     audit: Audit,
     entries: Vec<RegisteredTool>,
@@ -60,6 +61,7 @@ impl ToolsetBuilder {
             tool_settings: None,
             mounts: None,
             protected: Vec::new(),
+            required: Enforcement::default(),
             approver_source: ApproverSource::None,
             audit: Audit::default(),
             entries: Vec::new(),
@@ -89,6 +91,13 @@ impl ToolsetBuilder {
         /// Protects the files that the policy was loaded from: they cannot be changed,
         /// removed or moved, even if the policy allows it. See [`Policy::protecting`].
         fn protect(self, paths: impl IntoIterator<Item = VPath>) { self.protected.extend(paths); }
+
+        /// Sets the lowest level at which the sandbox must keep paths that the policy denies
+        /// from commands. Below it, or below the level that the policy requires, no command
+        /// runs.
+        fn require_enforcement(self, level: Enforcement) {
+            self.required = self.required.max(level);
+        }
 
         /// Sets the approver. Without one, calls that need approval are refused.
         fn approver(self, approver: impl Approver) {
@@ -145,11 +154,15 @@ impl ToolsetBuilder {
             self.ruleset.is_some() || self.tool_settings.is_some() || self.mounts.is_some();
         let policy_source = match self.policy {
             Some(_) if is_made => return Err(BuildError::TwoPolicies),
-            Some(policy) => PolicySource::Policy(policy.protecting(self.protected)),
+            Some(policy) => {
+                let policy = policy.requiring(self.required);
+                PolicySource::Policy(policy.protecting(self.protected))
+            }
             None => PolicySource::Parts(Box::new(PolicyParts {
                 ruleset: self.ruleset,
                 settings: self.tool_settings.unwrap_or_default(),
                 protected: self.protected,
+                required: self.required,
                 scope: match self.mounts {
                     Some(mounts) => Some(Scope::new(mounts.build()?)),
                     None => None,

@@ -1,6 +1,6 @@
 //! [`PolicySource`]: the policy of a toolset, or the parts it is built from.
 
-use backend_core::VPath;
+use backend_core::{Enforcement, VPath};
 use backend_mounts::Scope;
 use permissions::tool::{Tool, ToolSettings};
 use permissions::{Action, OpClass, Policy, Ruleset};
@@ -24,6 +24,8 @@ pub(crate) struct PolicyParts {
     pub(crate) scope: Option<Scope>,
     /// The files that the policy was loaded from.
     pub(crate) protected: Vec<VPath>,
+    /// The lowest level at which commands may run.
+    pub(crate) required: Enforcement,
 }
 
 impl PolicySource {
@@ -42,6 +44,7 @@ impl PolicySource {
         if let Some(scope) = &parts.scope {
             policy = policy.layer(scope.clone());
         }
+        let policy = policy.require_enforcement(parts.required);
         policy.build().protecting(parts.protected.iter().cloned())
     }
 

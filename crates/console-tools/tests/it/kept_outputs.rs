@@ -16,7 +16,7 @@ backend_testkit::conformance! {
         Arc::new(laid_over(&inner))
     });
     // As many as the bare backend skips.
-    skipped = 201;
+    skipped = 210;
 }
 
 fn laid_over(inner: &StateBackend) -> OutputOverlay {

@@ -4,13 +4,14 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use backend_core::VPath;
 use backend_core::ops::ContentHash;
+use backend_core::{Enforcement, VPath};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::limits::{LINE_BYTES, SHOWN_LINES};
 use super::{Effect, text};
+use crate::rules::level;
 use crate::{Op, Target};
 
 mod arguments;
@@ -125,6 +126,13 @@ pub struct Question {
     pub effect: Effect,
     /// The reasons for the question, one line each.
     pub reasons: Vec<String>,
+    /// For a command: the level at which the paths that the rules deny are kept from it.
+    /// `None` if they deny none.
+    #[serde(
+        serialize_with = "level::enforcement::serialize",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub enforcement: Option<Enforcement>,
     /// The hash of all arguments, including those not shown.
     #[serde(skip)]
     args_hash: Option<ContentHash>,
@@ -189,6 +197,9 @@ impl Question {
             self.description = description.into();
         }
 
+        /// Sets the level at which denied paths are kept from the command.
+        fn enforcement(self, level: Enforcement) { self.enforcement = Some(level) }
+
         /// Adds a reason for the question, in one line.
         fn reason(self, reason: impl Into<String>) { self.reasons.push(reason.into()) }
     }
@@ -239,9 +250,21 @@ impl Question {
             "description": self.description,
             "effect": self.effect,
             "reasons": self.reasons,
+            "enforcement": self.enforcement.map(Enforcement::as_str),
             "bound": bound.map(|(path, hash)| [path.as_str().to_owned(), hash.to_string()])
                 .collect::<Vec<_>>(),
         })))
+    }
+
+    /// Returns how denied paths are kept from the command, in words, if there are any.
+    pub fn enforcement_text(&self) -> Option<&'static str> {
+        Some(match self.enforcement? {
+            Enforcement::View => "kept by the kernel",
+            Enforcement::Landlock => {
+                "only by the words of the command line, within the sandbox's directories"
+            }
+            _ => "only by the words of the command line",
+        })
     }
 
     /// Returns the description in a form that can be printed and logged.
@@ -325,6 +348,9 @@ impl fmt::Display for Question {
         if !self.reasons.is_empty() {
             let reasons = listed(&self.reasons, "; ", |reason| text::line(reason, LINE_BYTES));
             write!(f, "\nbecause: {reasons}")?;
+        }
+        if let Some(how) = self.enforcement_text() {
+            write!(f, "\npath rules: {how}")?;
         }
         let effect = self.effect.to_string();
         if !effect.is_empty() {

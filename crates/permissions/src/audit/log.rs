@@ -5,11 +5,13 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
+use backend_core::Enforcement;
 use backend_core::sync::lock;
 use serde::{Deserialize, Serialize};
 
 use super::{Audit, AuditEvent, DecidedBy, Outcome};
 use crate::approval::text;
+use crate::rules::level;
 use crate::{Action, Op, Target};
 
 /// Maximum bytes of each text in an [`AuditRecord`]. A longer one lacks its middle.
@@ -46,6 +48,13 @@ pub struct AuditRecord {
     pub note: Option<String>,
     /// The time the answer took, in milliseconds, if the approver was asked.
     pub waited: Option<u64>,
+    /// For a command: the level at which denied paths are kept from it.
+    #[serde(
+        default,
+        with = "level::enforcement",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub enforcement: Option<Enforcement>,
 }
 
 impl From<&AuditEvent<'_>> for AuditRecord {
@@ -71,6 +80,7 @@ impl From<&AuditEvent<'_>> for AuditRecord {
             by: event.by,
             note: event.note.map(cut),
             waited: event.waited.map(millis),
+            enforcement: event.enforcement,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Asks once for everything that a tool is about to do, before it does anything.
 
-use backend_core::{Backend, Operation, Result};
+use backend_core::{Backend, Enforcement, Operation, Result};
 
 use super::gate::Gate;
 use super::guard::Guarded;
@@ -59,6 +59,8 @@ impl<B: Backend> Guarded<B> {
             gate.operation = operation(access.op);
             match &access.target {
                 Target::Command(line) => {
+                    let required = Enforcement::default();
+                    self.check_level(&mut gate, Access::command(line), required)?;
                     let here = self.backend().working_dir();
                     let judged = self
                         .judge_line(self.command_request(line, &here, &[]))

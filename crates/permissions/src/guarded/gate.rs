@@ -7,6 +7,7 @@ use backend_core::{Backend, Error, Operation, Quoted, Result, VPath};
 use serde_json::Value;
 
 use super::guard::Guarded;
+use super::kept::runs_commands;
 use super::link_resolution::LinkResolution;
 use crate::access::Intent;
 use crate::approval::{Asked, Effect, Permit, Question};
@@ -64,6 +65,9 @@ impl<B: Backend> Guarded<B> {
         };
         let mut event = AuditEvent::new(&shared.session, access, verdict, outcome);
         event.tool = self.tool.as_deref();
+        if runs_commands(access.op) {
+            event.enforcement = Some(self.backend().info().enforcement);
+        }
         if let Some(permit) = permit {
             event = event.permit(permit);
         }
@@ -366,6 +370,9 @@ impl<'g, B: Backend> Gate<'g, B> {
         };
         let mut question = Question::new(Arc::clone(&shared.session), asked);
         question.tool = self.guard.tool.clone();
+        if asks.iter().any(|(access, _)| runs_commands(access.op)) {
+            question.enforcement = self.guard.told_level();
+        }
         if let Some(args) = &self.guard.args {
             question = question.args(Value::clone(args));
         }

@@ -10,8 +10,8 @@ use backend_core::ops::{
     TerminalSize,
 };
 use backend_core::{
-    Backend, CommandPaths, Connection, Error, ErrorKind, EventStream, Operation, Quoted, Result,
-    Sandbox, TracedPath, VPath,
+    Backend, CommandPaths, Connection, Enforcement, Error, ErrorKind, EventStream, Operation,
+    Quoted, Result, Sandbox, TracedPath, VPath,
 };
 use bytes::Bytes;
 use command_line::{MAX_STEPS, StepBudget};
@@ -46,6 +46,8 @@ impl<B: Backend> Guarded<B> {
         let here = self.backend().working_dir();
         let directory = command.directory.as_ref().unwrap_or(&here);
         let target = shown(command, &here);
+        let access = Access::command(&*target);
+        self.check_level(&mut gate, access, command.view.required)?;
         self.check_command(&mut gate, command, directory, &target)
             .await?;
         if let Some(resolved) = self.resolved_directory(command).await {
@@ -71,8 +73,10 @@ impl<B: Backend> Guarded<B> {
         let Some(shell) = self.shell_input(id).await? else {
             return Err(gate.failed(no_shell(id)));
         };
+        let access = Access::terminal(&*shell.line);
+        self.check_shell_level(&mut gate, access.clone(), &shell)?;
         let verdict = self.policy.judge_terminal();
-        gate.check_verdict(Access::terminal(&*shell.line), verdict, None)?;
+        gate.check_verdict(access, verdict, None)?;
         gate.ask(Effect::attach(id.as_str(), shell.line)).await
     }
 
@@ -120,6 +124,11 @@ impl<B: Backend> Guarded<B> {
         let text = String::from_utf8_lossy(input).into_owned();
         let mut gate = Gate::for_command(self, Operation::Shell);
         gate.check_verdict(Access::command(&*text), self.shells_verdict(), None)?;
+        if self.policy.view().required > Enforcement::default() {
+            let shell = self.shell_input(id).await?;
+            let shell = shell.ok_or_else(|| gate.failed(no_shell(id)))?;
+            self.check_shell_level(&mut gate, Access::command(&*text), &shell)?;
+        }
         if !self.policy.judges_paths() {
             gate.ask(Effect::command(&*text)).await?;
             return Ok((String::new(), text));
@@ -232,7 +241,9 @@ impl<B: Backend> Guarded<B> {
     /// Remembers a shell, and forgets those that no longer exist.
     async fn remember_shell(&self, shell: &ShellInfo) {
         let (id, line) = (shell.id.clone(), shell.line.clone());
-        self.shells().started(id, line, shell.terminal.is_some());
+        let policy = self.policy.id();
+        self.shells()
+            .started(id, line, shell.terminal.is_some(), policy);
         if self.shells().len() <= 2 * SHELLS {
             return;
         }
@@ -324,18 +335,21 @@ impl<B: Backend> Sandbox for Guarded<B> {
 
     async fn execute(&self, command: Command) -> Result<ExecuteOutcome> {
         let sandbox = self.sandbox(Operation::Execute)?;
+        let command = self.restricted(command);
         self.authorize_command(Operation::Execute, &command).await?;
         sandbox.execute(command).await
     }
 
     async fn stream(&self, command: Command) -> Result<EventStream> {
         let sandbox = self.sandbox(Operation::Stream)?;
+        let command = self.restricted(command);
         self.authorize_command(Operation::Stream, &command).await?;
         sandbox.stream(command).await
     }
 
     async fn shell_start(&self, command: Command) -> Result<ShellInfo> {
         let sandbox = self.sandbox(Operation::Shell)?;
+        let command = self.restricted(command);
         self.authorize_command(Operation::Shell, &command).await?;
         let shell = sandbox.shell_start(command).await?;
         self.remember_shell(&shell).await;

@@ -104,6 +104,8 @@ pub(super) struct ShellInput {
     pub(super) overflowed: bool,
     /// `true` if it has a terminal, where a carriage return ends a line.
     pub(super) terminal: bool,
+    /// The id of the policy under which the guard started it.
+    pub(super) policy: Option<String>,
 }
 
 impl ShellInput {
@@ -122,10 +124,11 @@ impl Shells {
         self.0.get(id).cloned()
     }
 
-    pub(super) fn started(&mut self, id: ShellId, line: String, terminal: bool) {
+    pub(super) fn started(&mut self, id: ShellId, line: String, terminal: bool, policy: String) {
         let input = ShellInput {
             line,
             terminal,
+            policy: Some(policy),
             ..ShellInput::default()
         };
         self.0.insert(id, input);
@@ -223,7 +226,7 @@ mod tests {
     fn what_is_kept_is_bounded() {
         let id = ShellId::new("bg_1");
         let mut shells = Shells::default();
-        shells.started(id.clone(), "sh".into(), false);
+        shells.started(id.clone(), "sh".into(), false, String::new());
         shells.record_input(&id, "sh", &"x".repeat(COMMAND_BYTES));
         assert!(!shells.get(&id).unwrap().overflowed);
         shells.record_input(&id, "sh", "y");

@@ -2,6 +2,7 @@
 //! would be bound by the policy only until the next start.
 
 use backend_core::VPath;
+use backend_core::search::{Exclude, Glob};
 use command_line::glob::{glob_could_name, name_or_dot_matches};
 use command_line::{NamedPath, PathUse};
 
@@ -39,6 +40,15 @@ impl Protected {
     pub(super) fn names(&self) -> String {
         let names: Vec<&str> = self.0.iter().map(VPath::as_str).collect();
         names.join("\n")
+    }
+
+    /// Returns the files as paths that commands must not change.
+    pub(super) fn exclude(&self) -> Exclude {
+        let files = self.0.iter().map(|own| Glob::escape(own.as_str()));
+        // If a path is too long to be a pattern, nothing may be changed.
+        Exclude::hide(files)
+            .or_else(|_| Exclude::hide(["**"]))
+            .unwrap_or_default()
     }
 
     /// Returns the objection to an access to a path, if there is one.

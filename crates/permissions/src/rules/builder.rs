@@ -2,6 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use backend_core::Enforcement;
+use backend_core::ops::HardLinks;
+
 use super::data::{CommandRule, CommandRules, PathRule, PathRules, Ruleset, TerminalRules};
 use super::pattern::PatternError;
 use super::ports::{PortRange, PortRule, PortRules};
@@ -35,6 +38,8 @@ pub struct RulesetBuilder {
     deny_secrets: bool,
     opaque: Action,
     terminal: Option<Action>,
+    require_enforcement: Option<Enforcement>,
+    hard_links: Option<HardLinks>,
     paths: Vec<(Op, PathRule)>,
     commands: Vec<CommandRule>,
     ports: Vec<PortRule>,
@@ -49,6 +54,8 @@ impl Default for RulesetBuilder {
             deny_secrets: true,
             opaque: Action::Ask,
             terminal: None,
+            require_enforcement: None,
+            hard_links: None,
             paths: Vec::new(),
             commands: Vec::new(),
             ports: Vec::new(),
@@ -107,6 +114,16 @@ impl RulesetBuilder {
         /// Sets the action for opening a terminal and for attaching to a shell. See
         /// [`Ruleset::terminal_action`] for the default.
         fn terminal(self, action: Action) { self.terminal = Some(action) }
+
+        /// Sets the lowest level at which the sandbox must keep denied paths from commands.
+        /// If it cannot, commands are refused.
+        fn require_enforcement(self, level: Enforcement) {
+            self.require_enforcement = Some(level);
+        }
+
+        /// Sets the answer to a denied file that has another name, which commands may reach
+        /// under it; by default commands are refused.
+        fn hard_links(self, answer: HardLinks) { self.hard_links = Some(answer) }
     }
 
     /// Adds a rule after those added before. For [`Op::Execute`] the pattern is a
@@ -176,6 +193,8 @@ impl RulesetBuilder {
                 default: default(Op::Execute),
                 rules: self.commands,
                 opaque: self.opaque,
+                require_enforcement: self.require_enforcement,
+                hard_links: self.hard_links,
                 ..CommandRules::default()
             }),
             connect: (!self.ports.is_empty()).then_some(PortRules {

@@ -177,6 +177,13 @@ impl Rules {
         exclude.cloned().unwrap_or_default()
     }
 
+    /// Returns the paths for which any of `ops` is denied, which do not include the root.
+    /// Preset rules about system files do not count `inside` a directory that only the
+    /// backend calls its root.
+    pub(crate) fn denied_by_any(&self, ops: &[Op], inside: bool) -> Exclude {
+        hidden::denied_by_any(self.ruleset(), ops, self.working_dir(), inside)
+    }
+
     /// Returns the most lenient action that `op` can get for any target.
     pub fn most_lenient(&self, op: Op) -> Action {
         match (op, self.section(op)) {

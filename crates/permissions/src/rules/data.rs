@@ -1,10 +1,11 @@
 //! [`Ruleset`]: rules as plain data.
 
-use backend_core::Quoted;
-use backend_core::ops::ContentHash;
+use backend_core::ops::{ContentHash, HardLinks};
+use backend_core::{Enforcement, Quoted};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::level;
 use super::pattern::{CommandPattern, PathPattern, PatternError};
 use super::ports::PortRules;
 use crate::action::{Action, Op};
@@ -196,6 +197,14 @@ pub struct CommandRules {
     /// The action for code passed to an interpreter other than the shell, unless a rule
     /// allows that interpreter by name.
     pub opaque: Action,
+    /// The lowest level at which the sandbox must keep denied paths from commands; below
+    /// it, no command runs. Without it, any level will do.
+    #[serde(with = "level::enforcement", skip_serializing_if = "Option::is_none")]
+    pub require_enforcement: Option<Enforcement>,
+    /// The answer to a denied file that has another name, which commands may reach under
+    /// it. Without it, commands are refused.
+    #[serde(with = "level::hard_links", skip_serializing_if = "Option::is_none")]
+    pub hard_links: Option<HardLinks>,
 }
 
 impl Default for CommandRules {
@@ -205,6 +214,8 @@ impl Default for CommandRules {
             rules: Vec::new(),
             dangerous: Action::Deny,
             opaque: Action::Ask,
+            require_enforcement: None,
+            hard_links: None,
         }
     }
 }

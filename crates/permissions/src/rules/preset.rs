@@ -178,9 +178,16 @@ fn secrets_and_system() -> impl Iterator<Item = PathRule> {
 /// Returns whether a rule is a preset's rule about system files, and not a user's rule
 /// about a directory of the same name.
 pub(super) fn is_about_system(rule: &MatchedRule) -> bool {
-    rule.action == Action::Deny
-        && rule.description == SECRETS_AND_SYSTEM
-        && SYSTEM.contains(&rule.pattern.as_str())
+    is_system(rule.action, &rule.pattern, &rule.description)
+}
+
+/// Like [`is_about_system`], for a rule as written.
+pub(super) fn is_system_rule(rule: &PathRule) -> bool {
+    is_system(rule.action, rule.pattern.as_str(), &rule.description)
+}
+
+fn is_system(action: Action, pattern: &str, description: &str) -> bool {
+    action == Action::Deny && description == SECRETS_AND_SYSTEM && SYSTEM.contains(&pattern)
 }
 
 /// Returns rules that ask about files that run automatically.

@@ -77,23 +77,23 @@ fn local(guard: fn(LocalBackend) -> Arc<dyn Backend>) -> DirectoryFixture {
 backend_testkit::conformance! {
     mod state_open;
     fixture = async || state(open);
-    skipped = 201;
+    skipped = 210;
 
     mod state_open_dyn;
     fixture = async || state(open_dyn);
-    skipped = 201;
+    skipped = 210;
 
     mod state_ruled;
     fixture = async || state(ruled);
-    skipped = 201;
+    skipped = 210;
 
     mod local_open;
     fixture = async || local(open);
-    skipped = 25;
+    skipped = 32;
 
     mod local_ruled;
     fixture = async || local(ruled);
-    skipped = 25;
+    skipped = 32;
 }
 
 /// An approved write replaces only the content that the question showed. Of several

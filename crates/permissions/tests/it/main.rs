@@ -33,6 +33,8 @@ mod guarded_mounts;
 #[cfg(all(feature = "shell", target_os = "linux"))]
 mod host_names;
 #[cfg(target_os = "linux")]
+mod kept;
+#[cfg(target_os = "linux")]
 mod presets;
 #[cfg(target_os = "linux")]
 mod protected;

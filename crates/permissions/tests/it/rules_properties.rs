@@ -3,7 +3,7 @@ use backend_core::VPath;
 use backend_core::search::Glob;
 use backend_testkit::path;
 use permissions::rules::{PathRule, PathRules, Rules, Ruleset};
-use permissions::{Action, Op, Reason};
+use permissions::{Action, Op, Policy, Reason};
 use proptest::prelude::*;
 
 use Action::{Allow, Ask, Deny};
@@ -283,6 +283,28 @@ proptest! {
         if rule.action == Deny && read(&rules, &path) < Deny {
             let (_, by) = reference::judge(&section, &path);
             prop_assert!(by.is_some_and(|by| by < rule.index), "{}", path);
+        }
+    }
+
+    #[test]
+    fn what_is_kept_from_commands_is_what_is_denied(
+        mut ruleset in rulesets(),
+        delete in prop::option::of(sections()),
+        moves in prop::option::of(sections()),
+        paths in prop::collection::vec(paths(), 16),
+    ) {
+        ruleset.delete = delete.map(without_hiding);
+        ruleset.moves = moves.map(without_hiding);
+        let rules = compile(&ruleset);
+        let policy = Policy::builder().rules(rules.clone()).build();
+        let denied = |op: Op, path: &VPath| rules.judge(op, path).action == Deny;
+        // A view has no root.
+        for path in paths.iter().filter(|path| !path.is_root()) {
+            let view = policy.view();
+            prop_assert_eq!(view.deny_read.hides(path), denied(Op::Read, path), "{}", path);
+            let changes = [Op::Write, Op::Edit, Op::Delete, Op::Move];
+            let unchangeable = changes.into_iter().any(|op| denied(op, path));
+            prop_assert_eq!(view.deny_write.hides(path), unchangeable, "{}", path);
         }
     }
 

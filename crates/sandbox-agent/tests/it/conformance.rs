@@ -35,9 +35,9 @@ fn listened() -> DirectoryFixture {
 backend_testkit::conformance! {
     mod listening;
     fixture = async || listened();
-    skipped = 0;
+    skipped = 7;
 
     mod process;
     fixture = async || served();
-    skipped = 0;
+    skipped = 7;
 }

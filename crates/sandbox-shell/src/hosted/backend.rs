@@ -1,10 +1,13 @@
 //! Forwards every operation to the agent or the portable sandbox.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use async_trait::async_trait;
-use backend_core::ops::{Command, CommandStatus, Event, ExecuteOutcome, StatOptions, StopMode};
+use backend_core::ops::{
+    Command, CommandStatus, Event, ExecuteOutcome, ShellInfo, StatOptions, StopMode,
+};
 use backend_core::{
     Backend, BackendInfo, Capabilities, CommandPaths, Containment, Error, EventStream, Operation,
     Result, Sandbox, VPath, delegate,
@@ -13,6 +16,7 @@ use futures::StreamExt as _;
 
 use super::{HostedMachine, HostedSandbox, during};
 use crate::agents::Mode;
+use crate::sandbox::NO_VIEWS;
 
 /// The status of a killed command, and also of one whose machine has ended.
 const KILLED: CommandStatus = CommandStatus::Signalled(9);
@@ -35,6 +39,13 @@ async fn outlives_a_kill<M: HostedMachine>(
 }
 
 impl<M: HostedMachine> HostedSandbox<M> {
+    /// Refuses a command that requires more than the sandbox enforces, before one is
+    /// started for it.
+    fn check_level(&self, operation: Operation, command: &Command) -> Result<()> {
+        let checked = command.check_level(&self.info()).map_err(Error::from);
+        checked.map_err(during(operation))
+    }
+
     /// Makes sure that the machine runs, and returns the run.
     async fn run_of_command(&self) -> Result<M::Run> {
         if !self.0.machine.is_running() {
@@ -61,7 +72,9 @@ impl<M: HostedMachine> Backend for HostedSandbox<M> {
         let has_agent = self.0.mode != Mode::Portable;
         (capabilities.ports, capabilities.watch) = (has_agent, has_agent);
         capabilities.terminals = has_agent;
-        BackendInfo::new(self.0.machine.name(), capabilities).containment(Containment::Isolated)
+        BackendInfo::new(self.0.machine.name(), capabilities)
+            .containment(Containment::Isolated)
+            .enforcement_limit(Cow::Borrowed(NO_VIEWS))
     }
 
     fn working_dir(&self) -> VPath {
@@ -119,6 +132,7 @@ impl<M: HostedMachine> Sandbox for HostedSandbox<M> {
     }
 
     async fn execute(&self, command: Command) -> Result<ExecuteOutcome> {
+        self.check_level(Operation::Execute, &command)?;
         let busy = self.busy();
         let served = self.active_sandbox(&busy).await?;
         let run = self.run_of_command().await?;
@@ -130,6 +144,7 @@ impl<M: HostedMachine> Sandbox for HostedSandbox<M> {
     }
 
     async fn stream(&self, command: Command) -> Result<EventStream> {
+        self.check_level(Operation::Stream, &command)?;
         let busy = self.busy();
         let served = Arc::clone(self.active_sandbox(&busy).await?);
         let run = self.run_of_command().await?;
@@ -148,8 +163,14 @@ impl<M: HostedMachine> Sandbox for HostedSandbox<M> {
         Ok(events.boxed())
     }
 
+    async fn shell_start(&self, command: Command) -> Result<ShellInfo> {
+        self.check_level(Operation::Shell, &command)?;
+        let busy = self.busy();
+        self.active_sandbox(&busy).await?.shell_start(command).await
+    }
+
     delegate! {
-        |self| self.active_sandbox(&self.busy()).await? => trace, shell_start, shell_read,
+        |self| self.active_sandbox(&self.busy()).await? => trace, shell_read,
         shell_write, shell_kill, shell_list, connect, shell_attach, shell_resize, shell_signal
     }
 }

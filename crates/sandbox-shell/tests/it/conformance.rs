@@ -37,9 +37,9 @@ fn the_page_of_capabilities_is_current() {
 backend_testkit::conformance! {
     mod busybox;
     fixture = async || portable(|root| HostMachine::new(root, busybox_path()));
-    skipped = 77;
+    skipped = 84;
 
     mod host_tools;
     fixture = async || portable(|root| HostMachine::new(root, host_path()).distant());
-    skipped = 77;
+    skipped = 84;
 }

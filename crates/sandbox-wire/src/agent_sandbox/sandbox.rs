@@ -6,11 +6,13 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use backend_core::ops::{
-    Command, ExecuteOutcome, ShellId, ShellInfo, ShellOutput, Signal, StopMode, TerminalSize,
+    Command, ExecuteOutcome, ShellId, ShellInfo, ShellOutput, Signal, StopMode, TerminalSize, View,
 };
 use backend_core::shells::ShellTable;
 use backend_core::sync::lock;
-use backend_core::{Connection, EventStream, Operation, Result, Sandbox};
+use backend_core::{
+    Backend as _, Connection, Enforcement, EventStream, Operation, Result, Sandbox,
+};
 use bytes::Bytes;
 
 use crate::agent_sandbox::{AgentSandbox, ChannelState};
@@ -47,6 +49,19 @@ impl<M: Machine> AgentSandbox<M> {
         };
         let connection = self.during(operation, work).await?;
         Ok(connection.map_err(move |error| error.during(operation).on(name.clone())))
+    }
+}
+
+impl<M: Machine> AgentSandbox<M> {
+    /// Refuses a command that requires more than is enforced here. Paths that the agent
+    /// would not keep from it are not sent.
+    fn enforceable(&self, mut command: Command) -> Result<Command> {
+        let info = self.info();
+        command.check_level(&info)?;
+        if info.enforcement < Enforcement::View {
+            command.view = View::default();
+        }
+        Ok(command)
     }
 }
 
@@ -91,8 +106,11 @@ impl<M: Machine> Sandbox for AgentSandbox<M> {
 
     async fn execute(&self, command: Command) -> Result<ExecuteOutcome> {
         let _guard = self.activity.command();
-        let request = Request::Execute(command.clone());
-        let work = async { client::executed(&mut self.open(request).await?, &command).await };
+        let work = async {
+            let command = self.enforceable(command)?;
+            let request = Request::Execute(command.clone());
+            client::executed(&mut self.open(request).await?, &command).await
+        };
         self.during(Operation::Execute, work).await
     }
 
@@ -101,8 +119,9 @@ impl<M: Machine> Sandbox for AgentSandbox<M> {
         let name = self.machine.name();
         let context =
             move |error: backend_core::Error| error.during(Operation::Stream).on(name.clone());
-        let request = Request::Stream(command.clone());
         let work = async {
+            let command = self.enforceable(command)?;
+            let request = Request::Stream(command.clone());
             let call = self.open(request).await?;
             client::events(call, &command, guard, context).await
         };
@@ -110,9 +129,11 @@ impl<M: Machine> Sandbox for AgentSandbox<M> {
     }
 
     async fn shell_start(&self, command: Command) -> Result<ShellInfo> {
-        let request = Request::ShellStart(command);
-        self.shell(async { client::shell(&mut self.open(request).await?).await })
-            .await
+        let work = async {
+            let request = Request::ShellStart(self.enforceable(command)?);
+            client::shell(&mut self.open(request).await?).await
+        };
+        self.shell(work).await
     }
 
     async fn shell_read(&self, id: &ShellId, wait: Duration) -> Result<ShellOutput> {

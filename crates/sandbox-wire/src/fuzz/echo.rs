@@ -52,6 +52,7 @@ impl Sandbox for Echoing {
 
     async fn execute(&self, command: Command) -> Result<ExecuteOutcome> {
         command.check_without_terminal()?;
+        command.check_level(&self.info())?;
         Ok(ExecuteOutcome::new(CommandStatus::Exited(0)))
     }
 
@@ -61,6 +62,7 @@ impl Sandbox for Echoing {
 
     async fn shell_start(&self, command: Command) -> Result<ShellInfo> {
         command.check()?;
+        command.check_level(&self.info())?;
         Ok(ShellInfo::new(ShellId::new("bg_1"), command.line, None))
     }
 

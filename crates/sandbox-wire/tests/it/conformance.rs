@@ -43,9 +43,9 @@ fn the_page_of_capabilities_is_current() {
 backend_testkit::conformance! {
     mod local;
     fixture = async || piped_local();
-    skipped = 25;
+    skipped = 32;
 
     mod state;
     fixture = async || piped_state();
-    skipped = 201;
+    skipped = 210;
 }

@@ -65,11 +65,11 @@ fn upgraded_local() -> DirectoryFixture {
 backend_testkit::conformance! {
     mod local;
     fixture = async || upgraded_local();
-    skipped = 25;
+    skipped = 32;
 
     mod state;
     fixture = async || upgraded_state();
-    skipped = 201;
+    skipped = 210;
 }
 
 #[tokio::test]

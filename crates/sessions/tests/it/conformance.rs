@@ -34,5 +34,5 @@ fn fixture() -> DirectoryFixture {
 backend_testkit::conformance! {
     mod session_on_a_directory;
     fixture = async || fixture();
-    skipped = 25;
+    skipped = 32;
 }

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use backend_core::ops::Command;
-use backend_core::{Backend as _, BackendExt as _, Containment, Sandbox as _};
+use backend_core::{
+    Backend as _, BackendExt as _, BackendInfo, Containment, Enforcement, Sandbox as _,
+};
 use backend_local::{Commands, Confinement, Landlock, Limits, LocalBackend};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags};
 use rustix::process::PidfdFlags;
@@ -11,8 +13,12 @@ use rustix::process::PidfdFlags;
 use super::UsedBackend;
 use super::finding::Finding;
 use crate::backend::kind::Kind;
+use crate::backend::local::landlock;
 use crate::backend::spec::WORKSPACE;
 use crate::signals;
+
+/// The next step if a limit names none.
+const SEE_CONFINEMENT: &str = "see docs/confinement.md";
 
 pub(super) async fn findings(backend: &UsedBackend) -> Vec<Finding> {
     let is_used = backend.uses(Kind::Local);
@@ -35,6 +41,7 @@ pub(super) async fn findings(backend: &UsedBackend) -> Vec<Finding> {
         openat2(),
         pidfd(),
         confinement(directory).await,
+        path_rules(directory).await,
         limits(directory).await,
     ];
     workspace.into_iter().chain(tried).collect()
@@ -75,7 +82,8 @@ async fn files(directory: &Path) -> Finding {
 
 async fn commands(directory: &Path) -> Finding {
     let finding = Finding::new("commands", "running commands that leave nothing behind");
-    match attempt(directory, Commands::new()).await {
+    let tried = attempt(directory, Commands::new()).await;
+    match tried.map(|info| info.containment) {
         Ok(Containment::Supervised) => finding.ok("works, under a supervisor"),
         Ok(other) => finding.missing(
             format!("commands run, but without a supervisor ({other:?})"),
@@ -119,6 +127,28 @@ async fn confinement(directory: &Path) -> Finding {
     Finding::new("landlock", purpose).tried(tried, fix)
 }
 
+async fn path_rules(directory: &Path) -> Finding {
+    let finding = Finding::new(
+        "path rules",
+        "denied paths that commands cannot reach either",
+    );
+    let confined = Commands::new().confinement(Confinement::Landlock(landlock(true)));
+    let (level, limit) = match attempt(directory, confined).await {
+        Ok(info) => (info.enforcement, info.enforcement_limit),
+        Err(_) => (Enforcement::Words, None),
+    };
+    let without = "confinement of commands is missing; see landlock".into();
+    match (level, limit.unwrap_or(without)) {
+        (Enforcement::View, _) => {
+            finding.ok("kept by the kernel where confinement = \"landlock\" under [local]")
+        }
+        (level, limit) => {
+            let (why, fix) = limit.split_once("; ").unwrap_or((&limit, SEE_CONFINEMENT));
+            finding.missing(format!("the level is {level}: {why}"), fix)
+        }
+    }
+}
+
 async fn limits(directory: &Path) -> Finding {
     let limited = Commands::new().limits(Limits::default().processes(64).cpu_seconds(60));
     let works = "works; set processes, memory_bytes and others under [local]";
@@ -127,16 +157,16 @@ async fn limits(directory: &Path) -> Finding {
     Finding::new("limits", "commands that cannot use everything up").tried(tried, fix)
 }
 
-/// Runs `true` in a sandbox.
-async fn attempt(directory: &Path, commands: Commands) -> Result<Containment, String> {
+/// Runs `true` in a sandbox, and returns what it says of itself.
+async fn attempt(directory: &Path, commands: Commands) -> Result<BackendInfo, String> {
     let builder = LocalBackend::builder(directory).enable_execute(true);
     let backend = builder.commands(commands).open();
     let backend = backend.map_err(|error| error.chain().to_string())?;
     let done = backend.execute(Command::new("true")).await;
-    let containment = backend.info().containment;
+    let info = backend.info();
     let _ = backend.stop(backend_core::ops::StopMode::Purge).await;
     match done {
-        Ok(done) if done.status.success() => Ok(containment),
+        Ok(done) if done.status.success() => Ok(info),
         Ok(done) => Err(format!("`true` failed: {}", done.status)),
         Err(error) => Err(error.chain().to_string()),
     }

@@ -119,3 +119,59 @@ fn the_settings_of_harden_are_accepted() {
         .code(3);
     ended.complains("no Docker daemon listens");
 }
+
+/// Only where the kernel can keep paths from commands. Elsewhere the test says that it was
+/// skipped, and that commands are refused.
+#[test]
+fn the_transcript_of_path_rules_for_commands_is_accurate() {
+    let dir = TestDir::new();
+    std::fs::create_dir(dir.path("project")).unwrap();
+    let files = [
+        blocks("permissions.md", "toml"),
+        blocks("permissions.md", "sh"),
+    ];
+    let mut written = 0;
+    for block in files.iter().flatten() {
+        let Some((name, content)) = block.split_once('\n') else {
+            continue;
+        };
+        if let Some(name) = name.strip_prefix("# ").filter(|name| name.contains('.')) {
+            dir.file(name, content);
+            written += 1;
+        }
+    }
+    assert_eq!(written, 3);
+    dir.file("project/.env", "TOKEN=never-shown\n");
+    let [transcript] = &transcripts("permissions.md")[..] else {
+        panic!("one transcript");
+    };
+    let command = transcript[0].strip_prefix("$ agentbox ").unwrap();
+    let arguments: Vec<&str> = command.split(' ').collect();
+
+    // The words of the line say nothing about the file.
+    dir.run(&["check", "rules.toml", "execute", "sh build.sh"])
+        .code(0);
+    let found = dir
+        .run(&["doctor", "--json", "--backend", "local:project"])
+        .json();
+    let findings = found["findings"].as_array().unwrap();
+    let rules = findings.iter().find(|one| one["name"] == "path rules");
+    let rules = rules.unwrap();
+    if rules["ok"] != true {
+        // No command may get through where the kernel cannot hold it.
+        let refused = dir.run(&arguments);
+        assert_ne!(refused.code, 0, "{}", refused.err);
+        assert!(!refused.out.contains("never-shown") && !refused.out.contains("built"));
+        eprintln!(
+            "skipped: needs paths that are kept from commands: {}",
+            rules["found"]
+        );
+        return;
+    }
+    let ended = dir.run(&arguments).code(0);
+    let printed = ended.err + &ended.out;
+    let printed: Vec<&str> = printed.lines().collect();
+    assert_eq!(printed, transcript[1..]);
+    assert_eq!(dir.read("project/.env"), "TOKEN=never-shown\n");
+    assert!(!dir.path("project/copy").exists() || dir.read("project/copy").is_empty());
+}

@@ -22,21 +22,52 @@ use seccompiler::BpfProgram;
 
 use super::policy::{AllowedPath, Policy};
 use super::probe::Canaries;
-use super::{seccomp, system};
+use super::seccomp::{self, Filters};
+use super::system;
 
 /// The first ABI that covers truncation, TCP, device controls, signals and
 /// abstract sockets. Linux 6.12.
 const NEEDED: ABI = ABI::V6;
 
-/// Confines the calling thread and everything it starts from now on, and checks
-/// that it is confined. If this fails, the thread must not start anything.
-pub(crate) fn restrict_current_thread(policy: &Policy) -> Result<(), String> {
-    let rules = rules(policy)?;
-    let filters = seccomp::filters(policy.network, rustix::thread::gettid())?;
-    let canaries = Canaries::place(policy)?;
-    let entered = enter(rules, &filters).and_then(|()| canaries.probe(policy));
-    canaries.remove();
-    entered
+/// A policy of which everything is opened and compiled, for many threads.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    policy: Policy,
+    rules: RulesetCreated,
+    filters: Filters,
+}
+
+impl Prepared {
+    pub(crate) fn new(policy: Policy) -> Result<Self, String> {
+        Ok(Self {
+            rules: rules(&policy)?,
+            filters: Filters::new(policy.network)?,
+            policy,
+        })
+    }
+
+    /// Confines the calling thread and everything it starts from now on, and checks
+    /// that it is confined. If this fails, the thread must not start anything.
+    pub(crate) fn restrict_and_probe(&self) -> Result<(), String> {
+        let canaries = Canaries::place(&self.policy)?;
+        let entered = self.restrict();
+        let entered = entered.and_then(|()| canaries.probe(&self.policy));
+        canaries.remove();
+        entered
+    }
+
+    /// As [`restrict_and_probe`](Self::restrict_and_probe), for a thread after the
+    /// first one: that has shown that the policy holds here.
+    pub(crate) fn restrict(&self) -> Result<(), String> {
+        let rules = self.rules.try_clone();
+        let rules = rules.map_err(|error| format!("cannot use the landlock rules: {error}"))?;
+        enter(rules, &self.filters.for_thread(rustix::thread::gettid()))
+    }
+
+    /// Returns the directory for temporary files.
+    pub(crate) fn temporary(&self) -> &Path {
+        self.policy.temporary.path()
+    }
 }
 
 /// Creates a ruleset that refuses everything.

@@ -171,14 +171,35 @@ pub(super) fn apply(filters: &[BpfProgram]) -> Result<(), String> {
     })
 }
 
-/// Builds the filters for processes that the thread `spawner` starts.
-pub(super) fn filters(network: bool, spawner: Pid) -> Result<Vec<BpfProgram>, String> {
-    Ok(vec![
-        compile(not_permitted(network, spawner), libc::EPERM)?,
-        compile(whole(ATTRIBUTES), libc::EOPNOTSUPP)?,
-        compile(whole(MISSING), libc::ENOSYS)?,
-        unknown_calls(),
-    ])
+/// The ID in compiled filters of the thread that will start processes: larger than
+/// the kernel gives, and no other number in a filter.
+const ANY_SPAWNER: i32 = 0x7fed_cba9;
+
+/// Compiled filters, but for the thread that will start processes.
+#[derive(Debug)]
+pub(super) struct Filters(Vec<BpfProgram>);
+
+impl Filters {
+    pub(super) fn new(network: bool) -> Result<Self, String> {
+        Ok(Self(vec![
+            compile(not_permitted(network), libc::EPERM)?,
+            compile(whole(ATTRIBUTES), libc::EOPNOTSUPP)?,
+            compile(whole(MISSING), libc::ENOSYS)?,
+            unknown_calls(),
+        ]))
+    }
+
+    /// Returns the filters for processes that the thread `spawner` starts.
+    pub(super) fn for_thread(&self, spawner: Pid) -> Vec<BpfProgram> {
+        let mut filters = self.0.clone();
+        let (any, own) = (ANY_SPAWNER, spawner.as_raw_nonzero().get());
+        for step in filters.iter_mut().flatten() {
+            if step.k == any.unsigned_abs() {
+                step.k = own.unsigned_abs();
+            }
+        }
+        filters
+    }
 }
 
 fn compile(refused: Vec<Refusal>, errno: i32) -> Result<BpfProgram, String> {
@@ -207,10 +228,10 @@ fn whole(calls: &[i64]) -> Vec<Refusal> {
     calls.iter().map(|&call| (call, Vec::new())).collect()
 }
 
-fn not_permitted(network: bool, spawner: Pid) -> Vec<Refusal> {
+fn not_permitted(network: bool) -> Vec<Refusal> {
     let mut refused = whole(REFUSED);
     refused.extend(sockets(network));
-    refused.extend(signals(spawner));
+    refused.extend(signals());
     refused.extend(set_user_id());
     let namespaces = NAMESPACE_FLAGS.iter();
     refused.extend(namespaces.map(|&flag| (libc::SYS_clone, vec![has(0, flag)])));
@@ -277,8 +298,8 @@ fn sockets(network: bool) -> Vec<Refusal> {
 /// Signals to the thread that starts commands. Landlock lets processes of one
 /// domain signal each other, and this thread is in the commands' domain: a fatal
 /// signal to it would end the supervisor.
-fn signals(spawner: Pid) -> Vec<Refusal> {
-    let to = |argument| is(argument, spawner.as_raw_nonzero().get());
+fn signals() -> Vec<Refusal> {
+    let to = |argument| is(argument, ANY_SPAWNER);
     // The last two are signals that a descriptor sends: to a process ID, or by a
     // structure that cannot be examined here.
     [

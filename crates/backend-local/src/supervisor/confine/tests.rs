@@ -12,7 +12,7 @@ use std::sync::mpsc;
 
 use backend_core::ErrorKind;
 
-use super::{Confinement, Landlock, Policy, restrict_current_thread, system};
+use super::{Confinement, Landlock, Policy, Prepared, system};
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -82,7 +82,7 @@ fn spawner(policy: Policy) -> Result<mpsc::Sender<Job>, String> {
     let (jobs, todo) = mpsc::channel::<Job>();
     let (entered, result) = mpsc::channel();
     std::thread::spawn(move || {
-        let restricted = restrict_current_thread(&policy);
+        let restricted = Prepared::new(policy).and_then(|all| all.restrict_and_probe());
         let confined = restricted.is_ok();
         entered.send(restricted).unwrap();
         if confined {

@@ -33,7 +33,7 @@ fn again(test: &str, role: &str) -> Command {
 
 /// Runs a shell script with these limits, as a supervisor would.
 fn limited(limits: &Limits, script: &str) -> Output {
-    let prepared = limits.launch().unwrap().unwrap().prepare().unwrap();
+    let prepared = limits.launch().unwrap().unwrap().prepare(0).unwrap();
     let argv = ["/bin/sh", "-c", script].map(OsString::from).into();
     let wrapped = wrap(Some(&prepared), false, argv, &mut Environment::new());
     assert_eq!(wrapped[..2], ["/proc/self/exe", LAUNCH]);
@@ -215,7 +215,7 @@ fn a_fork_bomb_stays_in_its_group() {
         return;
     }
     let before = std::fs::read_to_string("/proc/self/cgroup").unwrap();
-    let prepared = launch.prepare().unwrap();
+    let prepared = launch.prepare(0).unwrap();
     let argv = wrap(Some(&prepared), false, bomb(), &mut Environment::new());
     let mut command = Command::new(&argv[0]);
     command.args(&argv[1..]);

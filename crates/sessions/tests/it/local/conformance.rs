@@ -35,9 +35,9 @@ fn fixture(options: impl Fn(LocalEngineBuilder) -> LocalEngineBuilder + Sync) ->
 backend_testkit::conformance! {
     mod session;
     fixture = async || fixture(|builder| builder);
-    skipped = 25;
+    skipped = 32;
 
     mod session_with_a_quota;
     fixture = async || fixture(|builder| builder.session_quota(1 << 40));
-    skipped = 25;
+    skipped = 32;
 }

@@ -1,0 +1,270 @@
+//! The paths that a view keeps from commands, found and kept up to date.
+//!
+//! Rules are patterns; a mask needs a path that exists. The directories that rules may
+//! concern are walked once. Afterwards each is only compared with what it was, and
+//! listed again if it has changed.
+
+mod rules;
+mod tree;
+
+use std::collections::BTreeSet;
+use std::ffi::CString;
+use std::os::fd::AsRawFd as _;
+
+use backend_core::ops::{HardLinks, View};
+use backend_core::{Error, ErrorKind, Result, VPath};
+use rustix::fs::{AtFlags, FileType, Statx, StatxFlags};
+use rustix::io::Errno;
+
+use crate::fs::{Root, RootedFs, errno};
+use crate::supervisor::protocol::With;
+use rules::Rules;
+use tree::{Found, Tree};
+
+/// The most files and directories that one view masks.
+pub(crate) const MOST_DENIED: usize = 1_000;
+
+/// What runs by itself outside the sandbox, later and as the user: hooks of git, the
+/// programs that its configuration names, hooks of husky, and tasks that an editor
+/// starts with the folder. They are read-only in every view. Relative to the
+/// backend's directories and the working directory.
+const RUN_BY_THEMSELVES: &[&str] = &[".git/config", ".git/hooks", ".husky", ".vscode/tasks.json"];
+
+/// A path to mask.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Denied {
+    /// Its host path.
+    pub(crate) path: Vec<u8>,
+    pub(crate) with: With,
+    pub(crate) identity: Identity,
+}
+
+/// The entry that was found at a path. Another one there has no mask yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Identity {
+    device: (u32, u32),
+    inode: u64,
+    /// Its birth if it is a directory; otherwise its last change, which a rename is.
+    /// Numbers of inodes are used again.
+    time: (i64, u32),
+}
+
+impl Identity {
+    fn new(found: &Statx) -> Self {
+        let time = match is_directory(found) {
+            true => found.stx_btime,
+            false => found.stx_ctime,
+        };
+        Self {
+            device: (found.stx_dev_major, found.stx_dev_minor),
+            inode: found.stx_ino,
+            time: (time.tv_sec, time.tv_nsec),
+        }
+    }
+}
+
+/// The denied paths of one view.
+#[derive(Debug)]
+pub(crate) struct DeniedList {
+    rules: Rules,
+    hard_links: HardLinks,
+    /// One of each of the backend's directories.
+    trees: Vec<Tree>,
+}
+
+impl DeniedList {
+    pub(crate) fn new(view: &View) -> Self {
+        Self {
+            rules: Rules::new(view),
+            hard_links: view.hard_links,
+            trees: Vec::new(),
+        }
+    }
+
+    /// Returns what is denied now, in the order in which it is to be masked. May block.
+    pub(crate) fn refresh(&mut self, fs: &RootedFs) -> Result<Vec<Denied>> {
+        let mut trees = std::mem::take(&mut self.trees);
+        trees.resize_with(fs.roots().len(), Tree::default);
+        let found = self.look(fs, &mut trees);
+        self.trees = trees;
+        found
+    }
+
+    fn look(&self, fs: &RootedFs, trees: &mut [Tree]) -> Result<Vec<Denied>> {
+        let mut all = Listing::default();
+        for (root, tree) in fs.roots().iter().zip(trees) {
+            tree.update(root, &self.rules, self.hard_links == HardLinks::Refuse)?;
+            let host = host_path(root)?;
+            for found in tree.found() {
+                if found.is_link {
+                    self.add_target(fs, found, &mut all)?;
+                } else {
+                    self.add(root, &host, found, &mut all)?;
+                }
+            }
+            if all.entries.len() > MOST_DENIED {
+                return Err(too_many());
+            }
+        }
+        for path in own_paths(fs) {
+            add_own(fs, &path, &mut all)?;
+        }
+        all.finish(fs)
+    }
+
+    fn add(&self, root: &Root, host: &[u8], found: &Found, all: &mut Listing) -> Result<()> {
+        let Some(entry) = stat(root, &found.relative)? else {
+            return Ok(());
+        };
+        let is_linked = entry.stx_nlink > 1 && !is_directory(&entry);
+        if is_linked && self.hard_links == HardLinks::Refuse {
+            return Err(linked(&found.path));
+        }
+        if found.is_inside {
+            return Ok(());
+        }
+        if self.rules.is_anchored(found.with) {
+            all.pin(&found.path);
+        }
+        all.entries.push(Denied {
+            path: join(host, found.relative.as_bytes()),
+            with: found.with,
+            identity: Identity::new(&entry),
+        });
+        Ok(())
+    }
+
+    /// Adds what a denied link leads to, if it lies in the backend's directories.
+    fn add_target(&self, fs: &RootedFs, link: &Found, all: &mut Listing) -> Result<()> {
+        let Ok(path) = fs.resolve(&link.path) else {
+            return Ok(());
+        };
+        let at = fs.place_of(&path)?;
+        // A link to the top would deny everything, the rest of what it holds too.
+        let Some((root, relative)) = at.filter(|(_, relative)| relative.as_bytes() != b".") else {
+            return Ok(());
+        };
+        let found = Found {
+            relative,
+            path,
+            with: link.with,
+            is_link: false,
+            is_inside: link.is_inside,
+        };
+        all.pin(&found.path);
+        self.add(root, &host_path(root)?, &found, all)
+    }
+}
+
+/// What was found so far.
+#[derive(Default)]
+struct Listing {
+    entries: Vec<Denied>,
+    /// Directories that a command could rename, and what is in them would no longer be
+    /// denied.
+    pinned: BTreeSet<VPath>,
+}
+
+impl Listing {
+    fn pin(&mut self, path: &VPath) {
+        self.pinned.extend(path.ancestors());
+    }
+
+    fn finish(self, fs: &RootedFs) -> Result<Vec<Denied>> {
+        let mut entries = self.entries;
+        for path in self.pinned {
+            // The backend's own directories are named where commands may not write.
+            let Ok(Some((root, relative))) = fs.place_of(&path) else {
+                continue;
+            };
+            if relative.as_bytes() == b"." {
+                continue;
+            }
+            if let Some(entry) = stat(root, &relative)? {
+                entries.push(Denied {
+                    path: join(&host_path(root)?, relative.as_bytes()),
+                    with: With::Itself,
+                    identity: Identity::new(&entry),
+                });
+            }
+        }
+        // What lies deeper comes later, and what hides more.
+        entries.sort_by(|one, two| (one.with, &one.path).cmp(&(two.with, &two.path)));
+        entries.dedup_by(|one, two| one.path == two.path && one.with == two.with);
+        Ok(entries)
+    }
+}
+
+/// Returns the paths of what runs by itself.
+fn own_paths(fs: &RootedFs) -> BTreeSet<VPath> {
+    let tops = fs.roots().iter();
+    let tops = tops.filter_map(|root| root.path_of([] as [&str; 0]).ok());
+    tops.chain([fs.working_dir()])
+        .flat_map(|top| RUN_BY_THEMSELVES.iter().filter_map(move |name| top.join(name).ok()))
+        .collect()
+}
+
+fn add_own(fs: &RootedFs, path: &VPath, all: &mut Listing) -> Result<()> {
+    let Ok(Some((root, relative))) = fs.place_of(path) else {
+        return Ok(());
+    };
+    let Some(entry) = stat(root, &relative)? else {
+        return Ok(());
+    };
+    if FileType::from_raw_mode(entry.stx_mode.into()) == FileType::Symlink {
+        return Ok(());
+    }
+    all.pin(path);
+    all.entries.push(Denied {
+        path: join(&host_path(root)?, relative.as_bytes()),
+        with: With::ReadOnly,
+        identity: Identity::new(&entry),
+    });
+    Ok(())
+}
+
+/// Describes an entry, or returns `None` if there is none.
+fn stat(root: &Root, relative: &CString) -> Result<Option<Statx>> {
+    let flags = AtFlags::SYMLINK_NOFOLLOW;
+    let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
+    match rustix::fs::statx(&root.handle, relative.as_c_str(), flags, wanted) {
+        Ok(found) => Ok(Some(found)),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => Ok(None),
+        Err(error) => Err(errno::error(error)),
+    }
+}
+
+fn is_directory(found: &Statx) -> bool {
+    FileType::from_raw_mode(found.stx_mode.into()) == FileType::Directory
+}
+
+/// Returns the host path of a directory of the backend, which may have been moved since
+/// it was opened.
+fn host_path(root: &Root) -> Result<Vec<u8>> {
+    let link = format!("/proc/self/fd/{}", root.handle.as_raw_fd());
+    let path = rustix::fs::readlink(link, Vec::new()).map_err(errno::error)?;
+    Ok(path.into_bytes())
+}
+
+fn join(host: &[u8], relative: &[u8]) -> Vec<u8> {
+    let host = host.strip_suffix(b"/").unwrap_or(host);
+    [host, b"/", relative].concat()
+}
+
+fn too_many() -> Error {
+    Error::too_large(format!(
+        "more than {MOST_DENIED} files and directories are denied, and each needs a mask; deny a \
+         directory as a whole instead of what is in it"
+    ))
+}
+
+fn linked(path: &VPath) -> Error {
+    Error::new(
+        ErrorKind::PermissionDenied,
+        format!(
+            "{} is denied and has another name (a hard link), under which a command could get at \
+             it; remove the other name, or accept it with `HardLinks::Accept`",
+            backend_core::Quoted::new(path.as_str())
+        ),
+    )
+}

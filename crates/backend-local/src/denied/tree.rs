@@ -1,0 +1,288 @@
+//! The directories that rules may concern, as they were when they were last listed.
+
+use std::collections::HashMap;
+use std::ffi::{CString, OsStr};
+use std::os::unix::ffi::OsStrExt as _;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use backend_core::{Result, VPath};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::io::Errno;
+
+use super::rules::{Rules, State};
+use crate::fs::{LIST, Root, each_name, errno, kind_at};
+use crate::supervisor::protocol::With;
+
+/// Looks at a tree that keeps changing before it counts as known.
+const ROUNDS: usize = 4;
+
+/// The time after its last change from which another change to a directory shows for
+/// certain in its times. More than a tick of any kernel.
+const SETTLED: Duration = Duration::from_millis(20);
+
+/// A denied entry.
+#[derive(Debug, Clone)]
+pub(super) struct Found {
+    /// The path beneath the backend's directory.
+    pub(super) relative: CString,
+    pub(super) path: VPath,
+    pub(super) with: With,
+    /// Whether it is a symbolic link.
+    pub(super) is_link: bool,
+    /// Whether it lies in a directory that is denied as a whole.
+    pub(super) is_inside: bool,
+}
+
+/// The directories beneath one of the backend's that rules may concern.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    /// Each comes after the one that it lies in. `None` is one that is gone.
+    directories: Vec<Option<Directory>>,
+    gone: usize,
+}
+
+#[derive(Debug)]
+struct Directory {
+    relative: CString,
+    path: VPath,
+    state: State,
+    /// Whether it is denied as a whole, and only looked through for files that have
+    /// other names.
+    is_inside: bool,
+    /// As it was when it was listed, if it could be.
+    stamp: Option<Stamp>,
+    /// Whether its last change was long enough before that.
+    is_settled: bool,
+    children: Vec<usize>,
+    found: Vec<Found>,
+}
+
+/// What changes with a directory's entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    entry: (u64, u64),
+    modified: (i64, u64),
+    changed: (i64, u64),
+}
+
+impl Stamp {
+    fn new(found: &Stat) -> Self {
+        Self {
+            entry: (found.st_dev, found.st_ino),
+            modified: (found.st_mtime, found.st_mtime_nsec),
+            changed: (found.st_ctime, found.st_ctime_nsec),
+        }
+    }
+
+    fn is_settled(&self) -> bool {
+        let Ok(now) = SystemTime::now().duration_since(UNIX_EPOCH) else {
+            return false;
+        };
+        let changed = Duration::new(self.changed.0.unsigned_abs(), self.changed.1 as u32);
+        now.saturating_sub(changed) > SETTLED
+    }
+}
+
+impl Tree {
+    /// Brings the tree up to date. `links` asks for files in denied directories, too,
+    /// that have other names.
+    pub(super) fn update(&mut self, root: &Root, rules: &Rules, links: bool) -> Result<()> {
+        if self.gone * 2 > self.directories.len() {
+            *self = Self::default();
+        }
+        if self.directories.is_empty() {
+            let path = root.path_of([] as [&str; 0])?;
+            let state = rules.start(&path);
+            self.directories
+                .push(Some(Directory::new(c".".into(), path, state, false)));
+        }
+        for round in 0..ROUNDS {
+            let mut same = true;
+            let mut number = 0;
+            // Listing one may add others at the end.
+            while let Some(place) = self.directories.get(number) {
+                if let Some(directory) = place
+                    && !(directory.is_known(root) && (round > 0 || directory.is_settled))
+                {
+                    same = false;
+                    self.list(root, number, rules, links)?;
+                }
+                number += 1;
+            }
+            if same {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn found(&self) -> impl Iterator<Item = &Found> {
+        self.directories.iter().flatten().flat_map(|one| &one.found)
+    }
+
+    /// Lists a directory again.
+    fn list(&mut self, root: &Root, number: usize, rules: &Rules, links: bool) -> Result<()> {
+        let Some(directory) = self.directories.get_mut(number).and_then(Option::as_mut) else {
+            return Ok(());
+        };
+        let listed = match directory.read(root, rules, links) {
+            Ok(listed) => listed,
+            // Gone, or a link by now: the directory above says so as well.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) if number > 0 => {
+                self.remove(number);
+                return Ok(());
+            }
+            // A command may read no more than this process.
+            Err(Errno::ACCESS | Errno::PERM) => Vec::new(),
+            Err(error) => return Err(errno::error(error)),
+        };
+        let mut known: HashMap<CString, usize> = HashMap::new();
+        for child in self.children(number) {
+            if let Some(Some(one)) = self.directories.get(child) {
+                known.insert(one.relative.clone(), child);
+            }
+        }
+        let mut children = Vec::with_capacity(listed.len());
+        for child in listed {
+            let same = |one: &usize| {
+                let place = self.directories.get(*one).and_then(Option::as_ref);
+                place.is_some_and(|one| one.state == child.state && one.is_inside == child.is_inside)
+            };
+            if let Some(kept) = known.get(&child.relative).copied().filter(same) {
+                known.remove(&child.relative);
+                children.push(kept);
+            } else {
+                children.push(self.directories.len());
+                self.directories.push(Some(child));
+            }
+        }
+        known.into_values().for_each(|child| self.remove(child));
+        if let Some(Some(directory)) = self.directories.get_mut(number) {
+            directory.children = children;
+        }
+        Ok(())
+    }
+
+    fn children(&self, number: usize) -> Vec<usize> {
+        let directory = self.directories.get(number).and_then(Option::as_ref);
+        directory.map_or_else(Vec::new, |one| one.children.clone())
+    }
+
+    /// Forgets a directory and those beneath it.
+    fn remove(&mut self, number: usize) {
+        let mut doomed = vec![number];
+        while let Some(number) = doomed.pop() {
+            let removed = self.directories.get_mut(number).and_then(Option::take);
+            if let Some(removed) = removed {
+                self.gone += 1;
+                doomed.extend(removed.children);
+            }
+        }
+    }
+}
+
+impl Directory {
+    fn new(relative: CString, path: VPath, state: State, is_inside: bool) -> Self {
+        Self {
+            relative,
+            path,
+            state,
+            is_inside,
+            stamp: None,
+            is_settled: false,
+            children: Vec::new(),
+            found: Vec::new(),
+        }
+    }
+
+    /// Whether it is as it was when it was listed.
+    fn is_known(&self, root: &Root) -> bool {
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        let found = rustix::fs::statat(&root.handle, self.relative.as_c_str(), flags);
+        let now = found.ok().map(|found| Stamp::new(&found));
+        now.is_some() && now == self.stamp
+    }
+
+    /// Lists it, and returns the directories in it to look at.
+    fn read(&mut self, root: &Root, rules: &Rules, links: bool) -> Result<Vec<Self>, Errno> {
+        self.found.clear();
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        let flags = LIST | OFlags::NOFOLLOW;
+        let relative = self.relative.as_c_str();
+        let opened = rustix::fs::openat2(&root.handle, relative, flags, Mode::empty(), resolve);
+        let opened = opened.inspect_err(|_| self.stamp = None)?;
+        let stamp = Stamp::new(&rustix::fs::fstat(&opened)?);
+        let (mut found, mut children) = (Vec::new(), Vec::new());
+        let listed = each_name(&opened, |name, kind| {
+            let kind = match kind {
+                FileType::Unknown => match kind_at(&opened, name)? {
+                    Some(kind) => kind,
+                    None => return Ok(()),
+                },
+                kind => kind,
+            };
+            self.look_at(name, kind, rules, links, &mut found, &mut children);
+            Ok(())
+        });
+        listed.map_err(|_| Errno::IO)?;
+        self.found = found;
+        self.is_settled = stamp.is_settled();
+        self.stamp = Some(stamp);
+        Ok(children)
+    }
+
+    fn look_at(
+        &self,
+        name: &OsStr,
+        kind: FileType,
+        rules: &Rules,
+        links: bool,
+        found: &mut Vec<Found>,
+        children: &mut Vec<Self>,
+    ) {
+        let Ok(path) = self.path.child(&name.to_string_lossy()) else {
+            return;
+        };
+        let is_directory = kind == FileType::Directory;
+        if self.is_inside {
+            if is_directory {
+                let state = self.state.clone();
+                children.push(Self::new(self.beneath(name), path, state, true));
+            } else if kind == FileType::RegularFile {
+                found.push(self.found(name, path, With::Nothing, false));
+            }
+            return;
+        }
+        let decision = rules.decide(&self.state, &path, is_directory);
+        let is_looked_through = links && decision.mask == Some(With::Nothing);
+        if is_directory && (decision.descend || is_looked_through) {
+            let inside = !decision.descend;
+            let child = Self::new(self.beneath(name), path.clone(), decision.state, inside);
+            children.push(child);
+        }
+        if let Some(with) = decision.mask {
+            found.push(self.found(name, path, with, kind == FileType::Symlink));
+        }
+    }
+
+    fn found(&self, name: &OsStr, path: VPath, with: With, is_link: bool) -> Found {
+        Found {
+            relative: self.beneath(name),
+            path,
+            with,
+            is_link,
+            is_inside: self.is_inside,
+        }
+    }
+
+    /// Returns the path of an entry beneath the backend's directory.
+    fn beneath(&self, name: &OsStr) -> CString {
+        let mut path = match self.relative.as_bytes() {
+            b"." => Vec::new(),
+            above => [above, b"/"].concat(),
+        };
+        path.extend_from_slice(name.as_bytes());
+        // A name from the kernel has no NUL.
+        CString::new(path).unwrap_or_default()
+    }
+}

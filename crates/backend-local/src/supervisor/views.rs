@@ -1,0 +1,165 @@
+//! Views: mount namespaces in which paths are masked, and the threads in them.
+//!
+//! Each view has two threads. The *keeper*, which is not confined, enters a mount
+//! namespace made from the supervisor's and makes the masks, the first and later ones.
+//! The *spawner* is in the same namespace, is confined like the commands and starts
+//! them. The kernel lets no confined thread mount, and hands both the namespace and the
+//! confinement on to everything that the spawner starts.
+//!
+//! The supervisor itself is in a namespace of its own as well, from which each view is
+//! made: the cost of one grows with the mounts it is made from.
+
+mod keeper;
+mod mounts;
+mod namespace;
+mod probe;
+
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+pub(super) use namespace::enter as enter_namespace;
+
+use super::confine::Prepared;
+use super::protocol::{Mask, Reply, Spawn, Trouble};
+use super::shared::Shared;
+use super::spawn::Spawner;
+use super::start;
+use keeper::{Gate, Job, Keeper, Order};
+
+/// The most views at once.
+pub(crate) const MOST_VIEWS: usize = 16;
+
+/// The most threads of views: two of each, and the one that makes them.
+pub(super) const MOST_THREADS: u64 = 2 * MOST_VIEWS as u64 + 1;
+
+/// All that every view needs.
+pub(super) struct Place {
+    /// The directory in which the masks are mounted.
+    pub(super) masks: PathBuf,
+    pub(super) policy: Arc<Prepared>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) spawner: Arc<Spawner>,
+}
+
+/// The views, as the thread that reads requests sees them. That thread is confined, so
+/// another one makes them.
+#[derive(Default)]
+pub(super) struct Views {
+    makers: Option<Sender<Keeper>>,
+    kept: HashMap<u64, View>,
+}
+
+/// The ends of a view's channels.
+struct View {
+    orders: Sender<Order>,
+    jobs: Sender<Job>,
+    gate: Arc<Gate>,
+    /// The number of the last order.
+    asked: u64,
+}
+
+impl Views {
+    /// Returns what makes no view.
+    pub(super) fn none() -> Self {
+        Self::default()
+    }
+
+    /// Starts the thread that makes views, once one was made that holds.
+    pub(super) fn start(place: Place) -> Result<Self, String> {
+        probe::run(&place)?;
+        let place = Arc::new(place);
+        let (makers, made) = channel::<Keeper>();
+        start("views", move || {
+            for keeper in made {
+                let place = Arc::clone(&place);
+                keeper.start(place);
+            }
+        })?;
+        Ok(Self {
+            makers: Some(makers),
+            kept: HashMap::new(),
+        })
+    }
+
+    /// Masks paths in a view, which is made if there is none.
+    pub(super) fn mask(&mut self, shared: &Shared, mask: Mask) {
+        let id = mask.id;
+        let refuse = |problem: &str| {
+            shared.tell(&Reply::Masked {
+                id,
+                problem: Some(problem.into()),
+            });
+        };
+        let Some(makers) = &self.makers else {
+            return refuse("there are no views here");
+        };
+        if !self.kept.contains_key(&mask.view) {
+            if self.kept.len() == MOST_VIEWS {
+                return refuse("there are too many views; end some background shells");
+            }
+            let (view, keeper) = View::new();
+            if makers.send(keeper).is_err() {
+                return refuse("the thread that makes views is gone");
+            }
+            self.kept.insert(mask.view, view);
+        }
+        if let Some(view) = self.kept.get_mut(&mask.view) {
+            view.asked += 1;
+            let order = Order {
+                number: view.asked,
+                mask,
+            };
+            if view.orders.send(order).is_err() {
+                refuse("the thread that keeps this view is gone");
+            }
+        }
+    }
+
+    /// Starts a command in its view, once everything is masked that was asked for.
+    pub(super) fn spawn(&self, shared: &Shared, spawn: Spawn, descriptors: Vec<OwnedFd>) {
+        let id = spawn.id;
+        let place = spawn.place.as_ref();
+        let sent = place.and_then(|place| self.kept.get(&place.view)).map(|view| {
+            let after = view.asked;
+            view.jobs.send(Job {
+                spawn,
+                descriptors,
+                after,
+            })
+        });
+        if !matches!(sent, Some(Ok(()))) {
+            let trouble = Trouble::View("it is gone; run the command again".into());
+            shared.tell(&Reply::Failed { id, trouble });
+        }
+    }
+
+    /// Ends the threads of a view. Its namespace ends with its last process.
+    pub(super) fn forget(&mut self, view: u64) {
+        self.kept.remove(&view);
+    }
+}
+
+impl View {
+    fn new() -> (Self, Keeper) {
+        let (orders, ordered): (_, Receiver<Order>) = channel();
+        let (jobs, todo): (_, Receiver<Job>) = channel();
+        let gate = Arc::new(Gate::default());
+        let view = Self {
+            orders,
+            jobs,
+            gate: Arc::clone(&gate),
+            asked: 0,
+        };
+        (view, Keeper::new(ordered, todo, gate))
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        // A spawner that waits for masks that will never be made would wait forever.
+        self.gate.close();
+    }
+}
