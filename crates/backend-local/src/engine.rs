@@ -46,6 +46,6 @@ fn start() -> io::Result<Handle> {
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    let task = handle()?.spawn_blocking(work);
-    backend_run::join(task, "a file operation panicked; please report this").await
+    let panicked = "a file operation panicked; please report this";
+    backend_run::run_blocking(handle()?, work, panicked).await
 }

@@ -33,7 +33,7 @@ pub(crate) fn open(
     let sender = Arc::new(sender);
     let path = query.path.clone();
     let watcher = Watcher::begin(root, query, Arc::clone(&sender), cancel)?;
-    engine::handle()?.spawn(async move {
+    backend_run::spawn(engine::handle()?, async move {
         if let Err(error) = run(watcher, &sender).await {
             sender.fail(error.at(Operation::Watch, &path).on(name));
         }

@@ -10,7 +10,7 @@ mod sink;
 mod task;
 
 pub use activity::{Activity, UseGuard};
-pub use engine::{Engine, join, panicked};
+pub use engine::{Engine, panicked, run, run_blocking, spawn, spawn_blocking};
 pub use shells::Shells;
 pub use sink::{OutputStream, Sink, Sinks};
 pub use task::{CommandResult, Controls, Launched, RunMode, Stdin, Task, execute, stopped, stream};

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use tokio::sync::{oneshot, watch};
 
 use crate::attachment;
-use crate::engine::{Engine, panicked};
+use crate::engine::{Engine, panicked, spawn, spawn_blocking};
 use crate::input::{ShellInput, conflict};
 use crate::log::WatchedLog;
 use crate::sink::Sinks;
@@ -50,7 +50,7 @@ impl Shells {
         let number = self.table.reserve(|shell| !shell.log.kept.is_running())?;
         let (reply, answer) = oneshot::channel();
         let (table, alive) = (Arc::clone(&self.table), self.alive.subscribe());
-        engine.spawn(run(table, number, alive, task, reply));
+        spawn(engine, run(table, number, alive, task, reply));
         answer.await.unwrap_or_else(|_| Err(panicked()))
     }
 
@@ -71,12 +71,13 @@ impl Shells {
         // timer task ends when the caller goes away, and takes nothing out of
         // the log.
         let (mut waiting, over) = oneshot::channel::<()>();
-        (self.engine)()?.spawn(async move {
+        let timer = async move {
             tokio::select! {
                 () = waiting.closed() => {}
                 () = tokio::time::sleep(wait) => {}
             }
-        });
+        };
+        spawn((self.engine)()?, timer);
         tokio::select! {
             biased;
             output = shell.log.next(None) => output,
@@ -135,8 +136,10 @@ impl Shells {
     /// `NotFound` if there is no such shell; `Conflict` if it has ended.
     pub async fn signal(&self, id: &ShellId, signal: Signal) -> Result<()> {
         let controls = self.table.find(id)?.controls()?;
-        let sent = (self.engine)()?.spawn_blocking(move || controls.signal(signal));
-        sent.await.unwrap_or_else(|_| Err(panicked()))
+        let (reply, answer) = oneshot::channel();
+        let send = move || drop(reply.send(controls.signal(signal)));
+        spawn_blocking((self.engine)()?, send);
+        answer.await.unwrap_or_else(|_| Err(panicked()))
     }
 
     /// Returns the shells that have started.

@@ -13,7 +13,7 @@ use tokio::io::AsyncWrite;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::engine::panicked;
+use crate::engine::{panicked, spawn};
 use crate::sink::Sinks;
 
 /// The number of events buffered for a slow reader of a stream.
@@ -163,7 +163,7 @@ pub async fn execute<T: Task>(mut task: T, mut reply: oneshot::Sender<Result<Exe
 pub async fn stream<T: Task>(engine: &Handle, task: T) -> Result<EventStream> {
     let (started, has_started) = oneshot::channel();
     let (events, mut receiver) = mpsc::channel(EVENTS);
-    engine.spawn(send_events(task, started, events));
+    spawn(engine, send_events(task, started, events));
     has_started.await.unwrap_or_else(|_| Err(panicked()))?;
     let events = futures_util::stream::poll_fn(move |context| receiver.poll_recv(context));
     Ok(Box::pin(events))

@@ -9,6 +9,7 @@ use backend_core::{Error, EventStream, Result, VPath};
 use backend_run::{
     Activity, CommandResult, Launched, RunMode, Shells, Sinks, UseGuard, panicked, stopped,
 };
+use futures::FutureExt as _;
 use sandbox_wire::{Machine, Process, Spawn, engine};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, timeout};
@@ -92,7 +93,7 @@ impl<M: Machine> Runner<M> {
         command.check_without_terminal()?;
         let task = self.task(command);
         let (reply, answer) = oneshot::channel();
-        engine::handle()?.spawn(backend_run::execute(task, reply));
+        backend_run::spawn(engine::handle()?, backend_run::execute(task, reply));
         answer.await.unwrap_or_else(|_| Err(panicked()))
     }
 
@@ -216,12 +217,13 @@ impl<M: Machine> Task<M> {
     /// Ends a command that may still start, after the caller got its error.
     fn end_later(&self) {
         let (pool, mark) = (Arc::clone(&self.pool), self.mark.clone());
-        tokio::spawn(async move {
+        let end = async move {
             // A stopped machine is not started for this.
             if matches!(pool.machine.is_alive().await, Ok(true)) {
                 let _ = timeout(LEFT_BEHIND, pool.ask(kill("", &mark))).await;
             }
-        });
+        };
+        tokio::spawn(end.boxed());
     }
 
     /// Returns the reason why a command's directory cannot be used.

@@ -179,7 +179,7 @@ impl<M: HostedMachine> Drop for Inner<M> {
         };
         let sandbox = self.machine.id();
         if let Ok(handle) = engine::handle() {
-            handle.spawn(async move {
+            backend_run::spawn(handle, async move {
                 if let Err(error) = closing.await {
                     tracing::warn!(sandbox, "a sandbox was left behind: {}", error.chain());
                 }

@@ -67,7 +67,7 @@ pub fn reap_once(
         }
     };
     if let Ok(handle) = engine::handle() {
-        handle.spawn(reap);
+        backend_run::spawn(handle, reap);
     }
 }
 

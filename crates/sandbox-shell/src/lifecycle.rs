@@ -192,10 +192,11 @@ impl<C: Lifecycle> OnDemand<C> {
         F: Future<Output = Result<()>> + Send + 'static,
     {
         let (machine, work) = (self.clone(), work(self.clone()));
-        let task = tokio::spawn(async move {
+        let work: BoxFuture<'static, Result<()>> = Box::pin(async move {
             let _turn = machine.0.turn.acquire().await;
             work.await
         });
+        let task = tokio::spawn(work);
         let ended = task.await;
         ended.unwrap_or_else(|_| Err(Error::unavailable("the process is ending")))
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use backend_core::sync::lock;
 use backend_core::{Error, ErrorKind, Result};
 use bytes::Bytes;
+use futures::FutureExt as _;
 use sandbox_wire::Machine;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
@@ -91,7 +92,11 @@ impl<M: Machine> Pool<M> {
         let slot = slot.map_err(closed)?;
         let worker = self.take().await?;
         let (reply, answer) = oneshot::channel();
-        tokio::spawn(Arc::clone(self).serve(worker, requests, slot, reply));
+        tokio::spawn(
+            Arc::clone(self)
+                .serve(worker, requests, slot, reply)
+                .boxed(),
+        );
         let lost = |_| Error::unavailable("the process is ending");
         answer.await.map_err(lost)?
     }

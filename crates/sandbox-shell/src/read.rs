@@ -10,6 +10,7 @@ use backend_core::ops::{
 use backend_core::text::{Progress, TextWindow, WindowScanner};
 use backend_core::{Error, ErrorKind, Result, VPath};
 use bytes::Bytes;
+use futures::FutureExt as _;
 use sandbox_wire::Machine;
 
 use crate::failure::broken;
@@ -144,7 +145,7 @@ impl<M: Machine> Pool<M> {
         }
         let request = Request::new("discard").arg(or_root(directory)).args(stale);
         let pool = Arc::clone(self);
-        tokio::spawn(async move { pool.call(request).await });
+        tokio::spawn(async move { drop(pool.call(request).await) }.boxed());
     }
 
     /// Reads a part of a file, from `start` to `end`, with the file's identity.

@@ -144,7 +144,7 @@ impl<M: Machine> PortableSandbox<M> {
         let (reply, answer) = oneshot::channel();
         let work = work(Arc::clone(&self.inner), path.clone(), gone);
         let done = async {
-            engine::handle()?.spawn(async move {
+            backend_run::spawn(engine::handle()?, async move {
                 let done = work.await;
                 drop(used);
                 // The caller may be gone.

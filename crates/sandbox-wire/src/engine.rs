@@ -53,8 +53,7 @@ pub fn handle() -> Result<&'static Handle> {
 pub async fn run<T: Send + 'static>(
     work: impl Future<Output = Result<T>> + Send + 'static,
 ) -> Result<T> {
-    let task = handle()?.spawn(work);
-    backend_run::join(task, PANICKED).await
+    backend_run::run(handle()?, work, PANICKED).await
 }
 
 /// Returns the last kind of I/O error in the sources of a client library's error: why a

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use backend_core::Result;
-use futures_util::StreamExt as _;
 use futures_util::stream;
+use futures_util::{FutureExt as _, StreamExt as _};
 use tokio::sync::broadcast;
 use tokio::task::AbortHandle;
 use tracing::Instrument as _;
@@ -88,7 +88,7 @@ impl SessionManager {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
         let interval = shared.settings.write_back;
         let task = write_back_forever(Arc::downgrade(&shared), interval);
-        let write_back = shared.handle.spawn(task).abort_handle();
+        let write_back = shared.handle.spawn(task.boxed()).abort_handle();
         Self {
             inner: Arc::new(Inner {
                 shared,
@@ -247,7 +247,7 @@ impl SessionManager {
         let shared = self.shared();
         let task = shared
             .handle
-            .spawn(reap_forever(Arc::downgrade(shared), interval));
+            .spawn(reap_forever(Arc::downgrade(shared), interval).boxed());
         self.replace_reaper(Some(task.abort_handle()));
     }
 

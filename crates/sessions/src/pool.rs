@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use backend_core::Result;
+use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use tokio::sync::Semaphore;
 
@@ -120,7 +121,7 @@ impl<S: Source> Pool<S> {
             return;
         }
         let pool = self.clone();
-        tokio::spawn(async move {
+        let refill = async move {
             // Making an item would slow down the use of the one that was just taken.
             tokio::time::sleep(REFILL_PAUSE).await;
             let filled = pool.fill_now().await;
@@ -132,7 +133,8 @@ impl<S: Source> Pool<S> {
                     tracing::warn!("a pool of sandboxes is not full: {}", error.chain());
                 }
             }
-        });
+        };
+        tokio::spawn(refill.boxed());
     }
 
     /// Fills the pool.
@@ -142,7 +144,7 @@ impl<S: Source> Pool<S> {
     /// Any of making an item; those made before stay.
     pub(crate) async fn fill(&self) -> Result<()> {
         let pool = self.clone();
-        let filled = tokio::spawn(async move { pool.fill_now().await }).await;
+        let filled = tokio::spawn(async move { pool.fill_now().await }.boxed()).await;
         filled.unwrap_or_else(|_| Err(backend_core::Error::unavailable("the program is ending")))
     }
 

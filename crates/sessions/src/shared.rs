@@ -2,11 +2,13 @@
 
 use std::fmt;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use backend_core::sync::lock;
 use backend_core::{Error, Result};
+use futures_util::future::BoxFuture;
 use sandbox_runtime::Runtime;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -103,15 +105,21 @@ impl Shared {
         &self,
         future: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
-        let joined = self.handle.spawn(future).await;
-        joined.unwrap_or_else(|error| {
+        let slot = Arc::new(Mutex::new(None));
+        let kept = Arc::clone(&slot);
+        // Of one type for all: a runtime has code of its own for every type.
+        let work: BoxFuture<'static, ()> =
+            Box::pin(async move { *lock(&kept) = Some(future.await) });
+        self.handle.spawn(work).await.map_err(|error| {
             let message = if error.is_panic() {
                 "a step in the life of a session panicked"
             } else {
                 "the runtime of the sessions has ended"
             };
-            Err(Error::internal(message).with_source(error))
-        })
+            Error::internal(message).with_source(error)
+        })?;
+        let result = lock(&slot).take();
+        result.unwrap_or_else(|| Err(Error::internal("a step in the life of a session was lost")))
     }
 
     /// Tells the owner that a session has ended. No lock is held here, so that the owner

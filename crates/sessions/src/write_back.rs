@@ -4,6 +4,7 @@ use std::pin::pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use tokio::time::timeout;
 
@@ -28,7 +29,7 @@ impl Shared {
             if slot.phase() == Phase::Running {
                 let shared = Arc::clone(self);
                 let write = async move { shared.write_use(&slot).await };
-                drop(self.handle.spawn(write));
+                drop(self.handle.spawn(write.boxed()));
             }
         }
     }
@@ -75,7 +76,7 @@ impl Shared {
         for id in requested {
             // A task of its own, because it may take long. A failure is an event.
             let ending = Arc::clone(self).end_by_id(id, Ending::Release);
-            drop(self.handle.spawn(ending));
+            drop(self.handle.spawn(ending.map(drop).boxed()));
         }
     }
 }

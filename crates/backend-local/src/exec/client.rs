@@ -12,6 +12,7 @@ use std::time::Duration;
 use backend_core::limits::KILL_GRACE;
 use backend_core::sync::lock;
 use backend_core::{Error, ErrorKind, Result};
+use futures_util::FutureExt as _;
 use tokio::io::{AsyncReadExt, Interest};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -109,14 +110,15 @@ impl SupervisorClient {
         // Always waited for: dropping a running child makes tokio install a
         // process-wide signal handler.
         let waiting = Arc::clone(&client);
-        tokio::spawn(async move {
+        let wait = async move {
             let _ = child.wait().await;
             waiting.gone.send_replace(true);
-        });
+        };
+        tokio::spawn(wait.boxed());
         if let Some(limit) = answer? {
             return Ok(Err(limit));
         }
-        tokio::spawn(Arc::clone(&client).listen(replies));
+        tokio::spawn(Arc::clone(&client).listen(replies).boxed());
         Ok(Ok(client))
     }
 

@@ -26,10 +26,10 @@ pub(crate) async fn connect(state: &State, port: u16) -> Result<Connection> {
             "0 is not a port; name the one that a command listens on",
         ));
     }
-    let task = engine::handle()?.spawn(async move { open(port).await });
     let panicked = "a connection's task panicked; please report this";
+    let stream = backend_run::run(engine::handle()?, open(port), panicked).await?;
     let socket = Socket {
-        stream: Arc::new(backend_run::join(task, panicked).await?),
+        stream: Arc::new(stream),
         stops: state.stops.subscribe(),
         activity: state.activity.clone(),
     };

@@ -7,6 +7,7 @@ use std::task::{Context, Waker};
 use backend_core::ops::{ExecuteOutcome, StopMode};
 use backend_core::{Containment, Error, Result};
 use backend_run::panicked;
+use futures_util::future::BoxFuture;
 use tokio::sync::oneshot;
 
 use super::commands::Commands;
@@ -43,9 +44,10 @@ impl Runner {
     fn check_demands(&self) -> Result<()> {
         let (reply, answer) = std::sync::mpsc::sync_channel(1);
         let state = Arc::clone(&self.state);
-        engine::handle()?.spawn(async move {
+        let work = async move {
             let _ = reply.send(state.ready().await);
-        });
+        };
+        backend_run::spawn(engine::handle()?, work);
         answer
             .recv()
             .unwrap_or_else(|_| Err(Error::internal("the supervisor's start panicked")))
@@ -81,7 +83,7 @@ impl Runner {
     pub(crate) async fn execute(&self, task: Task) -> Result<ExecuteOutcome> {
         let (reply, answer) = oneshot::channel();
         let engine = engine::handle()?;
-        let mut running = Box::pin(backend_run::execute(task, reply));
+        let mut running: BoxFuture<'static, ()> = Box::pin(backend_run::execute(task, reply));
         if self.state.is_supervised() && self.state.is_alive() {
             // The first step sends the command to the supervisor and never
             // blocks. Taking it here lets the supervisor work while the engine
@@ -106,6 +108,7 @@ impl Drop for Runner {
 
 /// Runs `work` on the engine to its end, even if the caller goes away.
 async fn on_engine(work: impl Future<Output = Result<()>> + Send + 'static) -> Result<()> {
+    let work: BoxFuture<'static, Result<()>> = Box::pin(work);
     let task = engine::handle()?.spawn(work);
     task.await.unwrap_or_else(|_| Err(panicked()))
 }

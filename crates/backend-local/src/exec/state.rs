@@ -397,7 +397,7 @@ fn supervisor_slot(
 impl Drop for State {
     fn drop(&mut self) {
         if let (Some(sweep), Ok(engine)) = (self.sweep(), engine::handle()) {
-            engine.spawn_blocking(sweep);
+            backend_run::spawn_blocking(engine, sweep);
         }
     }
 }

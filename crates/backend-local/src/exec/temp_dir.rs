@@ -34,7 +34,7 @@ impl TempDir {
             .with_source(error)
         })?;
         if let Ok(engine) = engine::handle() {
-            engine.spawn_blocking(move || sweep(&place));
+            backend_run::spawn_blocking(engine, move || sweep(&place));
         }
         Ok(made)
     }
@@ -44,7 +44,7 @@ impl Drop for TempDir {
     fn drop(&mut self) {
         let path = std::mem::take(&mut self.path);
         if let Ok(engine) = engine::handle() {
-            engine.spawn_blocking(move || drop(std::fs::remove_dir_all(path)));
+            backend_run::spawn_blocking(engine, move || drop(std::fs::remove_dir_all(path)));
         }
     }
 }

@@ -74,7 +74,7 @@ impl CallGate<'_> {
     pub(crate) async fn authorize(
         &self,
         planned: PlannedAccesses<'_, Arc<dyn Backend>>,
-        describe: impl FnOnce(Question) -> Question,
+        describe: Box<dyn FnOnce(Question) -> Question + Send + '_>,
     ) -> Result<Context, Error> {
         let non_interactive = &self.environment.non_interactive;
         Ok(match planned.authorize(describe).await? {

@@ -196,7 +196,7 @@ async fn authorize<T: Builtin>(
         }
         described(question, description)
     };
-    gate.authorize(planned, describe).await.map(Some)
+    gate.authorize(planned, Box::new(describe)).await.map(Some)
 }
 
 /// Passes the gate for a tool of the host, and returns the context to run it in.
@@ -204,13 +204,13 @@ async fn authorize_host_tool(
     entry: &RegisteredTool,
     gate: &CallGate<'_>,
     (context, accesses): (&Context, Vec<Access>),
-    (raw, description): (Arc<Value>, impl FnOnce() -> String),
+    (raw, description): (Arc<Value>, impl FnOnce() -> String + Send),
 ) -> Result<Context, ToolError> {
     let accesses = entry.judged(accesses, context)?;
     let planned = gate.view.plan(accesses).await;
     let planned = planned.map_err(|error| gate.failed(error))?;
     let describe = |question: Question| described(question.args(Value::clone(&raw)), description());
-    let context = gate.authorize(planned, describe).await;
+    let context = gate.authorize(planned, Box::new(describe)).await;
     let context = context.map_err(|error| gate.failed(error))?;
     gate.before_host_code().await;
     Ok(context)

@@ -48,7 +48,7 @@ impl<M: HostedMachine> HostedSandbox<M> {
             return;
         }
         if let Ok(handle) = engine::handle() {
-            handle.spawn(watch(Arc::downgrade(&self.0), idle));
+            backend_run::spawn(handle, watch(Arc::downgrade(&self.0), idle));
         }
     }
 }

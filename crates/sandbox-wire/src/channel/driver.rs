@@ -81,7 +81,7 @@ where
         connections: Arc::new(Semaphore::new(CONNECTIONS)),
         info: setup.info.clone(),
     };
-    engine.spawn(drive(setup, receiver, control, tell));
+    backend_run::spawn(engine, drive(setup, receiver, control, tell));
     Ok(channel)
 }
 

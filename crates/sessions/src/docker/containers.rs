@@ -10,6 +10,7 @@ use backend_docker::image::{self, BuildOptions};
 use backend_docker::{DEFAULT_WORKING_DIR, Daemon, DockerBuilder, DockerSandbox, Volume};
 use futures_util::StreamExt as _;
 use sandbox_runtime::Runtime;
+use tokio::sync::oneshot;
 
 use super::files::Files;
 use super::names::{self, Names};
@@ -82,8 +83,14 @@ pub(super) async fn remove(sandbox: &DockerSandbox) {
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|_| Err(Error::internal("work on a session's files panicked")))
+    let (reply, answer) = oneshot::channel();
+    let work: Box<dyn FnOnce() + Send> = Box::new(move || {
+        let _ = reply.send(work());
+    });
+    drop(tokio::task::spawn_blocking(work));
+    answer
+        .await
+        .unwrap_or_else(|_| Err(Error::internal("work on a session's files panicked")))
 }
 
 /// A container that waits for a session, with its agent connected.

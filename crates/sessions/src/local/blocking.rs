@@ -12,16 +12,17 @@ use tokio::sync::oneshot;
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    if let Ok(runtime) = Handle::try_current() {
-        let done = runtime.spawn_blocking(work).await;
-        return done.unwrap_or_else(|error| Err(cut_off().with_source(error)));
-    }
     let (reply, answer) = oneshot::channel();
-    let thread = std::thread::Builder::new().name("sessions".to_owned());
-    let spawned = thread.spawn(move || {
+    // Of one type for all: runtimes and threads have code of their own for every type.
+    let work: Box<dyn FnOnce() + Send> = Box::new(move || {
         let _ = reply.send(work());
     });
-    spawned.map_err(from_io)?;
+    if let Ok(runtime) = Handle::try_current() {
+        drop(runtime.spawn_blocking(work));
+    } else {
+        let thread = std::thread::Builder::new().name("sessions".to_owned());
+        thread.spawn(work).map_err(from_io)?;
+    }
     answer.await.unwrap_or_else(|_| Err(cut_off()))
 }
 
