@@ -20,14 +20,14 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::io;
-use std::time::SystemTime;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use backend_core::VPath;
 use backend_core::limits::PATH_BYTES;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use jiff::Timestamp;
+use chrono::{DateTime, Datelike as _, SecondsFormat, Utc};
 use serde::de::{self, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Error as _, Serialize, SerializeMap as _, SerializeSeq as _, Serializer};
 
@@ -97,8 +97,9 @@ impl Serialize for OneFile<'_> {
             ("modified_at", self.0.modified),
         ] {
             if let Some(time) = time {
-                let time = Timestamp::try_from(time).map_err(S::Error::custom)?;
-                file.serialize_entry(name, &time.to_string())?;
+                let time = utc(time).ok_or_else(|| S::Error::custom("a time is out of range"))?;
+                let time = time.to_rfc3339_opts(SecondsFormat::AutoSi, true);
+                file.serialize_entry(name, &time)?;
             }
         }
         file.end()
@@ -398,8 +399,20 @@ fn decode_base64(mut text: Vec<u8>) -> Result<Vec<u8>, String> {
     decoded.map_err(|error| format!("the content is not base64: {error}"))
 }
 
+/// Converts a time; `None` if its year is too large to be written.
+fn utc(time: SystemTime) -> Option<DateTime<Utc>> {
+    let nanos = match time.duration_since(UNIX_EPOCH) {
+        Ok(since) => i128::try_from(since.as_nanos()).ok()?,
+        Err(error) => -i128::try_from(error.duration().as_nanos()).ok()?,
+    };
+    let seconds = i64::try_from(nanos.div_euclid(1_000_000_000)).ok()?;
+    let nanos = u32::try_from(nanos.rem_euclid(1_000_000_000)).ok()?;
+    let time = DateTime::from_timestamp(seconds, nanos)?;
+    (0..=9999).contains(&time.year()).then_some(time)
+}
+
 fn parse_time(text: &str) -> Result<SystemTime, String> {
-    let time: Timestamp = text
+    let time: DateTime<Utc> = text
         .parse()
         .map_err(|error| format!("{text:?} is not a time: {error}"))?;
     Ok(time.into())
