@@ -94,9 +94,11 @@ fn capabilities(info: &BackendInfo) -> Cells {
         Containment::BestEffort => "best effort",
         Containment::Supervised => "supervised",
         Containment::Isolated => "isolated",
+        _ => "other",
     };
     let cells = all.map(|(name, has)| (name, if has { "yes" } else { "" }));
     let cells = cells.into_iter().chain([("containment", containment)]);
+    let cells = cells.chain([("enforcement", info.enforcement.as_str())]);
     let own = |(name, cell): (&str, &str)| (name.to_owned(), cell.to_owned());
     cells.map(own).collect()
 }
