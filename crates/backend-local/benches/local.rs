@@ -15,6 +15,8 @@
 //!   look for one in the first 8 KiB.
 //! - `read` reads a whole file of 50 lines, `edit` replaces one line of such a file,
 //!   `write` overwrites a file with 1 KiB.
+//! - `view` runs `true` where ten files are denied, in a view that is kept, or fresh; of
+//!   `tree`, one name at any depth of the tree. The peer is ours without a view.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -34,7 +36,7 @@ use tokio::runtime::Runtime;
 use crate::support::job::Job;
 use crate::support::memory;
 use crate::support::ours::Ours;
-use crate::support::peers::Peers;
+use crate::support::peers::{Call, Peers};
 
 fn main() {
     // Commands run under a supervisor, and this program can be its own.
@@ -59,6 +61,10 @@ fn main() {
         let (name, peer) = id.rsplit_once('_').unwrap();
         let job = Job::named(name);
         let our_call = |round| ours.turn(&job, round);
-        bench.row(id, our_call, peers.caller(peer, &job));
+        let caller = match peer {
+            "confined" => Some(Box::new(|_| ours.confined_call(&job)) as Call<'_>),
+            _ => peers.caller(peer, &job),
+        };
+        bench.row(id, our_call, caller);
     }
 }

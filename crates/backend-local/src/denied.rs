@@ -123,7 +123,7 @@ impl DeniedList {
         if found.is_inside {
             return Ok(());
         }
-        if self.rules.is_anchored(found.with) {
+        if self.rules.is_anchored(found.with, &found.path) {
             all.pin(&found.path);
         }
         all.entries.push(Denied {
@@ -200,7 +200,11 @@ fn own_paths(fs: &RootedFs) -> BTreeSet<VPath> {
     let tops = fs.roots().iter();
     let tops = tops.filter_map(|root| root.path_of([] as [&str; 0]).ok());
     tops.chain([fs.working_dir()])
-        .flat_map(|top| RUN_BY_THEMSELVES.iter().filter_map(move |name| top.join(name).ok()))
+        .flat_map(|top| {
+            RUN_BY_THEMSELVES
+                .iter()
+                .filter_map(move |name| top.join(name).ok())
+        })
         .collect()
 }
 

@@ -22,6 +22,24 @@ pub(crate) enum Job {
     Write,
     /// Run a command that does nothing.
     Execute,
+    /// Run one in a view.
+    View(Rules),
+}
+
+/// The rules of a view. The peer is the same command without one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rules {
+    /// Ten files, in a view that is kept.
+    Kept,
+    /// Ten files, in a view that was not made before.
+    Fresh,
+    /// A name at any depth in the tree, in a view that is kept.
+    Anywhere,
+}
+
+/// The files that views deny.
+pub(crate) fn denied() -> Vec<String> {
+    (0..10).map(|number| format!("denied-{number}")).collect()
 }
 
 /// Files in the scratch directory. Each side changes its own.
@@ -61,6 +79,9 @@ impl Job {
             "local_edit" => Self::Edit,
             "local_write" => Self::Write,
             "local_execute" => Self::Execute,
+            "local_view" => Self::View(Rules::Kept),
+            "local_view_fresh" => Self::View(Rules::Fresh),
+            "local_view_tree" => Self::View(Rules::Anywhere),
             _ => panic!("there is no row {name}"),
         }
     }
@@ -80,7 +101,7 @@ impl Job {
     pub(crate) fn calls_per_turn(&self) -> usize {
         match self {
             Self::Read | Self::Edit | Self::Write => 5,
-            Self::Grep { .. } | Self::Glob { .. } | Self::Execute => 1,
+            Self::Grep { .. } | Self::Glob { .. } | Self::Execute | Self::View(_) => 1,
         }
     }
 }

@@ -4,14 +4,17 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use backend_core::ops::{Command, EditOptions, GlobQuery, GrepQuery, TextOptions, WriteOptions};
-use backend_core::{Backend as _, Edit, Result, VPath};
-use backend_local::LocalBackend;
+use backend_core::ops::{
+    Command, EditOptions, GlobQuery, GrepQuery, TextOptions, View, WriteOptions,
+};
+use backend_core::search::Exclude;
+use backend_core::{Backend as _, Edit, Enforcement, Result, Sandbox as _, VPath};
+use backend_local::{Commands, Confinement, Landlock, LocalBackend};
 use backend_testkit::measure::{Bench, Sample};
 use bytes::Bytes;
 use tokio::runtime::Runtime;
 
-use super::job::{self, Job, OUR_FILES, READ_FILE, THEIR_FILES};
+use super::job::{self, Job, OUR_FILES, READ_FILE, Rules, THEIR_FILES};
 
 /// The backends that are measured, and the runtime they are called from.
 #[derive(Debug)]
@@ -21,6 +24,8 @@ pub(crate) struct Ours<'a> {
     scratch: LocalBackend,
     /// The scratch directory again, with commands.
     commands: Option<LocalBackend>,
+    /// The scratch directory and the tree, with confined commands that have views.
+    confined: Option<[LocalBackend; 2]>,
 }
 
 impl<'a> Ours<'a> {
@@ -44,7 +49,30 @@ impl<'a> Ours<'a> {
             tree: bench.path("tree").map(|tree| open(&tree)),
             scratch: open(scratch),
             commands: runs_commands.then(|| commands.open().unwrap()),
+            confined: rows.iter().any(|id| id.contains("_view_")).then(|| {
+                for name in job::denied() {
+                    fs::write(scratch.join(name), "denied").unwrap();
+                }
+                let tree = bench.path("tree").unwrap_or_else(|| scratch.to_owned());
+                [scratch, &tree].map(confined)
+            }),
         }
+    }
+
+    /// Runs a command that does nothing, confined and without a view.
+    pub(crate) fn confined_call(&self, job: &Job) -> Sample {
+        self.run_confined(job, Command::new("true"))
+    }
+
+    fn run_confined(&self, job: &Job, command: Command) -> Sample {
+        let [scratch, tree] = self.confined.as_ref().unwrap();
+        let backend = match job {
+            Job::View(Rules::Anywhere) => tree,
+            _ => scratch,
+        };
+        let (sample, outcome) = self.timed(backend.execute(command));
+        assert!(outcome.status.success());
+        sample.with_size(1)
     }
 
     /// Runs the calls of one turn of `job`, and returns the last sample.
@@ -95,6 +123,16 @@ impl<'a> Ours<'a> {
                 assert!(outcome.status.success());
                 sample.with_size(1)
             }
+            Job::View(rules) => {
+                let mut denied = job::denied();
+                match rules {
+                    Rules::Kept => {}
+                    Rules::Fresh => denied.push(format!("/fresh-{number}")),
+                    Rules::Anywhere => denied = vec!["**/.env".into()],
+                }
+                let view = View::new(Exclude::hide(denied).unwrap(), Exclude::none());
+                self.run_confined(job, Command::new("true").view(view))
+            }
         }
     }
 
@@ -108,6 +146,15 @@ impl<'a> Ours<'a> {
     fn tree(&self) -> &LocalBackend {
         self.tree.as_ref().unwrap()
     }
+}
+
+fn confined(root: &Path) -> LocalBackend {
+    let confinement = Confinement::Landlock(Landlock::new().views(true));
+    let builder = LocalBackend::builder(root).enable_execute(true);
+    let builder = builder.commands(Commands::new().confinement(confinement));
+    let backend = builder.open().unwrap();
+    assert_eq!(backend.info().enforcement, Enforcement::View);
+    backend
 }
 
 fn path(name: &str) -> VPath {

@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 use super::job::{self, Job, READ_FILE, THEIR_FILES};
 
 /// A call to a peer, which gets the number of its round.
-type Call<'a> = Box<dyn FnMut(usize) -> Sample + 'a>;
+pub(crate) type Call<'a> = Box<dyn FnMut(usize) -> Sample + 'a>;
 
 /// The programs that do the same work.
 #[derive(Debug)]
@@ -138,7 +138,7 @@ impl Python {
                 let (path, content) = (THEIR_FILES.write, job::one_kib());
                 json!({ "op": "write", "root": scratch, "path": path, "content": content })
             }
-            Job::Execute => unreachable!("commands are compared with tokio"),
+            Job::Execute | Job::View(_) => unreachable!("commands have other peers"),
         };
         request["calls"] = json!(job.calls_per_turn());
         let sample = self.process.call(&request);

@@ -2,7 +2,7 @@
 
 use backend_core::VPath;
 use backend_core::ops::View;
-use backend_core::search::{Exclude, ExcludeAction, ExcludeState, Glob};
+use backend_core::search::{Exclude, ExcludeAction, ExcludeRule, ExcludeState, Glob};
 
 use crate::supervisor::protocol::With;
 
@@ -59,7 +59,11 @@ impl Rules {
                 (false, false) => None,
             };
             let descend = false;
-            return Decision { mask, descend, state };
+            return Decision {
+                mask,
+                descend,
+                state,
+            };
         }
         let (read, write) = (
             self.read.about(&state.read, path),
@@ -70,15 +74,19 @@ impl Rules {
             (read, Share::All) => (Some(With::ReadOnly), read == Share::Some),
             (read, write) => (None, [read, write].contains(&Share::Some)),
         };
-        Decision { mask, descend, state }
+        Decision {
+            mask,
+            descend,
+            state,
+        }
     }
 
     /// Whether a path with this mask is denied for where it is, and not for its name
-    /// alone: under another directory it would not be.
-    pub(super) fn is_anchored(&self, with: With) -> bool {
+    /// alone: in another directory it might not be.
+    pub(super) fn is_anchored(&self, with: With, path: &VPath) -> bool {
         match with {
-            With::Nothing => self.read.is_anchored,
-            With::ReadOnly => self.write.is_anchored,
+            With::Nothing => !self.read.hides_anywhere(path),
+            With::ReadOnly => !self.write.hides_anywhere(path),
             With::Itself => false,
         }
     }
@@ -95,23 +103,33 @@ enum Share {
 #[derive(Debug)]
 struct Set {
     exclude: Exclude,
-    layers: Vec<Vec<(Glob, ExcludeAction)>>,
+    layers: Vec<Vec<Rule>>,
+}
+
+#[derive(Debug)]
+struct Rule {
+    glob: Glob,
+    hides: bool,
+    /// Whether it says more than the name of an entry.
     is_anchored: bool,
 }
 
 impl Set {
     fn new(exclude: &Exclude) -> Self {
+        let rule = |rule: &ExcludeRule| {
+            Some(Rule {
+                // It was compiled before.
+                glob: Glob::new(&rule.pattern).ok()?,
+                hides: rule.action == ExcludeAction::Hide,
+                is_anchored: is_anchored(&rule.pattern),
+            })
+        };
         let layers = exclude.layers().iter();
-        let layers = layers.map(|rules| {
-            let globs = rules.iter();
-            let globs = globs.filter_map(|rule| Some((Glob::new(&rule.pattern).ok()?, rule.action)));
-            globs.collect()
-        });
-        let rules = exclude.layers().iter().flatten();
         Self {
             exclude: exclude.clone(),
-            layers: layers.collect(),
-            is_anchored: rules.into_iter().any(|rule| is_anchored(&rule.pattern)),
+            layers: layers
+                .map(|rules| rules.iter().filter_map(rule).collect())
+                .collect(),
         }
     }
 
@@ -128,19 +146,40 @@ impl Set {
 
     fn may_hide_beneath(&self, directory: &VPath) -> bool {
         let mut rules = self.layers.iter().flatten();
-        rules.any(|(glob, action)| {
-            *action == ExcludeAction::Hide && glob.may_match_beneath(&VPath::root(), directory)
-        })
+        rules.any(|rule| rule.hides && rule.glob.may_match_beneath(&VPath::root(), directory))
     }
 
     /// Whether everything beneath the directory is denied, even if it itself is not.
     fn hides_all_beneath(&self, directory: &VPath) -> bool {
         let root = VPath::root();
         self.layers.iter().any(|rules| {
-            let decides = |(glob, action): &(Glob, ExcludeAction)| match action {
-                ExcludeAction::Hide => glob.matches_all_beneath(&root, directory).then_some(true),
-                ExcludeAction::Keep => glob.may_match_beneath(&root, directory).then_some(false),
-                _ => None,
+            let decides = |rule: &Rule| match rule.hides {
+                true => rule
+                    .glob
+                    .matches_all_beneath(&root, directory)
+                    .then_some(true),
+                false => rule
+                    .glob
+                    .may_match_beneath(&root, directory)
+                    .then_some(false),
+            };
+            rules.iter().find_map(decides) == Some(true)
+        })
+    }
+
+    /// Whether the path is denied for its name, in whatever directory.
+    fn hides_anywhere(&self, path: &VPath) -> bool {
+        let root = VPath::root();
+        let matches = |rule: &Rule| {
+            rule.glob.matches(&root, path) || rule.glob.matches_all_beneath(&root, path)
+        };
+        self.layers.iter().any(|rules| {
+            let decides = |rule: &Rule| match (rule.hides, rule.is_anchored) {
+                (true, false) => matches(rule).then_some(true),
+                // Elsewhere it may not match.
+                (true, true) => None,
+                (false, true) => Some(false),
+                (false, false) => matches(rule).then_some(false),
             };
             rules.iter().find_map(decides) == Some(true)
         })
@@ -186,7 +225,6 @@ mod tests {
 
     #[test]
     fn what_an_earlier_rule_keeps_is_left_out() {
-        use backend_core::search::ExcludeRule;
         let layer = vec![ExcludeRule::keep("/s/public"), ExcludeRule::hide("/s")];
         let view = View::new(Exclude::from_layers(vec![layer]).unwrap(), Exclude::none());
         assert_eq!(decide(&view, "/s", true), (None, true));
@@ -205,6 +243,15 @@ mod tests {
             ("**/a/*.key", true),
         ] {
             assert_eq!(is_anchored(pattern), expected, "{pattern}");
+        }
+        let view = View::new(
+            Exclude::hide(["/a/x.pem", "*.pem", "/b/c"]).unwrap(),
+            Exclude::none(),
+        );
+        let rules = Rules::new(&view);
+        for (path, expected) in [("/a/x.pem", false), ("/b/c", true), ("/b/c/d", true)] {
+            let path = VPath::parse(path).unwrap();
+            assert_eq!(rules.is_anchored(With::Nothing, &path), expected, "{path}");
         }
     }
 }

@@ -146,7 +146,8 @@ impl Tree {
         for child in listed {
             let same = |one: &usize| {
                 let place = self.directories.get(*one).and_then(Option::as_ref);
-                place.is_some_and(|one| one.state == child.state && one.is_inside == child.is_inside)
+                place
+                    .is_some_and(|one| one.state == child.state && one.is_inside == child.is_inside)
             };
             if let Some(kept) = known.get(&child.relative).copied().filter(same) {
                 known.remove(&child.relative);

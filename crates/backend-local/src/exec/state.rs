@@ -120,11 +120,7 @@ impl SupervisorSlot {
 
 impl State {
     /// Checks the settings for commands beside the files of `fs`.
-    pub(super) fn open(
-        commands: &Commands,
-        fs: &Arc<RootedFs>,
-        read_only: bool,
-    ) -> Result<Self> {
+    pub(super) fn open(commands: &Commands, fs: &Arc<RootedFs>, read_only: bool) -> Result<Self> {
         let directories = &fs.host_directories();
         if let Some(name) = commands.environment.broken() {
             return Err(Error::new(
@@ -245,7 +241,9 @@ impl State {
                 tracing::warn!(limit, "commands have no views");
                 let _ = slot.limit.set(limit);
                 let plain = start(hello(None)).await?;
-                plain.map_err(|_| Error::internal("a supervisor made views that nothing asked for"))?
+                plain.map_err(|_| {
+                    Error::internal("a supervisor made views that nothing asked for")
+                })?
             }
         };
         slot.store(&client);

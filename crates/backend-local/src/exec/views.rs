@@ -120,14 +120,12 @@ impl Views {
     }
 
     /// Finds or adds a view, which then counts as used. Returns the ones to forget, too.
-    fn find(
-        &self,
-        client: &Arc<SupervisorClient>,
-        view: &View,
-    ) -> Result<(InUse, Vec<Arc<Kept>>)> {
+    fn find(&self, client: &Arc<SupervisorClient>, view: &View) -> Result<(InUse, Vec<Arc<Kept>>)> {
         let mut registry = lock(&self.kept);
         // Views end with their supervisor.
-        registry.views.retain(|one| Arc::ptr_eq(&one.client, client));
+        registry
+            .views
+            .retain(|one| Arc::ptr_eq(&one.client, client));
         let fits = |one: &Arc<Kept>| !one.is_broken() && is_same(&one.view, view);
         let found = registry.views.iter().position(fits);
         let kept = match found.map(|place| registry.views.remove(place)) {
@@ -160,13 +158,18 @@ impl Views {
     /// May block.
     pub(super) fn mask_again(&self) {
         let views = lock(&self.kept).views.clone();
-        let used = views.iter().filter(|one| one.users.load(Ordering::SeqCst) > 0);
+        let used = views
+            .iter()
+            .filter(|one| one.users.load(Ordering::SeqCst) > 0);
         let Ok(engine) = engine::handle() else {
             return;
         };
         used.for_each(|view| {
             if let Err(problem) = engine.block_on(view.mask_again(&self.fs)) {
-                tracing::warn!(problem, "a view is not up to date, and no other command starts in it");
+                tracing::warn!(
+                    problem,
+                    "a view is not up to date, and no other command starts in it"
+                );
                 view.is_broken.store(true, Ordering::SeqCst);
             }
         });
@@ -184,7 +187,9 @@ impl Kept {
             // Its first masks are not sent yet.
             return Ok(());
         }
-        let denied = lock(&self.list).refresh(fs).map_err(|error| error.to_string())?;
+        let denied = lock(&self.list)
+            .refresh(fs)
+            .map_err(|error| error.to_string())?;
         let places = missing(masked.as_ref(), &denied);
         if !places.is_empty() {
             let sent = self.client.mask(self.id, places, false).await;
@@ -199,7 +204,10 @@ impl Kept {
 impl Registry {
     /// Returns what is known of the denied paths of a view.
     fn list(&mut self, view: &View) -> SharedList {
-        let found = self.lists.iter().position(|(rules, _)| is_same(rules, view));
+        let found = self
+            .lists
+            .iter()
+            .position(|(rules, _)| is_same(rules, view));
         let entry = match found {
             Some(place) => self.lists.remove(place),
             None => (view.clone(), Arc::new(Mutex::new(DeniedList::new(view)))),
@@ -255,5 +263,7 @@ fn missing(masked: Option<&MaskedPaths>, denied: &[Denied]) -> Vec<Masked> {
 
 fn as_masked(denied: Vec<Denied>) -> MaskedPaths {
     let pairs = denied.into_iter();
-    pairs.map(|one| ((one.path, one.with), one.identity)).collect()
+    pairs
+        .map(|one| ((one.path, one.with), one.identity))
+        .collect()
 }

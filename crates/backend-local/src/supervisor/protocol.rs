@@ -43,9 +43,7 @@ pub(crate) enum Request {
     /// Masks paths in a view, which the first such request makes.
     Mask(Mask),
     /// Forgets a view, in which no command runs.
-    Forget {
-        view: u64,
-    },
+    Forget { view: u64 },
     /// Ends processes of a command, or counts them.
     End(End),
     /// Ends everything, gently first, and then the supervisor.

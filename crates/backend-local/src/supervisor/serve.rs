@@ -142,7 +142,9 @@ fn serve(socket: &UnixStream, hello: Hello) -> Result<(), Refusal> {
     super::process::all().map_err(|error| format!("it needs /proc: {error}"))?;
     let host = open_host(hello.host)?;
     let unviewed = |text| Refusal(Reply::Unviewed(text));
-    let masks = hello.views.map(|path| PathBuf::from(OsString::from_vec(path)));
+    let masks = hello
+        .views
+        .map(|path| PathBuf::from(OsString::from_vec(path)));
     if let Some(masks) = &masks {
         // While there is one thread.
         views::enter_namespace(masks).map_err(unviewed)?;
@@ -184,7 +186,13 @@ fn serve(socket: &UnixStream, hello: Hello) -> Result<(), Refusal> {
         if usable {
             let shared = &shared;
             let reader = &reader;
-            Requests { reader, shared, spawner: &spawner, views }.read(&control);
+            Requests {
+                reader,
+                shared,
+                spawner: &spawner,
+                views,
+            }
+            .read(&control);
         }
     })?;
     is_confined

@@ -9,13 +9,13 @@ use std::os::unix::fs::FileExt as _;
 use std::sync::{Arc, Mutex};
 
 use backend_core::sync::lock;
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::limits::{self, Prepared};
-use super::protocol::{InView, Trouble};
 use super::process::{MARKER, ticks};
 use super::program::{Environment, Leads, Program};
+use super::protocol::{InView, Trouble};
 use super::protocol::{Reply, Spawn};
 use super::shared::Shared;
 use super::table::Record;
@@ -157,12 +157,11 @@ impl Spawner {
 }
 
 /// Opens a command's directory by its path in this view. The descriptor from outside
-/// would lead past its masks.
+/// would lead past its masks. A link on the path, which the filter of this thread cannot
+/// refuse, may lead to no other directory.
 fn reopen(place: &InView, outside: &OwnedFd) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let path = place.directory.as_slice();
-    let inside = rustix::fs::openat2(CWD, path, flags, Mode::empty(), links)?;
+    let inside = rustix::fs::open(place.directory.as_slice(), flags, Mode::empty())?;
     let [found, meant] = [rustix::fs::fstat(&inside)?, rustix::fs::fstat(outside)?];
     if (found.st_dev, found.st_ino) == (meant.st_dev, meant.st_ino) {
         Ok(inside)

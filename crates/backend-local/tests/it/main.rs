@@ -13,6 +13,7 @@ mod attack_inputs;
 mod attack_no_process;
 mod attack_race;
 mod attack_regressions;
+mod attack_views;
 mod commands;
 mod confinement;
 mod conformance;
@@ -32,6 +33,8 @@ mod support {
     pub(crate) mod place;
     pub(crate) mod race;
     pub(crate) mod snapshot;
+    pub(crate) mod views;
 }
 mod trees;
+mod views;
 mod watch;

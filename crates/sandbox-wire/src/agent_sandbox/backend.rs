@@ -17,6 +17,10 @@ use crate::client;
 use crate::machine::Machine;
 use crate::message::{INLINE_BYTES, Request};
 
+/// The reason why commands of a sandbox are not confined further.
+const AT_THE_EDGE: &str = "its commands are confined to the sandbox and no further; use a local backend with \
+     `Landlock::views`, or keep what is denied out of the sandbox";
+
 #[async_trait]
 impl<M: Machine> Backend for AgentSandbox<M> {
     fn info(&self) -> BackendInfo {
@@ -26,7 +30,8 @@ impl<M: Machine> Backend for AgentSandbox<M> {
         } else {
             Containment::NoCommands
         };
-        BackendInfo::new(self.machine.name(), capabilities).containment(containment)
+        let info = BackendInfo::new(self.machine.name(), capabilities).containment(containment);
+        info.enforcement_limit(capabilities.commands.then(|| AT_THE_EDGE.into()))
     }
 
     fn working_dir(&self) -> VPath {

@@ -3,12 +3,12 @@
 use std::time::{Duration, SystemTime};
 
 use backend_core::ops::{
-    ByteRange, Case, Change, CommandStatus, ContentHash, FileKind, GlobOrder, LineKind, Links,
-    Output, ShellState, Skipped, Streams, WriteMode,
+    ByteRange, Case, Change, CommandStatus, ContentHash, FileKind, GlobOrder, HardLinks, LineKind,
+    Links, Output, ShellState, Skipped, Streams, View, WriteMode,
 };
 use backend_core::search::{Exclude, ExcludeRule};
 use backend_core::text::window;
-use backend_core::{ErrorKind, Operation};
+use backend_core::{Enforcement, ErrorKind, Operation};
 
 use super::*;
 
@@ -30,6 +30,11 @@ fn command() -> Command {
         .output_bytes(5)
         .hard_output_bytes(6)
         .keep_leftovers(true)
+        .view(
+            View::new(exclude(), Exclude::none())
+                .hard_links(HardLinks::Accept)
+                .required(Enforcement::View),
+        )
 }
 
 fn requests() -> Vec<Request> {

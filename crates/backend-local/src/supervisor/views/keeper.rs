@@ -123,7 +123,9 @@ impl Spawning {
             let ready = restricted.clone().and_then(|()| self.gate.wait(job.after));
             let (place, id) = (&self.place, job.spawn.id);
             match ready {
-                Ok(()) => place.spawner.spawn(&place.shared, job.spawn, job.descriptors),
+                Ok(()) => place
+                    .spawner
+                    .spawn(&place.shared, job.spawn, job.descriptors),
                 Err(text) => {
                     let trouble = Trouble::View(text);
                     place.shared.tell(&Reply::Failed { id, trouble });

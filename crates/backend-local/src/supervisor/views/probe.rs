@@ -81,14 +81,27 @@ fn try_all(directory: &Path) -> Result<(), String> {
     refused("read a denied file", File::open(&secret))?;
     refused("change a denied file", write("secret"))?;
     refused("remove a denied file", fs::remove_file(&secret))?;
-    refused("list a denied directory", fs::read_dir(directory.join("secrets")))?;
-    refused("read in a denied directory", File::open(directory.join("secrets/file")))?;
+    refused(
+        "list a denied directory",
+        fs::read_dir(directory.join("secrets")),
+    )?;
+    refused(
+        "read in a denied directory",
+        File::open(directory.join("secrets/file")),
+    )?;
     refused("change a read-only file", write("fixed/file"))?;
-    refused("create a file in a read-only directory", File::create(directory.join("fixed/new")))?;
-    refused("move the directory of a denied file", fs::rename(directory, directory.with_extension("2")))?;
+    refused(
+        "create a file in a read-only directory",
+        File::create(directory.join("fixed/new")),
+    )?;
+    refused(
+        "move the directory of a denied file",
+        fs::rename(directory, directory.with_extension("2")),
+    )?;
     refused(
         "take a mask away",
-        rustix::mount::unmount(&secret, rustix::mount::UnmountFlags::DETACH).map_err(io::Error::from),
+        rustix::mount::unmount(&secret, rustix::mount::UnmountFlags::DETACH)
+            .map_err(io::Error::from),
     )?;
     match fs::read(directory.join("fixed/file")) {
         Ok(content) if content == b"fixed" => Ok(()),

@@ -1,0 +1,437 @@
+//! Views through the contract: what a policy denies is kept from commands by the kernel,
+//! and everything else is as without one. Needs Linux 6.12 or newer, and a system that
+//! lets its users enter user namespaces.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::time::Duration;
+
+use backend_core::ErrorKind::{PermissionDenied, TooLarge};
+use backend_core::ops::{
+    Command, CopyOptions, DeleteOptions, EditOptions, HardLinks, RenameOptions, ShellId, StopMode,
+    TerminalSize, View, WriteOptions,
+};
+use backend_core::search::{Exclude, ExcludeRule};
+use backend_core::{Backend, Edit, Enforcement, Error, Sandbox};
+use backend_local::{Commands, Confinement, Landlock, LocalBackend, Supervisor};
+use backend_testkit::{fails, path};
+use bytes::Bytes;
+
+use crate::support::commands::PATIENCE;
+use crate::support::views::*;
+
+fn hide(patterns: &[&str]) -> Exclude {
+    Exclude::hide(patterns.iter().copied()).unwrap()
+}
+
+/// Runs a line in a view that denies reading these, and returns what it prints.
+async fn in_view(place: &Place, patterns: &[&str], line: &str) -> String {
+    let view = View::new(hide(patterns), Exclude::none());
+    let outcome = place
+        .backend
+        .execute(Command::new(line).view(view))
+        .await
+        .unwrap();
+    outcome.stdout.text().into_owned() + &outcome.stderr.text()
+}
+
+#[tokio::test]
+async fn what_is_denied_is_refused_and_the_rest_is_as_before() {
+    let place = Place::new(true);
+    for name in DENIED {
+        let said = place.says(&format!("cat {name}")).await;
+        assert!(said.contains("Permission denied"), "{name}: {said}");
+    }
+    for (line, why) in [
+        ("echo x > .env", "Read-only file system"),
+        ("rm .env", "busy"),
+        ("ls secrets", "Permission denied"),
+        ("echo x > fixed/file", "Read-only file system"),
+        ("echo x > fixed/new", "Read-only file system"),
+        ("rm fixed/file", "Read-only file system"),
+        ("echo x > conf/fixed.txt", "Read-only file system"),
+        ("echo x > .git/config", "Read-only file system"),
+        ("echo x > .git/hooks/post-checkout", "Read-only file system"),
+        ("mv .git old", "busy"),
+        ("mv conf old", "busy"),
+    ] {
+        let said = place.says(line).await;
+        assert!(said.contains(why), "{line}: {said}");
+    }
+    for line in [
+        "test $(cat open.txt fixed/file conf/fixed.txt a/b/open.txt) = openopenopenopen",
+        "echo x > new && mkdir d && mv new d/ && rm -r d && ls -A > /dev/null",
+        "mv a other && test $(cat other/b/open.txt) = open && mv other a",
+        "f=$(mktemp) && echo x > $f && rm $f",
+        "cd sub/dir && test $(pwd) = $OLDPWD/sub/dir && touch here && rm here",
+        "test $(id -u) = $(stat -c %u open.txt)",
+        "cat .git/config .git/hooks/pre-commit > /dev/null",
+    ] {
+        let outcome = place.run(line).await;
+        assert!(outcome.status.success(), "{line}: {outcome:?}");
+    }
+    // Commands without a view are as before, and so is the disk.
+    let plain = Command::new("cat .env");
+    let outcome = place.backend.execute(plain).await.unwrap();
+    assert_eq!(outcome.stdout.text(), SECRET);
+    assert_eq!(
+        fs::read_to_string(place.inside.join("secrets/key")).unwrap(),
+        SECRET
+    );
+}
+
+#[tokio::test]
+async fn rules_mean_what_they_mean_for_file_tools() {
+    let place = Place::new(true);
+    let layer = vec![
+        ExcludeRule::keep("/secrets/more"),
+        ExcludeRule::hide("/secrets"),
+    ];
+    let view = View::new(Exclude::from_layers(vec![layer]).unwrap(), Exclude::none());
+    let outcome = place
+        .backend
+        .execute(Command::new("cat secrets/more/key secrets/key").view(view));
+    let outcome = outcome.await.unwrap();
+    assert_eq!(outcome.stdout.text(), SECRET, "{outcome:?}");
+    assert!(
+        outcome
+            .stderr
+            .text()
+            .contains("secrets/key: Permission denied"),
+        "{outcome:?}"
+    );
+    // What a denied link leads to is denied.
+    let said = in_view(&place, &["/absolute"], "cat absolute; cat a/b/x.pem").await;
+    assert_eq!(said.matches("Permission denied").count(), 2, "{said}");
+    // A denied directory is none to run in.
+    let view = View::new(hide(&["/a"]), Exclude::none());
+    let command = Command::new("pwd").directory(path("/a/b")).view(view);
+    fails(PermissionDenied, place.backend.execute(command).await);
+}
+
+#[tokio::test]
+async fn what_appears_later_is_denied_to_the_next_command() {
+    let place = Place::new(true);
+    let made = "mkdir -p n/m && echo x > n/m/new.pem && echo x > .env2 && cat n/m/new.pem";
+    assert_eq!(place.says(made).await, "x\n");
+    let said = place.says("cat n/m/new.pem").await;
+    assert!(said.contains("Permission denied"), "{said}");
+    // A host that replaces a file, or moves its directory.
+    put(&place.outside("b"), SECRET);
+    fs::rename(place.outside("b"), place.inside.join(".env")).unwrap();
+    fs::rename(place.inside.join("sub/dir"), place.inside.join("sub/moved")).unwrap();
+    let said = place.says("cat .env; cat sub/moved/.env").await;
+    assert_eq!(said.matches("Permission denied").count(), 2, "{said}");
+    fs::remove_dir_all(place.inside.join("sub")).unwrap();
+    assert_eq!(
+        place.says("cat sub 2>&1 | wc -l; cat open.txt").await,
+        "1\nopen"
+    );
+}
+
+#[tokio::test]
+async fn many_paths_are_masked_and_too_many_refused() {
+    let place = Place::new(true);
+    for number in 0..990 {
+        put(
+            &place
+                .inside
+                .join(format!("many/{}/{number}.key", number % 9)),
+            SECRET,
+        );
+    }
+    let said = in_view(
+        &place,
+        &["*.key"],
+        "cat many/*/*.key 2>&1 | grep -vc denied; cat open.txt",
+    );
+    assert_eq!(said.await, "0\nopen");
+    for number in 990..1001 {
+        put(&place.inside.join(format!("many/{number}.key")), SECRET);
+    }
+    let view = View::new(hide(&["*.key"]), Exclude::none());
+    fails(
+        TooLarge,
+        place.backend.execute(Command::new("true").view(view)).await,
+    );
+    let said = in_view(&place, &["many/**"], "cat many/*/1.key; cat open.txt").await;
+    assert!(said.ends_with("open") && !said.contains(SECRET), "{said}");
+}
+
+#[tokio::test]
+async fn a_file_with_another_name_is_refused_or_accepted() {
+    let place = Place::new(true);
+    for denied in [".env", "secrets/more/key"] {
+        let other = place.inside.join("other-name");
+        fs::hard_link(place.inside.join(denied), &other).unwrap();
+        let error = place
+            .backend
+            .execute(Command::new("true").view(rules()))
+            .await
+            .unwrap_err();
+        assert_eq!(error.kind(), PermissionDenied);
+        assert!(error.to_string().contains(&format!("/{denied}")), "{error}");
+        // Not covered if it is accepted.
+        let view = rules().hard_links(HardLinks::Accept);
+        let command = Command::new(format!("cat {denied}; cat other-name")).view(view);
+        let outcome = place.backend.execute(command).await.unwrap();
+        assert_eq!(outcome.stdout.text(), SECRET, "{outcome:?}");
+        fs::remove_file(other).unwrap();
+        assert!(place.run("true").await.status.success());
+    }
+}
+
+/// A shell that runs the lines that it is sent.
+struct Shell<'a>(&'a Place, ShellId);
+
+impl<'a> Shell<'a> {
+    async fn start(place: &'a Place, terminal: Option<TerminalSize>) -> Self {
+        let line = "while read line; do eval \"$line\" 2>&1; echo end$((1)); done";
+        let command = Command::new(line).view(rules()).terminal(terminal);
+        Self(place, place.backend.shell_start(command).await.unwrap().id)
+    }
+
+    async fn says(&self, line: &str) -> String {
+        let input = Bytes::from(format!("{line}\n"));
+        self.0
+            .backend
+            .shell_write(&self.1, Some(input))
+            .await
+            .unwrap();
+        let mut said = String::new();
+        while !said.contains("end1") {
+            let output = self.0.backend.shell_read(&self.1, PATIENCE).await.unwrap();
+            said += &output.stdout.text();
+        }
+        said
+    }
+}
+
+#[tokio::test]
+async fn background_shells_and_terminals_are_in_the_view() {
+    let place = Place::new(true);
+    for terminal in [None, Some(TerminalSize::default())] {
+        let shell = Shell::start(&place, terminal).await;
+        let said = shell.says("cat .env secrets/key").await;
+        assert_eq!(said.matches("Permission denied").count(), 2, "{said}");
+        assert!(!said.contains(SECRET), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn what_file_tools_replace_is_denied_before_they_return() {
+    let place = Place::new(true);
+    let shell = Shell::start(&place, None).await;
+    let denied = async |name: &str, after: &str| {
+        let said = shell.says(&format!("cat {name}")).await;
+        assert!(said.contains("Permission denied"), "after {after}: {said}");
+        assert!(!said.contains(SECRET), "after {after}: {said}");
+    };
+    let backend = &place.backend;
+    let write = async |name: &str| {
+        let content = Bytes::from(format!("{SECRET} again\n"));
+        let written = backend.write(&path(name), content.into(), WriteOptions::default());
+        written.await.unwrap();
+    };
+    denied(".env", "nothing").await;
+    write("/.env").await;
+    denied(".env", "write").await;
+    write("/soft").await;
+    denied(".env", "write through a link").await;
+    write("/fresh/dir/.env").await;
+    denied("fresh/dir/.env", "create").await;
+    let edits = [Edit::new("again", "edited")];
+    backend
+        .edit(&path("/.env"), &edits, EditOptions::default())
+        .await
+        .unwrap();
+    denied(".env", "edit").await;
+    let (from, to) = (path("/.env"), path("/copied/x.pem"));
+    backend
+        .copy(&from, &to, CopyOptions::default())
+        .await
+        .unwrap();
+    denied("copied/x.pem", "copy").await;
+    backend
+        .rename(&to, &path("/copied/y.pem"), RenameOptions::default())
+        .await
+        .unwrap();
+    denied("copied/y.pem", "rename").await;
+    let tree = RenameOptions::default();
+    backend
+        .rename(&path("/copied"), &path("/moved"), tree)
+        .await
+        .unwrap();
+    denied("moved/y.pem", "rename of its directory").await;
+    let tree = CopyOptions::default().recursive(true);
+    backend
+        .copy(&path("/moved"), &path("/twice"), tree)
+        .await
+        .unwrap();
+    denied("twice/y.pem", "copy of its directory").await;
+    backend
+        .delete(&path("/.env"), DeleteOptions::default())
+        .await
+        .unwrap();
+    write("/.env").await;
+    denied(".env", "delete and write").await;
+    assert_eq!(shell.says("cat open.txt").await, "openend1\n");
+}
+
+/// The limits of a view, which docs/confinement.md names.
+#[tokio::test]
+async fn what_is_not_covered_is_what_the_documentation_says() {
+    let place = Place::new(true);
+    // A host that replaces a file while a command runs, until another one starts.
+    let shell = Shell::start(&place, None).await;
+    assert!(!shell.says("cat .env").await.contains(SECRET));
+    put(&place.outside("b"), SECRET);
+    fs::rename(place.outside("b"), place.inside.join(".env")).unwrap();
+    assert!(shell.says("cat .env").await.contains(SECRET));
+    assert!(place.run("true").await.status.success());
+    assert!(!shell.says("cat .env").await.contains(SECRET));
+    // A copy that was made earlier, as by a command without rules or in git's objects.
+    fs::copy(place.inside.join(".env"), place.inside.join("copy")).unwrap();
+    assert_eq!(place.says("cat copy").await, SECRET);
+    // A shell that was started before the rule.
+    let line = "while read line; do eval \"$line\" 2>&1; echo end$((1)); done";
+    let early = place.backend.shell_start(Command::new(line)).await.unwrap();
+    assert!(place.run("true").await.status.success());
+    let early = Shell(&place, early.id);
+    assert!(early.says("cat .env").await.contains(SECRET));
+    // Names and sizes, and names that do not exist yet.
+    assert!(place.says("ls -A a/b").await.contains("x.pem"));
+    assert!(
+        place
+            .run("mkdir later && echo x > later/.env && cat later/.env")
+            .await
+            .status
+            .success()
+    );
+}
+
+#[tokio::test]
+async fn commands_with_the_same_rules_share_a_view() {
+    let place = Place::new(true);
+    let namespace = "readlink /proc/self/ns/mnt";
+    let first = place.says(namespace).await;
+    assert_eq!(place.says(namespace).await, first);
+    let other = in_view(&place, &["x"], namespace).await;
+    assert_ne!(other, first);
+    // Many kinds of rules, one after the other, and many commands at once.
+    for number in 0..20 {
+        assert_eq!(
+            in_view(&place, &[&format!("x{number}")], "cat open.txt").await,
+            "open"
+        );
+    }
+    let place = &place;
+    let many = (0..24).map(|number| async move {
+        let other = format!("x{}", number % 4);
+        in_view(place, &[".env", &other], "cat .env; cat open.txt").await
+    });
+    for said in futures::future::join_all(many).await {
+        assert!(
+            said.contains("Permission denied") && said.contains("open"),
+            "{said}"
+        );
+    }
+    place.backend.stop(StopMode::Keep).await.unwrap();
+    assert!(place.says("cat .env").await.contains("Permission denied"));
+}
+
+#[tokio::test]
+async fn the_level_is_told_and_what_needs_more_is_refused() {
+    let place = Place::new(true);
+    let info = place.backend.info();
+    assert_eq!(
+        (info.enforcement, info.enforcement_limit),
+        (Enforcement::View, None)
+    );
+    let strict = || Command::new("cat open.txt").view(rules().required(Enforcement::View));
+    assert!(
+        place
+            .backend
+            .execute(strict())
+            .await
+            .unwrap()
+            .status
+            .success()
+    );
+
+    let off = Place::new(false);
+    let direct = LocalBackend::builder(&off.inside)
+        .enable_execute(true)
+        .commands(Commands::new().supervisor(Supervisor::None))
+        .open()
+        .unwrap();
+    let plain = LocalBackend::builder(&off.inside)
+        .enable_execute(true)
+        .commands(Commands::new().confinement(Confinement::Off))
+        .open()
+        .unwrap();
+    for (backend, level) in [
+        (&off.backend, Enforcement::Landlock),
+        (&direct, Enforcement::Words),
+        (&plain, Enforcement::Words),
+    ] {
+        let info = backend.info();
+        assert_eq!(info.enforcement, level);
+        let limit = info.enforcement_limit.unwrap();
+        assert!(limit.contains("Landlock::views"), "{limit}");
+        let error: Error = backend.execute(strict()).await.unwrap_err();
+        assert_eq!(error.kind(), PermissionDenied);
+        let said = error.to_string();
+        assert!(
+            said.contains("`view`") && said.contains(&format!("`{level}`")),
+            "{said}"
+        );
+        assert!(said.contains("Landlock::views"), "{said}");
+        // Otherwise it runs at the lower level.
+        let command = Command::new("cat .env").view(rules());
+        let outcome = backend.execute(command).await.unwrap();
+        assert_eq!(outcome.stdout.text(), SECRET);
+    }
+}
+
+/// A directory of the backend that was moved is still the one that rules are about.
+#[tokio::test]
+async fn a_directory_that_was_moved_keeps_its_rules() {
+    let place = Place::new(true);
+    assert!(place.says("cat .env").await.contains("Permission denied"));
+    let moved = place.outside("moved");
+    fs::rename(&place.inside, &moved).unwrap();
+    let said = place.says("cat .env; cat secrets/key; cat open.txt").await;
+    assert_eq!(said.matches("Permission denied").count(), 2, "{said}");
+    symlink(&moved, &place.inside).unwrap();
+    let said = place.says("cat .env").await;
+    assert!(said.contains("Permission denied"), "{said}");
+}
+
+#[tokio::test]
+async fn a_command_in_a_view_times_out_and_leaves_nothing() {
+    let place = Place::new(true);
+    let token = backend_testkit::processes::token();
+    let line = format!("(env -i setsid sleep {token} &) ; sleep {token}");
+    let command = Command::new(line)
+        .view(rules())
+        .timeout(Duration::from_millis(300));
+    let outcome = place.backend.execute(command).await.unwrap();
+    assert!(!outcome.status.success());
+    backend_testkit::processes::none(&token);
+}
+
+#[tokio::test]
+async fn views_go_together_with_a_network() {
+    let place = Place::with(Landlock::new().views(true).network(true));
+    let said = place.says("cat .env; cat open.txt").await;
+    assert!(
+        said.contains("Permission denied") && said.ends_with("open"),
+        "{said}"
+    );
+}
+
+#[test]
+fn all_of_it_holds_for_an_ordinary_user() {
+    again_as_an_ordinary_user("views::");
+}
