@@ -56,7 +56,6 @@ impl Questions {
             "text": question.description,
             "effect": question.effect.to_string(),
             "reasons": question.reasons,
-            "path_rules": question.enforcement_text(),
         });
         state.events.as_ref()?.send(event).ok()?;
         state.waiting.insert(number, sender);

@@ -165,8 +165,8 @@ impl Settings {
 }
 
 /// Returns the confinement of commands, with or without keeping denied paths from them.
-pub(crate) fn landlock(_views: bool) -> Landlock {
-    Landlock::new()
+pub(crate) fn landlock(views: bool) -> Landlock {
+    Landlock::new().views(views)
 }
 
 pub(super) fn check(spec: &BackendSpec) -> Result<(), Failure> {

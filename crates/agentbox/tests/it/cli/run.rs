@@ -129,3 +129,37 @@ fn a_reader_that_goes_ends_the_command() {
     assert_eq!(output.status.code(), Some(141));
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
 }
+
+#[test]
+fn commands_below_the_required_level_are_refused() {
+    let dir = TestDir::new();
+    std::fs::create_dir(dir.path("project")).unwrap();
+    let backend = ["--backend", "local:project"];
+    let run = |flags: &[&str], variables: &[(&str, &str)]| {
+        let arguments = [&["run"], &backend[..], flags, &["--", "touch", "ran"]].concat();
+        dir.run_with(&arguments, variables)
+    };
+    let variable = [("AGENTBOX_REQUIRE_ENFORCEMENT", "view")];
+    for refused in [
+        run(&["--require-enforcement", "view"], &[]),
+        run(&["--require-enforcement", "landlock"], &[]),
+        run(&[], &variable),
+    ] {
+        let refused = refused.code(125);
+        assert!(refused.err.contains("'words'"), "{}", refused.err);
+        assert!(!dir.path("project/ran").exists());
+    }
+    // A flag outranks the variable.
+    run(&["--require-enforcement", "words"], &variable).code(0);
+    assert!(dir.path("project/ran").exists());
+    run(&["--require-enforcement", "kernel"], &[]).code(64);
+    run(&[], &[("AGENTBOX_REQUIRE_ENFORCEMENT", "kernel")]).code(64);
+
+    let config = ["mcp-config", "claude-code", "--require-enforcement", "view"];
+    let shown = dir.run(&[&config[..], &backend].concat()).code(0);
+    assert!(
+        shown.out.contains("\"--require-enforcement\",\n"),
+        "{}",
+        shown.out
+    );
+}
