@@ -65,7 +65,7 @@ async fn try_all(place: &Place, line: &str, is_viewed: bool) -> String {
         command = command.view(rules());
     }
     let outcome = place.backend.execute(command).await.unwrap();
-    let said = outcome.stdout.text().into_owned();
+    let said = outcome.stdout.text();
     assert!(
         outcome.status.success(),
         "{said}\n{}",

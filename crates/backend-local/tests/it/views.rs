@@ -32,7 +32,7 @@ async fn in_view(place: &Place, patterns: &[&str], line: &str) -> String {
         .execute(Command::new(line).view(view))
         .await
         .unwrap();
-    outcome.stdout.text().into_owned() + &outcome.stderr.text()
+    outcome.stdout.text() + &outcome.stderr.text()
 }
 
 #[tokio::test]
@@ -201,7 +201,7 @@ impl<'a> Shell<'a> {
         let mut said = String::new();
         while !said.contains("end1") {
             let output = self.0.backend.shell_read(&self.1, PATIENCE).await.unwrap();
-            said += &output.stdout.text();
+            said += &String::from_utf8_lossy(&output.stdout);
         }
         said
     }
@@ -230,7 +230,8 @@ async fn what_file_tools_replace_is_denied_before_they_return() {
     let backend = &place.backend;
     let write = async |name: &str| {
         let content = Bytes::from(format!("{SECRET} again\n"));
-        let written = backend.write(&path(name), content.into(), WriteOptions::default());
+        let name = path(name);
+        let written = backend.write(&name, content.into(), WriteOptions::default());
         written.await.unwrap();
     };
     denied(".env", "nothing").await;

@@ -110,7 +110,7 @@ impl Place {
     /// Returns everything that a command in the view prints.
     pub(crate) async fn says(&self, line: &str) -> String {
         let outcome = self.run(line).await;
-        outcome.stdout.text().into_owned() + &outcome.stderr.text()
+        outcome.stdout.text() + &outcome.stderr.text()
     }
 }
 
