@@ -17,7 +17,7 @@ const ENGINES = {
 };
 
 const numbers = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
-const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+const short = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 4 });
 
 /** Returns a chart with its title, its legend and its numbers. */
 export function figure(chart) {
@@ -63,7 +63,7 @@ function drawing(chart, colours) {
   const body = { line: lines, scatter: dots, bar: bars }[chart.shape](chart, colours, x, y, names.length);
   const image = svg("svg", { class: "chart", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img" },
     svg("title", {}, chart.title),
-    ...ticks(y.low, y.high).flatMap((value) => [
+    ...ticks(y.low, y.high, y.size).flatMap((value) => [
       svg("line", { class: "grid", x1: AREA.left, x2: AREA.right, y1: y(value), y2: y(value) }),
       svg("text", { x: AREA.left - 8, y: y(value) + 4, "text-anchor": "end" }, short.format(value)),
     ]),
@@ -138,22 +138,21 @@ function step(low, high) {
 /** Extends a range to whole ticks. */
 function nice([low, high]) {
   const size = step(low, high);
-  const range = { low: Math.floor(low / size) * size, high: Math.ceil(high / size) * size };
+  const range = { low: Math.floor(low / size) * size, high: Math.ceil(high / size) * size, size };
   if (range.low === range.high) range.high += size;
   return range;
 }
 
-function ticks(low, high) {
-  const size = step(low, high);
+function ticks(low, high, size = step(low, high)) {
   const first = Math.ceil(low / size);
   const count = Math.floor(high / size + 0.001) - first;
   return Array.from({ length: Math.max(0, count) + 1 }, (_, at) => (first + at) * size);
 }
 
 /** Maps a range to pixels. A range without extent is in the middle. */
-function scale({ low, high }, from, to) {
+function scale({ low, high, size }, from, to) {
   const map = (value) => low === high ? (from + to) / 2 : Math.round((from + ((value - low) / (high - low)) * (to - from)) * 10) / 10;
-  return Object.assign(map, { low, high });
+  return Object.assign(map, { low, high, size });
 }
 
 function thinned(names) {

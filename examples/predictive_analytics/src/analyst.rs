@@ -162,7 +162,7 @@ impl<'o> Work<'o> {
     }
 }
 
-/// Returns a result to whoever gave the task.
+/// Returns a result to the agent that gave the task.
 struct ReturnResult;
 
 /// The arguments of `return_result`.

@@ -140,7 +140,11 @@ async fn k8s<P: Program>(image: Option<&str>) -> Result<Place, Error> {
 }
 
 #[cfg(not(feature = "k8s"))]
-#[allow(clippy::unused_async, reason = "as with the feature")]
+#[allow(
+    clippy::unused_async,
+    clippy::extra_unused_type_parameters,
+    reason = "as with the feature"
+)]
 async fn k8s<P: Program>(_: Option<&str>) -> Result<Place, Error> {
     Err("pods are not compiled in; build with --features k8s".into())
 }
@@ -162,6 +166,7 @@ fn daytona<P: Program>(snapshot: Option<&str>) -> Result<Place, Error> {
 }
 
 #[cfg(not(feature = "daytona"))]
+#[allow(clippy::extra_unused_type_parameters, reason = "as with the feature")]
 fn daytona<P: Program>(_: Option<&str>) -> Result<Place, Error> {
     Err("Daytona is not compiled in; build with --features daytona".into())
 }
