@@ -94,6 +94,7 @@ fn capabilities(info: &BackendInfo) -> Cells {
         Containment::BestEffort => "best effort",
         Containment::Supervised => "supervised",
         Containment::Isolated => "isolated",
+        _ => "other",
     };
     let cells = all.map(|(name, has)| (name, if has { "yes" } else { "" }));
     let cells = cells.into_iter().chain([("containment", containment)]);
