@@ -1,7 +1,6 @@
 //! Searching over directory handles: in parallel, in order, and no further than
 //! needed.
 
-mod ahead;
 mod content;
 mod handles;
 mod pipeline;

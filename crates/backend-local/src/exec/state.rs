@@ -280,11 +280,6 @@ impl State {
         ))
     }
 
-    /// Whether commands may run in views.
-    pub(crate) fn keeps_views(&self) -> bool {
-        self.views.is_some()
-    }
-
     /// Masks again what a file operation has replaced, in views with commands. May block.
     pub(crate) fn mask_again(&self) {
         if let Some((views, _)) = &self.views {

@@ -15,7 +15,6 @@ use rustix::fs::{AtFlags, FileType, RawDir, statat};
 use rustix::io::Errno;
 
 use super::ReadAbove;
-use super::ahead::{AHEAD, Ahead};
 use super::handles::{about_entry, failed, open_directory, open_file, stat_regular};
 use crate::cancel::CancelFlag;
 
@@ -51,9 +50,9 @@ pub(super) struct Walker {
     /// The start, until it is entered.
     start: Option<OwnedFd>,
     above: Arc<ReadAbove>,
-    pub(super) ahead: Arc<Ahead>,
     batches: u64,
-    buffer: ListingBuffer,
+    /// A buffer for directory entries.
+    listing: Box<[MaybeUninit<u8>]>,
     /// A buffer for ignore files.
     rules: Vec<u8>,
 }
@@ -69,9 +68,8 @@ impl Walker {
             walk: Walk::new(path, options),
             start: Some(start),
             above,
-            ahead: Arc::default(),
             batches: 0,
-            buffer: ListingBuffer::default(),
+            listing: vec![MaybeUninit::uninit(); LISTING_BYTES].into(),
             rules: Vec::new(),
         }
     }
@@ -97,19 +95,8 @@ impl Walker {
                     files.push((self.walk.skipped(), Candidate { directory, path }));
                 }
                 Step::Enter { parent, name, .. } => {
-                    let is_start = parent.is_none();
-                    let listed = match parent {
-                        None => {
-                            let start = self.start.take().ok_or(Errno::BADF);
-                            start.and_then(|start| list(start, &mut self.buffer, stop))
-                        }
-                        Some(parent) => match self.ahead.take(parent, name) {
-                            Some(listing) => Ok(listing),
-                            None => list_beneath(parent, name, &mut self.buffer, stop),
-                        },
-                    };
-                    self.look_ahead();
-                    self.enter(listed, is_start)?;
+                    let opened = parent.map(|parent| open_directory(parent, name));
+                    self.enter(opened, stop)?;
                 }
                 Step::IgnoreFile {
                     directory,
@@ -137,21 +124,23 @@ impl Walker {
         Ok(Some(Batch { number, files }))
     }
 
-    /// Tells the other threads which directories come after the one that is entered.
-    fn look_ahead(&mut self) {
-        let ahead = &self.ahead;
-        if let Some((parent, names)) = self.walk.coming(AHEAD, |parent| ahead.wants(parent)) {
-            ahead.add(parent, names);
-        }
-    }
-
-    /// Answers the walk's request to enter a directory.
-    fn enter(&mut self, listed: rustix::io::Result<Listing>, is_start: bool) -> Result<()> {
+    /// Handles the walk's request to enter a directory. This is the start if
+    /// `opened` is `None`.
+    fn enter(
+        &mut self,
+        opened: Option<rustix::io::Result<OwnedFd>>,
+        stop: &CancelFlag,
+    ) -> Result<()> {
+        let is_start = opened.is_none();
+        let start = || self.start.take().ok_or(Errno::BADF);
+        let listed = opened.unwrap_or_else(start).and_then(|directory| {
+            let (children, not_utf8) = list(&directory, &mut self.listing, stop)?;
+            Ok((directory, children, not_utf8))
+        });
         match listed {
-            Ok(listing) => {
-                self.walk.skip_names(listing.not_utf8);
-                self.walk
-                    .entered(Arc::new(listing.directory), listing.children);
+            Ok((directory, children, not_utf8)) => {
+                self.walk.skip_names(not_utf8);
+                self.walk.entered(Arc::new(directory), children);
             }
             Err(error) => {
                 let error = about_entry(error)?;
@@ -165,39 +154,16 @@ impl Walker {
     }
 }
 
-/// An open directory and what is in it.
-pub(super) struct Listing {
-    directory: OwnedFd,
-    /// Its files and directories.
-    children: Vec<Child<()>>,
-    /// The number of names in it that are not UTF-8.
-    not_utf8: u64,
-}
-
-/// A buffer for directory entries. It is allocated when it is needed.
-#[derive(Default)]
-pub(super) struct ListingBuffer(Vec<MaybeUninit<u8>>);
-
-/// Opens and lists the directory `name` in `parent`.
-pub(super) fn list_beneath(
-    parent: &OwnedFd,
-    name: &str,
-    buffer: &mut ListingBuffer,
-    stop: &CancelFlag,
-) -> rustix::io::Result<Listing> {
-    list(open_directory(parent, name)?, buffer, stop)
-}
-
-/// Lists an open directory.
+/// Returns the files and directories in `directory`, and the number of names in
+/// it that are not UTF-8.
 fn list(
-    directory: OwnedFd,
-    buffer: &mut ListingBuffer,
+    directory: &OwnedFd,
+    buffer: &mut [MaybeUninit<u8>],
     stop: &CancelFlag,
-) -> rustix::io::Result<Listing> {
+) -> rustix::io::Result<(Vec<Child<()>>, u64)> {
     let mut children = Vec::new();
     let mut not_utf8 = 0;
-    buffer.0.resize(LISTING_BYTES, MaybeUninit::uninit());
-    let mut entries = RawDir::new(&directory, &mut buffer.0);
+    let mut entries = RawDir::new(directory, buffer);
     while let Some(entry) = entries.next() {
         let entry = match entry {
             Err(Errno::INTR) => continue,
@@ -215,7 +181,7 @@ fn list(
             continue;
         };
         let kind = match entry.file_type() {
-            FileType::Unknown => file_type(&directory, name),
+            FileType::Unknown => file_type(directory, name),
             known => known,
         };
         // Entries of other kinds are never found or entered.
@@ -225,13 +191,7 @@ fn list(
             _ => {}
         }
     }
-    // Sorting sorted entries again is cheap, and this thread may not be the one that walks.
-    Child::sort(&mut children);
-    Ok(Listing {
-        directory,
-        children,
-        not_utf8,
-    })
+    Ok((children, not_utf8))
 }
 
 /// Returns the type of an entry where the listing does not report it. If it

@@ -74,13 +74,3 @@ backend_testkit::conformance! {
     });
     skipped = 32;
 }
-
-// Also with small changes on the caller's thread, for which commands make no difference.
-backend_testkit::conformance! {
-    mod changes_inline;
-    fixture = async || with(NameSpace::Virtual, |builder| {
-        let commands = Commands::default().supervisor(Supervisor::None);
-        builder.write_inline(true).commands(commands)
-    });
-    skipped = 25;
-}
