@@ -143,7 +143,7 @@ async fn path_rules(directory: &Path) -> Finding {
             finding.ok("kept by the kernel where confinement = \"landlock\" under [local]")
         }
         (level, limit) => {
-            let (why, fix) = limit.split_once("; ").unwrap_or((&limit, SEE_CONFINEMENT));
+            let (why, fix) = limit.split_once("; ").unwrap_or((&*limit, SEE_CONFINEMENT));
             finding.missing(format!("the level is {level}: {why}"), fix)
         }
     }

@@ -135,7 +135,7 @@ fn the_transcript_of_path_rules_for_commands_is_accurate() {
         let Some((name, content)) = block.split_once('\n') else {
             continue;
         };
-        if let Some(name) = name.strip_prefix("# ").filter(|name| name.contains('.')) {
+        if let Some(name) = name.strip_prefix("# ").filter(|name| !name.contains(' ')) {
             dir.file(name, content);
             written += 1;
         }
