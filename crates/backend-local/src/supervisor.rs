@@ -29,6 +29,7 @@ mod serve;
 mod shared;
 mod spawn;
 mod table;
+mod threads;
 mod views;
 
 pub(crate) use confine::Policy;
@@ -61,16 +62,11 @@ pub fn run_if_asked() {
     }
     if let Some(version) = first.strip_prefix(SUPERVISE.as_bytes()) {
         // Only a process with one thread can enter a user namespace.
-        std::process::exit(match threads() {
+        std::process::exit(match threads::count() {
             Some(1) => serve::run(version),
             _ => serve_apart(version.to_vec()),
         });
     }
-}
-
-/// Returns the number of this process's threads, if it is known.
-fn threads() -> Option<usize> {
-    Some(std::fs::read_dir("/proc/self/task").ok()?.count())
 }
 
 /// Serves on a separate thread. This one may belong to a runtime that has other
@@ -80,14 +76,6 @@ fn serve_apart(version: Vec<u8>) -> i32 {
     let served = thread.spawn(move || serve::run(&version));
     // A thread that did not start or that panicked has nothing left to report.
     served.map_or(1, |thread| thread.join().unwrap_or(1))
-}
-
-/// Starts a thread of a supervisor.
-fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), String> {
-    let started = std::thread::Builder::new().name(name.into()).spawn(work);
-    started
-        .map(drop)
-        .map_err(|error| format!("no thread: {error}"))
 }
 
 /// Whether [`run_if_asked`] was called.

@@ -28,7 +28,7 @@ use super::protocol::{self, End, Hello, Reply, Request, VERSION};
 use super::reap;
 use super::shared::Shared;
 use super::spawn::{SharedLimits, Spawner};
-use super::start;
+use super::threads::start;
 use super::views::{self, Views};
 
 /// The last of the real-time signals.

@@ -26,7 +26,7 @@ use super::confine::Prepared;
 use super::protocol::{Mask, Reply, Spawn, Trouble};
 use super::shared::Shared;
 use super::spawn::Spawner;
-use super::start;
+use super::threads::start;
 use keeper::{Gate, Job, Keeper, Order};
 
 /// The most views at once.

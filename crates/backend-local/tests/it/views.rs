@@ -155,7 +155,7 @@ async fn many_paths_are_masked_and_too_many_refused() {
         place.backend.execute(Command::new("true").view(view)).await,
     );
     let said = in_view(&place, &["many/**"], "cat many/*/1.key; cat open.txt").await;
-    assert!(said.ends_with("open") && !said.contains(SECRET), "{said}");
+    assert!(said.contains("open") && !said.contains(SECRET), "{said}");
 }
 
 #[tokio::test]
@@ -427,7 +427,7 @@ async fn views_go_together_with_a_network() {
     let place = Place::with(Landlock::new().views(true).network(true));
     let said = place.says("cat .env; cat open.txt").await;
     assert!(
-        said.contains("Permission denied") && said.ends_with("open"),
+        said.contains("Permission denied") && said.starts_with("open"),
         "{said}"
     );
 }

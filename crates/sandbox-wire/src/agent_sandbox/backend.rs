@@ -1,5 +1,7 @@
 //! File operations of [`AgentSandbox`].
 
+use std::borrow::Cow;
+
 use async_trait::async_trait;
 use backend_core::ops::{
     Content, CopyOptions, CreateDirOptions, DeleteOptions, EditOptions, EditOutcome, Entry,
@@ -31,7 +33,8 @@ impl<M: Machine> Backend for AgentSandbox<M> {
             Containment::NoCommands
         };
         let info = BackendInfo::new(self.machine.name(), capabilities).containment(containment);
-        info.enforcement_limit(capabilities.commands.then(|| AT_THE_EDGE.into()))
+        let limit = capabilities.commands.then_some(Cow::Borrowed(AT_THE_EDGE));
+        info.enforcement_limit(limit)
     }
 
     fn working_dir(&self) -> VPath {

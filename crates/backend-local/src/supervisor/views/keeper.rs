@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use backend_core::sync::lock;
 
 use super::super::protocol::{Mask, Reply, Spawn, Trouble};
-use super::super::start;
+use super::super::threads::start;
 use super::mounts::Mounts;
 use super::{Place, namespace};
 

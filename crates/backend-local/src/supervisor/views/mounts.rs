@@ -16,7 +16,6 @@ use rustix::mount::{
 };
 
 use super::super::protocol::{Masked, With};
-use super::namespace::refused;
 
 /// The names of the masks, beneath the directory in which they are mounted.
 const FILE: &str = "file";
@@ -176,6 +175,19 @@ fn make_read_only(mount: &OwnedFd) -> rustix::io::Result<()> {
 
 fn flags_of(entry: impl AsFd) -> rustix::io::Result<StatVfsMountFlags> {
     Ok(rustix::fs::fstatvfs(entry)?.f_flag)
+}
+
+/// Returns the text for a refused call, with the next step.
+pub(super) fn refused(what: &str, error: Errno) -> String {
+    let step = match error {
+        Errno::PERM | Errno::ACCESS | Errno::NOSPC | Errno::USERS => {
+            "; allow user namespaces (`sysctl user.max_user_namespaces`, and \
+             `kernel.apparmor_restrict_unprivileged_userns=0` on Ubuntu) or, in a container, give it a \
+             seccomp profile that lets mounts pass, or CAP_SYS_ADMIN"
+        }
+        _ => "",
+    };
+    format!("the system does not let it {what}: {error}{step}")
 }
 
 /// Whether something is mounted exactly here.

@@ -8,7 +8,8 @@ use rustix::io::Errno;
 use rustix::mount::MountPropagationFlags;
 use rustix::process::{getegid, geteuid};
 
-use super::mounts;
+use super::super::threads;
+use super::mounts::{self, refused};
 
 /// Enters a mount namespace of the supervisor's own, and mounts the masks at `masks`.
 /// Threads that start later are in it too. A user who is not root needs a user
@@ -33,7 +34,7 @@ pub(super) fn copy() -> Result<(), String> {
 }
 
 fn enter_user_namespace() -> Result<(), String> {
-    if super::super::threads() != Some(1) {
+    if threads::count() != Some(1) {
         return Err(
             "only a process with one thread can enter a user namespace; call \
              `supervisor::run_if_asked` first thing in `main`, before a runtime starts, or \
@@ -59,17 +60,4 @@ fn unshare(flags: CloneFlags) -> Result<(), String> {
         let error = Errno::from_raw_os_error(error as i32);
         refused("enter a mount namespace", error)
     })
-}
-
-/// Returns the text for a refused call, with the next step.
-pub(super) fn refused(what: &str, error: Errno) -> String {
-    let step = match error {
-        Errno::PERM | Errno::ACCESS | Errno::NOSPC | Errno::USERS => {
-            "; allow user namespaces (`sysctl user.max_user_namespaces`, and \
-             `kernel.apparmor_restrict_unprivileged_userns=0` on Ubuntu) or, in a container, give it a \
-             seccomp profile that lets mounts pass, or CAP_SYS_ADMIN"
-        }
-        _ => "",
-    };
-    format!("the system does not let it {what}: {error}{step}")
 }

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use super::super::confine::Prepared;
 use super::super::protocol::{Masked, With};
-use super::super::start;
+use super::super::threads::start;
 use super::mounts::Mounts;
 use super::{Place, namespace};
 use crate::random::random;

@@ -1,7 +1,6 @@
 # Ways to denied files by the shell and the usual programs, one to a line. A `#` after
 # two blanks begins what is known about it:
 #   never: refused without a view, too, by the confinement.
-#   open: not refused; the documentation says so.
 # Each starts in the backend's directory with the files as they were laid out. $H is the
 # host's process, $S the supervisor's, $R the backend's directory.
 cat .env
@@ -120,8 +119,8 @@ for t in /proc/$S/task/*; do cat $t/root$R/.env; done  # never
 for t in /proc/$S/task/*; do cat $t/cwd$R/.env; done  # never
 for t in /proc/$S/task/*; do for f in $t/fd/*; do cat $f/.env; done; done  # never
 for f in /proc/$S/fd/*; do cat $f/.env $f; done < /dev/null  # never
-for p in /proc/[0-9]*; do [ $p = /proc/$$ ] || cat $p/root$R/.env; done  # never
-for p in /proc/[0-9]*; do [ $p = /proc/$$ ] || cat $p/cwd/.env; done  # never
+for p in /proc/[0-9]*; do [ $p = /proc/$$ ] || cat $p/root$R/.env; done
+for p in /proc/[0-9]*; do [ $p = /proc/$$ ] || cat $p/cwd/.env; done
 for f in /proc/self/fd/*; do cat $f/.env; done < /dev/null  # never
 umount .env; cat .env
 umount -l .env; cat .env
