@@ -238,6 +238,7 @@ mod tests {
                 _ => lines.push(format!("text: {text}")),
             },
             Event::Call(call) => lines.push(format!("{} {}", call.name, call.arguments)),
+            Event::Output(..) => {}
             Event::Reply(call, reply) => lines.push(format!("{}: {}", call.id, reply.text)),
         };
         let talk = model.converse(&chat, &mut messages, &mut show);
