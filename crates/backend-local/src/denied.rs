@@ -24,7 +24,7 @@ use tree::{Found, Tree};
 /// The most files and directories that one view masks.
 pub(crate) const MOST_DENIED: usize = 1_000;
 
-/// What runs by itself outside the sandbox, later and as the user: hooks of git, the
+/// Files that are run outside the sandbox, later and as the user: hooks of git, the
 /// programs that its configuration names, hooks of husky, and tasks that an editor
 /// starts with the folder. They are read-only in every view. Relative to the
 /// backend's directories and the working directory.
@@ -156,7 +156,7 @@ impl DeniedList {
     }
 }
 
-/// What was found so far.
+/// The paths that were found so far.
 #[derive(Default)]
 struct Listing {
     entries: Vec<Denied>,

@@ -9,8 +9,8 @@ use backend_core::ops::{
     Command, ExecuteOutcome, Links, ShellId, ShellInfo, ShellOutput, Signal, StopMode, TerminalSize,
 };
 use backend_core::{
-    Backend as _, CommandPaths, Connection, Error, ErrorKind, EventStream, Operation, Result, Sandbox,
-    TracedPath, VPath,
+    Backend as _, CommandPaths, Connection, Error, ErrorKind, EventStream, Operation, Result,
+    Sandbox, TracedPath, VPath,
 };
 use backend_run::Shells;
 use bytes::Bytes;

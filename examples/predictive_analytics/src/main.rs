@@ -62,7 +62,7 @@ struct Options {
     csv: Option<PathBuf>,
 }
 
-/// What this program adds to a service.
+/// The parts that this program adds to a service.
 #[derive(Debug)]
 struct Analytics;
 

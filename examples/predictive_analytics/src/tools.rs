@@ -87,7 +87,7 @@ struct QueryData(Tasks);
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct QueryArgs {
-    /// What to find out, such as the revenue by shop.
+    /// The question to answer, such as the revenue by shop.
     question: String,
 }
 

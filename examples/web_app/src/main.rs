@@ -68,7 +68,7 @@ struct Options {
     xterm: Option<PathBuf>,
 }
 
-/// What this program adds to a service.
+/// The parts that this program adds to a service.
 #[derive(Debug)]
 pub(crate) struct WebApp {
     xterm: Xterm,

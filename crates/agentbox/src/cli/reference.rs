@@ -15,7 +15,7 @@ use crate::config::{Config, Setting, default_table, settings};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/options.md");
 
-/// What is above a table: it contains the settings whose keys begin with what follows.
+/// Begins the comment above a table, which ends with the beginning of the keys in it.
 const MARK: &str = "<!-- settings: ";
 
 /// The settings with flags: the key, the command that has the flag, the flag.

@@ -57,7 +57,7 @@ struct Directory {
     found: Vec<Found>,
 }
 
-/// What changes with a directory's entries.
+/// The properties that change with a directory's entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     entry: (u64, u64),

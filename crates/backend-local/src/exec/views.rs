@@ -35,7 +35,7 @@ pub(crate) struct Views {
 struct Registry {
     /// The one that was used last comes last.
     views: Vec<Arc<Kept>>,
-    /// What is known of denied paths, by rules, in the same order.
+    /// The denied paths that are known, by rules, in the same order.
     lists: Vec<(View, SharedList)>,
 }
 

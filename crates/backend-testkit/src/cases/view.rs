@@ -131,7 +131,7 @@ pub async fn exceptions_are_kept(t: &Env) -> CaseResult {
     check_eq!(outcome.stdout.text(), "shown\n")
 }
 
-/// What may not be changed can be read, and stays as it is.
+/// A path that may not be changed can be read, and stays as it is.
 pub async fn denied_change_is_refused(t: &Env) -> CaseResult {
     t.put("rules", "kept\n").await?;
     t.put("docs/a", "kept\n").await?;

@@ -7,7 +7,6 @@ use backend_core::{Backend, Error, Operation, Quoted, Result, VPath};
 use serde_json::Value;
 
 use super::guard::Guarded;
-use super::kept::runs_commands;
 use super::link_resolution::LinkResolution;
 use crate::access::Intent;
 use crate::approval::{Asked, Effect, Permit, Question};
@@ -414,4 +413,9 @@ impl<'g, B: Backend> Gate<'g, B> {
     pub(super) fn hidden(&self, shown: &VPath) -> Error {
         self.refused(Refusal::rule(Op::Ls, shown.as_str(), ""))
     }
+}
+
+/// Returns whether an operation runs commands, or opens a way to.
+fn runs_commands(op: Op) -> bool {
+    matches!(op, Op::Execute | Op::Terminal)
 }

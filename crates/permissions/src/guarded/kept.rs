@@ -6,7 +6,7 @@ use backend_core::{Backend, Enforcement, Result, VPath};
 use super::gate::Gate;
 use super::guard::Guarded;
 use super::shells::ShellInput;
-use crate::{Access, Action, Layer, Op, Reason, Refusal, Vote};
+use crate::{Access, Action, Layer, Reason, Refusal, Vote};
 
 impl<B: Backend> Guarded<B> {
     /// Returns what the policy keeps from commands in a directory.
@@ -77,9 +77,4 @@ fn refuse_low<B: Backend>(
     let why = Reason::Refused(Refusal::Level(refusal).into());
     let vote = Vote::new(Layer::Command, Action::Deny, why);
     gate.check_verdict(access, vote.into(), None)
-}
-
-/// Returns whether an operation runs commands, or opens a way to.
-pub(super) fn runs_commands(op: Op) -> bool {
-    matches!(op, Op::Execute | Op::Terminal)
 }

@@ -23,7 +23,7 @@ macro_rules! words {
         }
 
         pub(crate) mod $module {
-            use super::*;
+            use crate::rules::level::*;
 
             #[allow(clippy::ref_option, reason = "serde passes a reference to the field")]
             pub(crate) fn serialize<S: Serializer>(

@@ -20,7 +20,7 @@ fn portable(machine: impl FnOnce(&Path) -> HostMachine) -> DirectoryFixture {
     fixture.without(&[Need::Outside, Need::ReadOnly])
 }
 
-/// What all sandboxes without an agent have in common; each also checks its own column.
+/// The column that all sandboxes without an agent have in common; each also checks its own.
 #[test]
 fn the_page_of_capabilities_is_current() {
     let directory = tempfile::tempdir().unwrap();

@@ -27,7 +27,7 @@ fn piped_local() -> DirectoryFixture {
     })
 }
 
-/// What all sandboxes with the agent have in common; each also checks its own column.
+/// The column that all sandboxes with the agent have in common; each also checks its own.
 #[test]
 fn the_page_of_capabilities_is_current() {
     let sandbox = || {

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 /// not access the one that Cargo built.
 const SUPERVISOR: &str = "AGENTBOX_TEST_SUPERVISOR";
 
-/// What every denied file holds. Nothing that a command prints may contain it.
+/// The content of every denied file. Nothing that a command prints may contain it.
 pub(crate) const SECRET: &str = "hunter-2-5c1f";
 
 #[allow(
