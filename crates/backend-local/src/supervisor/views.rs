@@ -122,17 +122,16 @@ impl Views {
     pub(super) fn spawn(&self, shared: &Shared, spawn: Spawn, descriptors: Vec<OwnedFd>) {
         let id = spawn.id;
         let place = spawn.place.as_ref();
-        let sent = place
-            .and_then(|place| self.kept.get(&place.view))
-            .map(|view| {
-                let after = view.asked;
-                view.jobs.send(Job {
-                    spawn,
-                    descriptors,
-                    after,
-                })
-            });
-        if !matches!(sent, Some(Ok(()))) {
+        let view = place.and_then(|place| self.kept.get(&place.view));
+        let is_sent = view.is_some_and(|view| {
+            let job = Job {
+                spawn,
+                descriptors,
+                after: view.asked,
+            };
+            view.jobs.send(job).is_ok()
+        });
+        if !is_sent {
             let trouble = Trouble::View("it is gone; run the command again".into());
             shared.tell(&Reply::Failed { id, trouble });
         }
