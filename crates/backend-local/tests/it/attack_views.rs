@@ -50,7 +50,7 @@ fn put_restore(place: &Place) {
     let mut script = String::from("cd $R; rm -rf ./* .env .git 2>/dev/null\n");
     for name in DENIED {
         let above = name.rsplit_once('/').map_or(".", |(above, _)| above);
-        write!(script, "mkdir -p {above}; printf %s {SECRET} > {name}\n").unwrap();
+        writeln!(script, "mkdir -p {above}; printf %s {SECRET} > {name}").unwrap();
     }
     script += "mkdir -p fixed .git/hooks; for f in open.txt fixed/file conf/fixed.txt .git/config; \
                do printf open > $f; done\n\
