@@ -1,12 +1,9 @@
 //! Checks that tables of `docs/` say what the code says.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use backend_core::{Error, ErrorKind};
-use backend_local::LocalBackend;
-use console_tools::{EditFormat, Options, ToolError, Toolset};
-use serde_json::Value;
+use console_tools::{Options, ToolError};
 
 const TOOLS: &str = include_str!("../../docs/tools.md");
 const LIMITS: &str = include_str!("../../docs/limits.md");
@@ -42,49 +39,6 @@ fn the_guide_shows_the_example() {
         guide.contains(&format!("```rust\n{code}```\n")),
         "copy the example's code"
     );
-}
-
-#[test]
-fn the_table_of_tools_is_true() {
-    let mut documented = rows(TOOLS, "| tool | parameters |");
-    let dir = tempfile::tempdir().unwrap();
-    let local = LocalBackend::builder(dir.path()).enable_execute(true);
-    let backend = Arc::new(local.open().unwrap());
-    for edit_format in [EditFormat::StrReplace, EditFormat::Hashline] {
-        let mut options = Options::default();
-        options.edit_format = edit_format;
-        options.include_file_operations = true;
-        let toolset = Toolset::builder(Arc::clone(&backend) as _).options(options);
-        for tool in toolset.build().unwrap().definitions().iter() {
-            let fields = tool.input_schema["properties"].as_object().unwrap();
-            let fields: Vec<_> = fields.keys().map(String::as_str).collect();
-            let row = &documented[&tool.name];
-            let named = row.split('`').skip(1).step_by(2);
-            let (named, defaults): (Vec<_>, Vec<_>) = named
-                .map(|field| field.split_once('=').unwrap_or((field, "")))
-                .unzip();
-            assert_eq!(named, fields, "{}", tool.name);
-            for (name, default) in named.iter().zip(defaults) {
-                let field = &tool.input_schema["properties"][name];
-                let told = field["description"].as_str().unwrap_or_default();
-                let default = default.trim_matches('"');
-                let as_data = match &field["default"] {
-                    Value::String(text) => text.clone(),
-                    other => other.to_string(),
-                };
-                let as_text = match default {
-                    "" => continue,
-                    "." => "Default: the working directory.".to_owned(),
-                    default => format!("Default: {default}."),
-                };
-                let told = told.replace('`', "");
-                let is_told = as_data == default || told.ends_with(&as_text);
-                assert!(is_told, "{} {name}: {field}", tool.name);
-            }
-        }
-    }
-    documented.retain(|name, _| name.parse::<permissions::tool::Tool>().is_err());
-    assert_eq!(documented, BTreeMap::new(), "tools that there are not");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use crate::chat::{Endpoint, Model, Script};
 
 /// The options of a service.
 #[derive(Debug, Args)]
+#[group(skip)]
 pub struct Options {
     /// The address to listen on. Port 0 is any free one.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]

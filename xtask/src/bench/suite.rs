@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
 /// The peers: their names in rows and tables, and in the report.
-const PEERS: [(&str, &str); 10] = [
+const PEERS: [(&str, &str); 11] = [
     ("python", "pydantic-ai-backend 0.2.29"),
     ("rg", "ripgrep 15.2.0"),
     ("tokio", "a bare tokio::process"),
@@ -17,6 +17,7 @@ const PEERS: [(&str, &str); 10] = [
     ("kubectl", "the program kubectl"),
     ("local", "backend-local on the host"),
     ("read", "a file of the same size"),
+    ("confined", "a confined command without a view"),
 ];
 
 /// Returns every suite, in the order of the report.

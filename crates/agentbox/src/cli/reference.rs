@@ -34,6 +34,7 @@ const FLAGS: &[(&str, &str, &str)] = &[
     ("mcp.workspaces", "mcp", "workspaces"),
     ("permissions", "", "permissions"),
     ("profile", "", "profile"),
+    ("require_enforcement", "", "require-enforcement"),
     ("run.timeout", "run", "timeout"),
 ];
 

@@ -4,8 +4,10 @@
 use std::sync::Arc;
 
 use backend_core::VPath;
-use backend_local::{Commands, LocalBackend, LocalBuilder, NameSpace, Resolution, Supervisor};
-use backend_testkit::DirectoryFixture;
+use backend_local::{
+    Commands, Confinement, Landlock, LocalBackend, LocalBuilder, NameSpace, Resolution, Supervisor,
+};
+use backend_testkit::{CASES, DirectoryFixture, Fixture as _, Need, Outcome, block_on, run_case};
 
 fn host_names() -> NameSpace {
     NameSpace::Host {
@@ -73,4 +75,28 @@ backend_testkit::conformance! {
         builder.working_dir(workspace).create_root(true).commands(commands)
     });
     skipped = 32;
+}
+
+/// The cases of paths that are kept from commands, where the kernel keeps them.
+#[test]
+fn what_is_kept_from_commands_is_kept_by_the_kernel() {
+    for names in [NameSpace::Virtual, host_names()] {
+        let confined = || {
+            let program = env!("CARGO_BIN_EXE_agentbox-supervisor");
+            let commands = Commands::default()
+                .supervisor(Supervisor::Program(program.into()))
+                .confinement(Confinement::Landlock(Landlock::new().views(true)));
+            with(names.clone(), |builder| builder.commands(commands))
+        };
+        if !confined().provides(Need::Views) {
+            println!("skipped: needs a host on which views can be mounted");
+            return;
+        }
+        let cases: Vec<_> = CASES.iter().filter(|case| case.group == "view").collect();
+        assert_eq!(cases.len(), 9);
+        for case in cases {
+            let outcome = block_on(run_case(case, confined()));
+            assert_eq!(outcome, Outcome::Passed, "{} {names:?}", case.id());
+        }
+    }
 }
