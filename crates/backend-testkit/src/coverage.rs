@@ -17,7 +17,7 @@ const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/capabilities
 /// A table: the labels of its rows, with the cell of one column.
 type Cells = Vec<(String, String)>;
 
-const NEEDS: [Need; 13] = [
+const NEEDS: [Need; 14] = [
     Need::Write,
     Need::Times,
     Need::SetTime,
@@ -31,6 +31,7 @@ const NEEDS: [Need; 13] = [
     Need::Ports,
     Need::Watch,
     Need::Terminals,
+    Need::Views,
 ];
 
 /// Returns the column of each table for a fixture.

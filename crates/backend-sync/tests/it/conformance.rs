@@ -86,19 +86,19 @@ fn all<F: Fixture>(but: &[&str], skipped: usize, fixture: impl Fn() -> F) {
 
 #[test]
 fn state_on_a_borrowed_runtime() {
-    all(&[], 201, || state_behind(borrowed));
+    all(&[], 210, || state_behind(borrowed));
 }
 
 #[test]
 fn state_inside_a_runtime() {
     // A call that blocks its thread cannot be dropped.
     let but = ["write::dropped_write_has_not_happened"];
-    all(&but, 221, || state_behind(inside));
+    all(&but, 230, || state_behind(inside));
 }
 
 #[test]
 fn blocking_implementation() {
-    all(&[], 230, || {
+    all(&[], 239, || {
         Blocking(Arc::new(BlockingAdapter::new(Flat::default())))
     });
 }
