@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use backend_core::limits::KILL_GRACE;
-use backend_core::ops::{Command, StopMode};
+use backend_core::ops::{Command, LevelTooLow, StopMode};
 use backend_core::sync::lock;
 use backend_core::{Enforcement, Error, ErrorKind, Quoted, Result};
 use backend_run::{Activity, Shells};
@@ -265,19 +265,9 @@ impl State {
 
     /// Returns an error for a command that must not run at the level here.
     fn check_level(&self, command: &Command) -> Result<()> {
-        let required = command.view.required;
         let (level, limit) = self.enforcement();
-        if required <= level {
-            return Ok(());
-        }
-        Err(Error::new(
-            ErrorKind::PermissionDenied,
-            format!(
-                "this command may only run where what is denied is kept from it at the level \
-                 `{required}`, and it is `{level}` here: {}",
-                limit.unwrap_or_default()
-            ),
-        ))
+        let limit = limit.map(Into::into);
+        Ok(LevelTooLow::check(command.view.required, level, limit)?)
     }
 
     /// Masks again what a file operation has replaced, in views with commands. May block.

@@ -384,7 +384,7 @@ async fn the_level_is_told_and_what_needs_more_is_refused() {
         assert_eq!(error.kind(), PermissionDenied);
         let said = error.to_string();
         assert!(
-            said.contains("`view`") && said.contains(&format!("`{level}`")),
+            said.contains("'view'") && said.contains(&format!("'{level}'")),
             "{said}"
         );
         assert!(said.contains("Landlock::views"), "{said}");

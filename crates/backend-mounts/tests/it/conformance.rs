@@ -30,7 +30,7 @@ fn mounted() -> DirectoryFixture {
 }
 
 /// Number of skipped cases: only those that need commands, ports or terminals.
-const SKIPPED: usize = 119;
+const SKIPPED: usize = 128;
 
 #[test]
 fn two_directories() {
