@@ -127,7 +127,10 @@ fn rendered(page: &str) -> String {
 }
 
 #[test]
-#[allow(clippy::disallowed_methods, reason = "the test can write its page anew")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the test can write its page anew"
+)]
 fn the_page_of_options_is_current() {
     let page = std::fs::read_to_string(PAGE).unwrap();
     let current = rendered(&page);

@@ -121,9 +121,9 @@ async fn run(server: &Server, session: &str, said: &str) -> Turn {
 async fn output_is_shown_while_its_command_runs() {
     let (_data, server) = server().await;
     let session = server.session().await;
-    let said = waiting("printf '<b>first</b>\\033[2J\\n'", "echo second");
+    let said = waiting("printf '<b>first</b>\\033[31m\\n'", "echo second");
     let mut turn = run(&server, &session, &said).await;
-    // The command cannot have ended, and a terminal would show this.
+    // The command cannot have ended, and a terminal would show it so.
     let live = turn.next().await.unwrap();
     let expected = json!({"type": "output", "id": live["id"], "text": "<b>first</b>\n"});
     assert_eq!(live, expected);

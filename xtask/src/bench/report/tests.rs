@@ -40,7 +40,7 @@ fn a_section_says_how_its_table_was_made() {
 
 - Date: 2026-01-31
 - CPU: Some CPU, 2 cores
-- Peers: pydantic-ai-backend 0.2.29 on Python 3.12.1, ripgrep 15.2.0, a bare tokio::process
+- Peers: pydantic-ai-backend 0.2.29 on Python 3.12.1, ripgrep 15.2.0, a bare tokio::process, a confined command without a view
 - Tree: small
 
 We and the peer are called by turns, each row in 9 to 12 rounds.

@@ -29,14 +29,16 @@ fn line(out: &mut BufReader<ChildStdout>) -> String {
 fn changes_are_printed_until_it_is_interrupted() {
     let dir = TestDir::new();
     dir.file("tree/old.txt", "old");
+    // A directory that is new may be listed only after something was moved into it.
+    std::fs::create_dir(dir.path("tree/e")).unwrap();
     let (mut child, mut out) = watch(&dir, &["--exclude", "*.log"]);
     std::fs::create_dir(dir.path("tree/d")).unwrap();
     assert_eq!(line(&mut out), "created /d\n");
     std::fs::write(dir.path("tree/noise.log"), "").unwrap();
-    std::fs::rename(dir.path("tree/old.txt"), dir.path("tree/d/new.txt")).unwrap();
-    assert_eq!(line(&mut out), "renamed /old.txt -> /d/new.txt\n");
-    std::fs::remove_file(dir.path("tree/d/new.txt")).unwrap();
-    assert_eq!(line(&mut out), "deleted /d/new.txt\n");
+    std::fs::rename(dir.path("tree/old.txt"), dir.path("tree/e/new.txt")).unwrap();
+    assert_eq!(line(&mut out), "renamed /old.txt -> /e/new.txt\n");
+    std::fs::remove_file(dir.path("tree/e/new.txt")).unwrap();
+    assert_eq!(line(&mut out), "deleted /e/new.txt\n");
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
 }

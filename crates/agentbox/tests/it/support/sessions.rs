@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, ChildStderr, Command};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -19,6 +20,7 @@ pub(crate) struct SessionServer {
 pub(crate) struct SessionClient<'s> {
     server: &'s SessionServer,
     headers: String,
+    calls: AtomicU64,
 }
 
 impl SessionServer {
@@ -107,6 +109,7 @@ impl SessionServer {
         Ok(SessionClient {
             server: self,
             headers,
+            calls: AtomicU64::new(2),
         })
     }
 
@@ -133,7 +136,9 @@ impl SessionClient<'_> {
     /// Calls a tool. Returns the text of its reply.
     pub(crate) fn call(&self, tool: &str, arguments: Value) -> String {
         let params = json!({"name": tool, "arguments": arguments});
-        let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params});
+        // The server may be about to forget the id of a call that it has answered.
+        let id = self.calls.fetch_add(1, Ordering::Relaxed);
+        let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
         let (head, answer) = self.server.send(&self.headers, &call);
         let text = answer["result"]["content"][0]["text"].as_str();
         text.unwrap_or_else(|| panic!("{head:?} {answer}"))
