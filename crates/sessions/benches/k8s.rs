@@ -8,9 +8,10 @@
 //!   of them Rust, mounted read-only in the pod; all hits.
 //! - `k8s_start_kube` begins with nothing and ends when the first command has ended. The peer
 //!   creates a pod, follows a watch until it runs, and makes one exec. The end of the pod is
-//!   not timed. Both sides have the same limits. The peer's pod has no volume. One
-//!   with a volume takes about 300 ms longer, probably because the kubelet polls for its
-//!   mount, and ours needs volumes, because its root is read-only. In `k8s_start_volume_kube` and
+//!   not timed. Both sides have the same limits. The peer's pod has no volume. One with a volume
+//!   takes about 300 ms longer: the kubelet looks for its mounts before they are made, and again
+//!   after `podAttachAndMountRetryInterval`, which is 300 ms (volume_manager.go in Kubernetes
+//!   1.36.3). Ours needs volumes, because its root is read-only. In `k8s_start_volume_kube` and
 //!   `k8s_session_cold_kube`, the peer's pod has one volume.
 //! - `k8s_session_cold_kube`, `k8s_session_pooled` and `k8s_session_moved_kube` open a session
 //!   and run `true` in it: a new one without a pod, a new one on a pod whose agent this process
