@@ -8,7 +8,6 @@
 )]
 
 mod chat;
-mod docker_engine;
 mod refusals;
 mod server;
 mod sites;
