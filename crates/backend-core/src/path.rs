@@ -156,6 +156,15 @@ impl VPath {
         Self::checked(text)
     }
 
+    /// Whether [`child`](Self::child) certainly succeeds for `name`. `false` is not certain.
+    pub(crate) fn is_room_for(&self, name: &str) -> bool {
+        // Every level takes at least two bytes, so so short a path is not too deep either.
+        self.0.len() + 1 + name.len() <= 2 * PATH_DEPTH
+            && !matches!(name, "" | "." | "..")
+            && !name.bytes().any(|byte| matches!(byte, b'/' | 0))
+            && check_name(name).is_ok()
+    }
+
     /// Returns the path as a string. It always begins with `/`; only the root ends with one.
     pub fn as_str(&self) -> &str {
         &self.0

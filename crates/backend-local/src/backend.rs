@@ -75,6 +75,7 @@ impl LocalBuilder {
         let inner = Inner {
             fs,
             runner,
+            write_inline: self.write_inline,
             hidden: self.search_hidden,
             ignored: self.search_ignored,
             generated: self.search_generated,
@@ -90,6 +91,8 @@ pub(crate) struct Inner {
     pub(crate) fs: Arc<RootedFs>,
     /// The runner of commands, if they are enabled.
     pub(crate) runner: Option<Runner>,
+    /// Whether small changes are made on the caller's thread.
+    write_inline: bool,
     /// Whether searches include hidden entries by default.
     hidden: bool,
     /// Whether searches include ignored entries by default.
@@ -100,6 +103,12 @@ pub(crate) struct Inner {
 }
 
 impl Inner {
+    /// Whether commands may run in views.
+    fn keeps_views(&self) -> bool {
+        let runner = self.runner.as_ref();
+        runner.is_some_and(|runner| runner.state.keeps_views())
+    }
+
     /// Masks again what an operation has replaced, in views with commands.
     fn mask_again(&self) {
         if let Some(runner) = &self.runner {
@@ -141,6 +150,24 @@ impl LocalBackend {
         let done = engine::blocking(move || work(&inner.fs, &cancel)).await;
         self.used();
         done
+    }
+
+    /// Makes a small change on this thread, if that is wanted and possible.
+    fn inline<T>(
+        &self,
+        operation: Operation,
+        path: &VPath,
+        work: impl FnOnce(&RootedFs) -> Option<Result<T>>,
+    ) -> Option<Result<T>> {
+        let fs = &self.inner.fs;
+        // A change may have to wait for the masks of running commands.
+        if !self.inner.write_inline || self.inner.keeps_views() {
+            return None;
+        }
+        self.used();
+        let done = work(fs)?.map_err(|error| fs.explain_missing(path, error));
+        self.used();
+        Some(done.map_err(context(operation, path)))
     }
 
     /// [`on_disk`](Self::on_disk) with a path, which is added to an error.
@@ -311,6 +338,10 @@ impl Backend for LocalBackend {
     ) -> Result<WriteOutcome> {
         match content {
             Content::Bytes(content) => {
+                let near = |fs: &RootedFs| fs.write_near(path, &content, options);
+                if let Some(written) = self.inline(Operation::Write, path, near) {
+                    return written;
+                }
                 self.change(Operation::Write, path, move |fs, path, cancel| {
                     fs.write(path, &content, options, cancel)
                 })
@@ -329,6 +360,10 @@ impl Backend for LocalBackend {
         edits: &[Edit],
         options: EditOptions,
     ) -> Result<EditOutcome> {
+        let near = |fs: &RootedFs| fs.edit_near(path, edits, &options);
+        if let Some(edited) = self.inline(Operation::Edit, path, near) {
+            return edited;
+        }
         let edits = edits.to_vec();
         self.change(Operation::Edit, path, move |fs, path, cancel| {
             fs.edit(path, &edits, &options, cancel)

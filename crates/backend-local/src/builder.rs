@@ -44,6 +44,7 @@ pub struct LocalBuilder {
     pub(crate) resolution: Resolution,
     pub(crate) read_only: bool,
     pub(crate) max_file_bytes: u64,
+    pub(crate) write_inline: bool,
     pub(crate) search_hidden: bool,
     pub(crate) search_ignored: bool,
     pub(crate) search_generated: bool,
@@ -61,6 +62,7 @@ impl LocalBuilder {
             resolution: Resolution::default(),
             read_only: false,
             max_file_bytes: u64::MAX,
+            write_inline: false,
             search_hidden: false,
             search_ignored: false,
             search_generated: false,
@@ -94,6 +96,13 @@ impl LocalBuilder {
         /// Files that commands write are limited by
         /// [`Limits::file_bytes`](crate::Limits::file_bytes).
         max_file_bytes: u64,
+        /// Makes small writes and edits on the caller's thread, where the kernel has the
+        /// directory cached and its file system is local.
+        ///
+        /// Off by default, because a busy disk then holds up whatever else runs on that
+        /// thread. It suits a program with one client: to wake another thread and to be
+        /// woken by it takes longer than a small change.
+        write_inline: bool,
         /// Makes searches include hidden entries by default.
         search_hidden: bool,
         /// Makes searches include entries that ignore files exclude, and the

@@ -1,6 +1,7 @@
 //! Searching over directory handles: in parallel, in order, and no further than
 //! needed.
 
+mod ahead;
 mod content;
 mod handles;
 mod pipeline;

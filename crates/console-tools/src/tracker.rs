@@ -31,6 +31,9 @@ const FILES: usize = 4_096;
 pub(crate) enum Stamp {
     /// The hash of its bytes.
     Hash(ContentHash),
+    /// Its bytes, which are kept. They are hashed when a change needs the hash: most files
+    /// are only read.
+    Content,
     /// The size and, if the backend knows it, the modification time.
     Stat {
         size: u64,
@@ -61,11 +64,23 @@ pub(crate) struct SeenFile {
 impl SeenFile {
     /// Creates the state of a file whose content is available.
     pub(crate) fn whole(content: &Bytes) -> Self {
+        let is_kept = content.len() <= KEPT_BYTES;
+        let stamp = is_kept.then_some(Stamp::Content);
+        let hash = || Stamp::Hash(ContentHash::of(content));
+        Self::with_content(content, stamp.unwrap_or_else(hash))
+    }
+
+    /// Creates the state of a file whose content is available, and its hash known.
+    pub(crate) fn hashed(content: &Bytes, hash: ContentHash) -> Self {
+        Self::with_content(content, Stamp::Hash(hash))
+    }
+
+    fn with_content(content: &Bytes, stamp: Stamp) -> Self {
         Self {
             // Copied, because the bytes may be a small part of a large buffer.
             content: (content.len() <= KEPT_BYTES).then(|| Bytes::copy_from_slice(content)),
             lines: Some(count_lines(content)),
-            ..Self::stamped(Stamp::Hash(ContentHash::of(content)))
+            ..Self::stamped(stamp)
         }
     }
 
@@ -82,6 +97,7 @@ impl SeenFile {
     pub(crate) fn hash(&self) -> Option<ContentHash> {
         match self.stamp {
             Stamp::Hash(hash) => Some(hash),
+            Stamp::Content => self.content.as_deref().map(ContentHash::of),
             Stamp::Stat { .. } => None,
         }
     }
@@ -214,6 +230,9 @@ impl Files {
         match holding.min_by_key(|seen| seen.at) {
             Some(seen) => {
                 self.kept -= seen.kept();
+                if let Some(hash) = seen.hash() {
+                    seen.stamp = Stamp::Hash(hash);
+                }
                 seen.content = None;
             }
             None => self.kept = 0,

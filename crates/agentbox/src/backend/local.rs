@@ -189,6 +189,7 @@ pub(super) fn open(spec: &BackendSpec) -> Result<OpenBackend, Failure> {
     let backend = LocalBackend::builder(directory)
         .names(settings.names(spec.is_part())?)
         .read_only(settings.read_only)
+        .write_inline(spec.one_client)
         .enable_execute(settings.has_commands())
         .commands(settings.commands(spec.views)?)
         .open()?;

@@ -39,6 +39,8 @@ pub(crate) struct BackendSpec {
     /// Whether the directory is created without a message.
     pub(crate) quiet: bool,
     pub(crate) prepare: Prepare,
+    /// Whether a single client uses it, which waits for each of its changes anyway.
+    pub(crate) one_client: bool,
     /// Whether confined commands are kept from the paths that the rules deny.
     pub(crate) views: bool,
     /// Number of backends that it is nested in.
@@ -68,6 +70,7 @@ impl BackendSpec {
             implied: false,
             quiet: false,
             prepare: Prepare::default(),
+            one_client: false,
             views: false,
             depth: 0,
             tables,
@@ -80,6 +83,7 @@ impl BackendSpec {
         let mut part = Self::from_spec(&absolute(spec, directory)?, self.tables.clone())?;
         part.depth = self.depth + 1;
         part.prepare = self.prepare;
+        part.one_client = self.one_client;
         part.views = self.views;
         if part.depth > DEPTH {
             return Err(usage!(

@@ -81,6 +81,7 @@ pub(crate) async fn run(mut app: App, args: Args) -> Result<ExitCode, Failure> {
     settings.structured = args.structured || app.config.mcp.structured;
     settings.mark_failures = args.mark_failures || app.config.mcp.mark_failures;
     let server = http(&mut app, args)?;
+    app.spec.one_client = server.is_none();
     let sessions = server.as_ref().filter(|server| server.has_sessions());
     let opening = async {
         let clients: Arc<dyn Clients> = match sessions {

@@ -204,6 +204,11 @@ impl Glob {
         !name.is_empty() && self.any(|alternative| alternative.matches(relative, name))
     }
 
+    /// Whether a file called `name` can match anywhere. `false` is certain.
+    pub(super) fn may_match_name(&self, name: &str) -> bool {
+        self.any(|alternative| alternative.may_match_name(name))
+    }
+
     /// Whether anything beneath `directory` can match in a search that starts at
     /// `start`. `false` is certain; `true` means that something may match.
     ///

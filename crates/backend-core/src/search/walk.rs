@@ -76,6 +76,12 @@ impl<E> Child<E> {
         }
     }
 
+    /// Sorts the entries of a directory in the order in which a [`Walk`] visits them. A
+    /// driver need not: the walk sorts them itself, which is cheaper if they are sorted.
+    pub fn sort(children: &mut [Self]) {
+        children.sort_unstable_by(Self::path_order);
+    }
+
     /// Compares entries of a directory so that the paths beneath them come out in
     /// order: a directory sorts by its name and a slash.
     fn path_order(&self, other: &Self) -> Ordering {
@@ -195,6 +201,8 @@ struct Frame<D, E> {
     /// The ignore rules in force before those of this directory.
     mark: usize,
     children: std::vec::IntoIter<Child<E>>,
+    /// The number of children at the end that [`Walk::coming`] has not looked at.
+    unseen: usize,
 }
 
 impl<D, E> Walk<D, E> {
@@ -264,7 +272,7 @@ impl<D, E> Walk<D, E> {
             matches!(child.kind, FileKind::File | FileKind::Directory)
                 && !child.name.starts_with(TEMPORARY_PREFIX)
         });
-        children.sort_unstable_by(Child::path_order);
+        Child::sort(&mut children);
         // A parent without further children is finished. Its handle is dropped, and
         // its ignore rules end together with this directory's.
         let finished = self.frames.pop_if(|parent| parent.children.len() == 0);
@@ -273,8 +281,40 @@ impl<D, E> Walk<D, E> {
             path,
             exclude,
             mark: finished.map_or_else(|| self.rules.ignore.mark(), |parent| parent.mark),
+            unseen: children.len(),
             children: children.into_iter(),
         });
+    }
+
+    /// Returns the directories that the walk will ask for in the directory of the pending
+    /// [`Step::Enter`], in this order, with that directory: at most `most` of those that
+    /// were not returned before. A driver may list them while the walk goes on.
+    ///
+    /// `wanted` is asked first, with the directory. Returns `None` if it says no, if no
+    /// such step is pending, or if nothing follows.
+    pub fn coming(
+        &mut self,
+        most: usize,
+        wanted: impl FnOnce(&D) -> bool,
+    ) -> Option<(&D, Vec<&str>)> {
+        // All ignore files that count in this directory were read before this step.
+        if !matches!(self.request, Request::Enter { .. }) {
+            return None;
+        }
+        let frame = self.frames.last_mut()?;
+        let left = frame.children.as_slice();
+        let mut unseen = left[left.len().saturating_sub(frame.unseen)..].iter();
+        if unseen.len() == 0 || !wanted(&frame.directory) {
+            return None;
+        }
+        let (rules, path, exclude) = (&self.rules, &frame.path, &frame.exclude);
+        let is_entered = |child: &&Child<E>| {
+            child.kind == FileKind::Directory && rules.decide(path, exclude, child).is_ok()
+        };
+        let names = unseen.by_ref().filter(is_entered).take(most);
+        let names: Vec<_> = names.map(|child| child.name.as_str()).collect();
+        frame.unseen = unseen.len();
+        (!names.is_empty()).then_some((&frame.directory, names))
     }
 
     /// Answers [`Step::Enter`]: the directory cannot be listed. It is counted, and

@@ -270,6 +270,11 @@ impl State {
         Ok(LevelTooLow::check(command.view.required, level, limit)?)
     }
 
+    /// Whether commands may run in views.
+    pub(crate) fn keeps_views(&self) -> bool {
+        self.views.is_some()
+    }
+
     /// Masks again what a file operation has replaced, in views with commands. May block.
     pub(crate) fn mask_again(&self) {
         if let Some((views, _)) = &self.views {

@@ -4,7 +4,7 @@
 use std::ffi::OsStr;
 use std::hash::{BuildHasher as _, RandomState};
 use std::os::fd::AsFd;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use backend_core::Result;
 use backend_core::sync::lock;
@@ -41,9 +41,7 @@ impl Locks {
     pub(crate) fn hold(&self, places: &[(impl AsFd, &OsStr)]) -> Result<PathGuard<'_>> {
         let mut wanted = Vec::with_capacity(places.len());
         for (directory, name) in places {
-            let directory = fstat(directory).map_err(errno::error)?;
-            let key = (directory.st_dev, directory.st_ino, *name);
-            wanted.push(self.hasher.hash_one(key) as usize % SHARDS);
+            wanted.push(self.shard_of(directory, name)?);
         }
         // Locking in one global order avoids deadlocks.
         wanted.sort_unstable();
@@ -54,5 +52,25 @@ impl Locks {
         Ok(PathGuard {
             _guards: shards.map(lock).collect(),
         })
+    }
+
+    /// Locks the given name in its directory, if that takes no waiting.
+    pub(crate) fn try_hold(&self, directory: impl AsFd, name: &OsStr) -> Option<PathGuard<'_>> {
+        let shard = self.shards.get(self.shard_of(directory, name).ok()?)?;
+        let guard = match shard.try_lock() {
+            Ok(guard) => guard,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        Some(PathGuard {
+            _guards: vec![guard],
+        })
+    }
+
+    /// Returns the number of the lock of a name in a directory.
+    fn shard_of(&self, directory: impl AsFd, name: &OsStr) -> Result<usize> {
+        let directory = fstat(directory).map_err(errno::error)?;
+        let key = (directory.st_dev, directory.st_ino, name);
+        Ok(self.hasher.hash_one(key) as usize % SHARDS)
     }
 }

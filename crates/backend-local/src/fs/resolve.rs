@@ -186,6 +186,23 @@ impl RootedFs {
         open_beneath(&home, relative, flags, links, resolve).ok()
     }
 
+    /// Resolves `path` to an entry that is no link, in a directory that the kernel has
+    /// cached.
+    pub(crate) fn resolve_cached(&self, path: &VPath, links: Links) -> Option<ResolvedEntry> {
+        let (parent, name) = (path.parent()?, OsStr::new(path.file_name()?));
+        let directory = self.open_cached(&parent, ABOVE, links)?;
+        let found = stat_at(&directory, name).ok()?;
+        if found.is_some_and(|found| kind_of(&found) == FileType::Symlink) {
+            return None;
+        }
+        Some(ResolvedEntry {
+            directory,
+            missing: Vec::new(),
+            name: Some(name.to_owned()),
+            found,
+        })
+    }
+
     /// Resolves `path` up to the first name that does not exist.
     pub(crate) fn resolve_entry(
         &self,

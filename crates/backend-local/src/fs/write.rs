@@ -14,14 +14,17 @@ use backend_core::ops::{
     WriteOptions, WriteOutcome,
 };
 use backend_core::{Edit, Error, ErrorKind, Result, VPath};
-use rustix::fs::{Mode, OFlags, Stat};
+use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
 use crate::cancel::CancelFlag;
 use crate::fs::errno;
 use crate::fs::list::LIST;
+use crate::fs::locks::PathGuard;
 use crate::fs::read::{BLOCK_BYTES, READ, hole_at, read_all, regular, size_of};
-use crate::fs::resolve::{DIRECTORY, LastLink, ResolvedEntry, is_directory, open_at, stat_at};
+use crate::fs::resolve::{
+    DIRECTORY, LastLink, ResolvedEntry, is_directory, kind_of, open_at, stat_at,
+};
 use crate::fs::rooted::RootedFs;
 use crate::fs::temp_file::{Attributes, IfExists, TempFile};
 
@@ -60,25 +63,23 @@ impl RootedFs {
     pub(crate) fn begin_write(&self, path: &VPath, options: WriteOptions) -> Result<PendingWrite> {
         self.writable()?;
         let target = self.resolve_entry(path, options.links, LastLink::Follow)?;
-        check_target(&target, options.mode)?;
-        let attributes = target
-            .found
-            .as_ref()
-            .map_or(Attributes::New, Attributes::Replaced);
-        let temporary = TempFile::create(&target.directory, attributes)?;
-        Ok(PendingWrite {
-            target,
-            temporary,
-            options,
-            hasher: ContentHasher::new(),
-            size: 0,
-        })
+        begin_write_at(target, options)
     }
 
     /// Moves a write's file to its final name.
     pub(crate) fn finish_write(
         &self,
+        pending: PendingWrite,
+        cancel: &CancelFlag,
+    ) -> Result<WriteOutcome> {
+        self.finish_write_with(pending, None, cancel)
+    }
+
+    /// [`finish_write`](Self::finish_write), if the lock of the path may be held already.
+    fn finish_write_with(
+        &self,
         mut pending: PendingWrite,
+        held: Option<PathGuard<'_>>,
         cancel: &CancelFlag,
     ) -> Result<WriteOutcome> {
         let (target, options) = (&pending.target, pending.options);
@@ -96,7 +97,10 @@ impl RootedFs {
             .ok_or_else(|| options.mode.on_directory())?;
         let made = make_directories(target, options.durable)?;
         let directory = made.as_ref().unwrap_or(&target.directory);
-        let held = self.locks.hold(&[(directory, name)])?;
+        let held = match held {
+            Some(held) => held,
+            None => self.locks.hold(&[(directory, name)])?,
+        };
         let created = replace(&mut pending.temporary, directory, name, &expected, cancel)?;
         drop(held);
         if options.durable {
@@ -117,6 +121,61 @@ impl RootedFs {
         let mut pending = self.begin_write(path, options)?;
         pending.append(self, content)?;
         self.finish_write(pending, cancel)
+    }
+
+    /// [`write`](Self::write) of little content to a small file or none, if nothing but
+    /// the local disk can make it wait. `None` means that it must be done elsewhere.
+    pub(crate) fn write_near(
+        &self,
+        path: &VPath,
+        content: &[u8],
+        options: WriteOptions,
+    ) -> Option<Result<WriteOutcome>> {
+        if self.read_only || options.durable || content.len() > BLOCK_BYTES {
+            return None;
+        }
+        let target = self.resolve_near(path, options.links)?;
+        let held = self
+            .locks
+            .try_hold(&target.directory, target.name.as_deref()?)?;
+        let written = begin_write_at(target, options).and_then(|mut pending| {
+            pending.append(self, content)?;
+            self.finish_write_with(pending, Some(held), &CancelFlag::default())
+        });
+        Some(written)
+    }
+
+    /// [`edit`](Self::edit) of a small file, if nothing but the local disk can make it
+    /// wait. `None` means that it must be done elsewhere.
+    pub(crate) fn edit_near(
+        &self,
+        path: &VPath,
+        edits: &[Edit],
+        options: &EditOptions,
+    ) -> Option<Result<EditOutcome>> {
+        if self.read_only {
+            return None;
+        }
+        let target = self.resolve_near(path, options.links)?;
+        target.found.as_ref()?;
+        let held = self
+            .locks
+            .try_hold(&target.directory, target.name.as_deref()?)?;
+        self.edit_entry(&target, held, edits, options, &CancelFlag::default())
+            .transpose()
+    }
+
+    /// Returns a small regular file, or a free name, in a directory that is cached.
+    fn resolve_near(&self, path: &VPath, links: Links) -> Option<ResolvedEntry> {
+        let target = self.resolve_cached(path, links)?;
+        let directory = rustix::fs::fstat(&target.directory).ok()?;
+        // A file on which another one is mounted may be anywhere.
+        let is_small = |found: &Stat| {
+            kind_of(found) == FileType::RegularFile
+                && found.st_dev == directory.st_dev
+                && size_of(found) <= BLOCK_BYTES as u64
+        };
+        target.found.as_ref().is_none_or(is_small).then_some(target)
     }
 
     pub(crate) fn edit(
@@ -154,6 +213,22 @@ impl RootedFs {
         };
         regular(found)?;
         let held = self.locks.hold(&[(&target.directory, name)])?;
+        self.edit_entry(&target, held, edits, options, cancel)
+    }
+
+    /// Edits the file at `target`, whose lock is held. Returns `None` if it changed
+    /// meanwhile.
+    fn edit_entry(
+        &self,
+        target: &ResolvedEntry,
+        held: PathGuard<'_>,
+        edits: &[Edit],
+        options: &EditOptions,
+        cancel: &CancelFlag,
+    ) -> Result<Option<EditOutcome>> {
+        let Some(name) = target.name.as_deref() else {
+            return Err(Error::is_a_directory());
+        };
         let Some((file, found)) = open_regular(&target.directory, name)? else {
             return Ok(None);
         };
@@ -201,6 +276,23 @@ impl RootedFs {
             }
         }
     }
+}
+
+/// Begins a write to an entry that was found.
+fn begin_write_at(target: ResolvedEntry, options: WriteOptions) -> Result<PendingWrite> {
+    check_target(&target, options.mode)?;
+    let attributes = target
+        .found
+        .as_ref()
+        .map_or(Attributes::New, Attributes::Replaced);
+    let temporary = TempFile::create(&target.directory, attributes)?;
+    Ok(PendingWrite {
+        target,
+        temporary,
+        options,
+        hasher: ContentHasher::new(),
+        size: 0,
+    })
 }
 
 /// Returns an error if a write cannot replace the entry, before anything is

@@ -2,7 +2,8 @@
 //!
 //! Every thread does the same: it takes the next batch of files from the walk,
 //! examines them, and hands over its results. One thread at a time walks while
-//! the others examine files. Batches are numbered as they are taken, and their
+//! the others examine files, or list the directories that come [next](super::ahead).
+//! Batches are numbered as they are taken, and their
 //! results reach the collector in that order. So the result is the same as with
 //! a single thread, and everything stops when the collector is full.
 //!
@@ -24,7 +25,8 @@ use backend_core::sync::lock;
 use backend_core::{Error, ErrorKind, Result};
 use tokio::sync::Semaphore;
 
-use super::walker::{Candidate, Walker};
+use super::ahead::Ahead;
+use super::walker::{Batch, Candidate, ListingBuffer, Walker, list_beneath};
 use crate::cancel::CancelFlag;
 use crate::engine;
 
@@ -94,6 +96,7 @@ fn run_on<T: Task>(
 ) -> Result<(T::Collector, Skipped)> {
     let pipeline = Arc::new(Pipeline {
         task,
+        ahead: Arc::clone(&walker.ahead),
         walker: Mutex::new(walker),
         merge: Mutex::new(Merge {
             collector: Some(collector),
@@ -128,6 +131,8 @@ fn run_on<T: Task>(
 /// After a panic under one of its locks the search fails, whatever state is left.
 struct Pipeline<T: Task> {
     task: T,
+    /// Decides which thread may lock the walker.
+    ahead: Arc<Ahead>,
     walker: Mutex<Walker>,
     merge: Mutex<Merge<T>>,
     /// Notified whenever a batch was collected or a thread left.
@@ -184,7 +189,7 @@ impl<T: Task> Pipeline<T> {
     fn lead(self: &Arc<Self>, threads: usize) {
         let _leaving = Leaving(self);
         let begun = Instant::now();
-        let mut worker = self.task.worker();
+        let mut worker = (self.task.worker(), ListingBuffer::default());
         let mut files = 0;
         let mut most = 1;
         while files < ALONE_FILES && begun.elapsed() < ALONE_TIME {
@@ -199,6 +204,9 @@ impl<T: Task> Pipeline<T> {
     }
 
     fn call_helpers(self: &Arc<Self>, most: usize) {
+        if most > 0 {
+            self.ahead.share();
+        }
         let Ok(engine) = engine::handle() else {
             return;
         };
@@ -223,12 +231,12 @@ impl<T: Task> Pipeline<T> {
             merge.threads += 1;
         }
         let _leaving = Leaving(self);
-        let mut worker = self.task.worker();
+        let mut worker = (self.task.worker(), ListingBuffer::default());
         while self.turn(&mut worker, T::BATCH) {}
     }
 
     /// Processes one batch. Returns whether there may be another.
-    fn turn(&self, worker: &mut T::Worker<'_>, most: usize) -> bool {
+    fn turn(&self, worker: &mut (T::Worker<'_>, ListingBuffer), most: usize) -> bool {
         match self.examine_batch(worker, most) {
             Ok(goes_on) => goes_on,
             Err(error) => {
@@ -238,8 +246,20 @@ impl<T: Task> Pipeline<T> {
         }
     }
 
-    fn examine_batch(&self, worker: &mut T::Worker<'_>, most: usize) -> Result<bool> {
-        let batch = lock(&self.walker).next_batch(most, &self.stop)?;
+    fn next_batch(&self, buffer: &mut ListingBuffer, most: usize) -> Result<Option<Batch>> {
+        let _turn = self.ahead.turn(|parent, name| {
+            let listed = || list_beneath(parent, name, buffer, &self.stop).ok();
+            (!self.stop.is_set()).then(listed).flatten()
+        });
+        lock(&self.walker).next_batch(most, &self.stop)
+    }
+
+    fn examine_batch(
+        &self,
+        (worker, buffer): &mut (T::Worker<'_>, ListingBuffer),
+        most: usize,
+    ) -> Result<bool> {
+        let batch = self.next_batch(buffer, most)?;
         let Some(batch) = batch else {
             return Ok(false);
         };

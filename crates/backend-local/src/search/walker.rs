@@ -15,6 +15,7 @@ use rustix::fs::{AtFlags, FileType, RawDir, statat};
 use rustix::io::Errno;
 
 use super::ReadAbove;
+use super::ahead::{AHEAD, Ahead};
 use super::handles::{about_entry, failed, open_directory, open_file, stat_regular};
 use crate::cancel::CancelFlag;
 
@@ -50,9 +51,9 @@ pub(super) struct Walker {
     /// The start, until it is entered.
     start: Option<OwnedFd>,
     above: Arc<ReadAbove>,
+    pub(super) ahead: Arc<Ahead>,
     batches: u64,
-    /// A buffer for directory entries.
-    listing: Box<[MaybeUninit<u8>]>,
+    buffer: ListingBuffer,
     /// A buffer for ignore files.
     rules: Vec<u8>,
 }
@@ -68,8 +69,9 @@ impl Walker {
             walk: Walk::new(path, options),
             start: Some(start),
             above,
+            ahead: Arc::default(),
             batches: 0,
-            listing: vec![MaybeUninit::uninit(); LISTING_BYTES].into(),
+            buffer: ListingBuffer::default(),
             rules: Vec::new(),
         }
     }
@@ -95,8 +97,19 @@ impl Walker {
                     files.push((self.walk.skipped(), Candidate { directory, path }));
                 }
                 Step::Enter { parent, name, .. } => {
-                    let opened = parent.map(|parent| open_directory(parent, name));
-                    self.enter(opened, stop)?;
+                    let is_start = parent.is_none();
+                    let listed = match parent {
+                        None => {
+                            let start = self.start.take().ok_or(Errno::BADF);
+                            start.and_then(|start| list(start, &mut self.buffer, stop))
+                        }
+                        Some(parent) => match self.ahead.take(parent, name) {
+                            Some(listing) => Ok(listing),
+                            None => list_beneath(parent, name, &mut self.buffer, stop),
+                        },
+                    };
+                    self.look_ahead();
+                    self.enter(listed, is_start)?;
                 }
                 Step::IgnoreFile {
                     directory,
@@ -124,23 +137,21 @@ impl Walker {
         Ok(Some(Batch { number, files }))
     }
 
-    /// Handles the walk's request to enter a directory. This is the start if
-    /// `opened` is `None`.
-    fn enter(
-        &mut self,
-        opened: Option<rustix::io::Result<OwnedFd>>,
-        stop: &CancelFlag,
-    ) -> Result<()> {
-        let is_start = opened.is_none();
-        let start = || self.start.take().ok_or(Errno::BADF);
-        let listed = opened.unwrap_or_else(start).and_then(|directory| {
-            let (children, not_utf8) = list(&directory, &mut self.listing, stop)?;
-            Ok((directory, children, not_utf8))
-        });
+    /// Tells the other threads which directories come after the one that is entered.
+    fn look_ahead(&mut self) {
+        let ahead = &self.ahead;
+        if let Some((parent, names)) = self.walk.coming(AHEAD, |parent| ahead.wants(parent)) {
+            ahead.add(parent, names);
+        }
+    }
+
+    /// Answers the walk's request to enter a directory.
+    fn enter(&mut self, listed: rustix::io::Result<Listing>, is_start: bool) -> Result<()> {
         match listed {
-            Ok((directory, children, not_utf8)) => {
-                self.walk.skip_names(not_utf8);
-                self.walk.entered(Arc::new(directory), children);
+            Ok(listing) => {
+                self.walk.skip_names(listing.not_utf8);
+                self.walk
+                    .entered(Arc::new(listing.directory), listing.children);
             }
             Err(error) => {
                 let error = about_entry(error)?;
@@ -154,16 +165,39 @@ impl Walker {
     }
 }
 
-/// Returns the files and directories in `directory`, and the number of names in
-/// it that are not UTF-8.
-fn list(
-    directory: &OwnedFd,
-    buffer: &mut [MaybeUninit<u8>],
+/// An open directory and what is in it.
+pub(super) struct Listing {
+    directory: OwnedFd,
+    /// Its files and directories.
+    children: Vec<Child<()>>,
+    /// The number of names in it that are not UTF-8.
+    not_utf8: u64,
+}
+
+/// A buffer for directory entries. It is allocated when it is needed.
+#[derive(Default)]
+pub(super) struct ListingBuffer(Vec<MaybeUninit<u8>>);
+
+/// Opens and lists the directory `name` in `parent`.
+pub(super) fn list_beneath(
+    parent: &OwnedFd,
+    name: &str,
+    buffer: &mut ListingBuffer,
     stop: &CancelFlag,
-) -> rustix::io::Result<(Vec<Child<()>>, u64)> {
+) -> rustix::io::Result<Listing> {
+    list(open_directory(parent, name)?, buffer, stop)
+}
+
+/// Lists an open directory.
+fn list(
+    directory: OwnedFd,
+    buffer: &mut ListingBuffer,
+    stop: &CancelFlag,
+) -> rustix::io::Result<Listing> {
     let mut children = Vec::new();
     let mut not_utf8 = 0;
-    let mut entries = RawDir::new(directory, buffer);
+    buffer.0.resize(LISTING_BYTES, MaybeUninit::uninit());
+    let mut entries = RawDir::new(&directory, &mut buffer.0);
     while let Some(entry) = entries.next() {
         let entry = match entry {
             Err(Errno::INTR) => continue,
@@ -181,7 +215,7 @@ fn list(
             continue;
         };
         let kind = match entry.file_type() {
-            FileType::Unknown => file_type(directory, name),
+            FileType::Unknown => file_type(&directory, name),
             known => known,
         };
         // Entries of other kinds are never found or entered.
@@ -191,7 +225,13 @@ fn list(
             _ => {}
         }
     }
-    Ok((children, not_utf8))
+    // Sorting sorted entries again is cheap, and this thread may not be the one that walks.
+    Child::sort(&mut children);
+    Ok(Listing {
+        directory,
+        children,
+        not_utf8,
+    })
 }
 
 /// Returns the type of an entry where the listing does not report it. If it

@@ -77,6 +77,16 @@ backend_testkit::conformance! {
     skipped = 32;
 }
 
+// Also with small changes on the caller's thread, for which commands make no difference.
+backend_testkit::conformance! {
+    mod changes_inline;
+    fixture = async || with(NameSpace::Virtual, |builder| {
+        let commands = Commands::default().supervisor(Supervisor::None);
+        builder.write_inline(true).commands(commands)
+    });
+    skipped = 32;
+}
+
 /// The cases of paths that are kept from commands, where the kernel keeps them.
 #[test]
 fn what_is_kept_from_commands_is_kept_by_the_kernel() {

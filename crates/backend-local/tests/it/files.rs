@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use backend_core::limits::{EDIT_BYTES, NAME_BYTES, TEMPORARY_PREFIX};
 use backend_core::ops::*;
-use backend_core::{Backend, BackendExt as _, ErrorKind};
+use backend_core::{Backend, BackendExt as _, Edit, ErrorKind};
 use backend_local::LocalBackend;
 use backend_testkit::fails;
 use bytes::Bytes;
@@ -38,6 +38,62 @@ fn in_sixteen_threads<T: Send + 'static>(
         .collect();
     let results = threads.into_iter().map(|thread| thread.join().unwrap());
     results.collect()
+}
+
+/// A change on this thread is done at the first poll. Everything that could wait for more
+/// than the local disk is done elsewhere, with the same result.
+#[tokio::test]
+async fn small_changes_are_made_on_this_thread_if_wanted() {
+    let (_keep, root) = directory();
+    let backend = LocalBackend::builder(&root)
+        .write_inline(true)
+        .open()
+        .unwrap();
+    fs::write(root.join("large"), vec![b'x'; 1 << 20]).unwrap();
+    symlink("large", root.join("link")).unwrap();
+    let durable = WriteOptions::default().durable(true);
+    let write = |path: &str, bytes: usize, options| {
+        let (backend, path) = (backend.clone(), at(path));
+        let content = Content::from(vec![b'y'; bytes]);
+        async move { backend.write(&path, content, options).await }
+    };
+    // The kernel may drop what it has cached, but not every time.
+    let at_once = (0..100).any(|_| {
+        let written = write("small", 10, WriteOptions::default()).now_or_never();
+        written.is_some_and(|written| written.is_ok())
+    });
+    assert!(at_once);
+    let edited = (0..100).any(|n| {
+        let (old, new) = if n % 2 == 0 {
+            ("yyyyy", "z")
+        } else {
+            ("z", "yyyyy")
+        };
+        let edits = [Edit::new(old, new).replace_all(true)];
+        let edit = backend.edit(&at("small"), &edits, EditOptions::default());
+        edit.now_or_never().is_some_and(|edited| edited.is_ok())
+    });
+    assert!(edited);
+    for (path, bytes, options) in [
+        ("small", 1 << 20, WriteOptions::default()),
+        ("small", 10, durable),
+        ("large", 10, WriteOptions::default()),
+        ("link", 10, WriteOptions::default()),
+        ("new/small", 10, WriteOptions::default()),
+    ] {
+        fs::write(root.join("large"), vec![b'x'; 1 << 20]).unwrap();
+        let written = write(path, bytes, options);
+        let mut written = std::pin::pin!(written);
+        assert!(written.as_mut().now_or_never().is_none(), "{path} {bytes}");
+        assert_eq!(written.await.unwrap().size, bytes as u64);
+        assert_eq!(fs::read(root.join(path)).unwrap().len(), bytes, "{path}");
+    }
+    // Without the option nothing is.
+    let other = LocalBackend::open(&root).unwrap();
+    let write = other.write(&at("small"), "z".into(), WriteOptions::default());
+    let mut write = std::pin::pin!(write);
+    assert!(write.as_mut().now_or_never().is_none());
+    write.await.unwrap();
 }
 
 #[tokio::test]

@@ -160,7 +160,7 @@ fn what_changed(seen: &SeenFile, now: &Bytes) -> Option<String> {
     let before = match (seen.lines, seen.stamp) {
         (Some(before), _) => format!("it had {}", counted(before, "line")),
         (None, Stamp::Stat { size, .. }) => format!("it had {}", counted(size, "byte")),
-        (None, Stamp::Hash(_)) => return Some(format!("it has {lines} now")),
+        (None, Stamp::Hash(_) | Stamp::Content) => return Some(format!("it has {lines} now")),
     };
     Some(format!(
         "{before}, it has {lines} and {} now",

@@ -42,7 +42,7 @@ impl Builtin for Console {
         let outcome = write(context, &file, &content, seen.as_ref()).await?;
         let lines = count_lines(&content);
         let tracker = &context.conversation.tracker;
-        tracker.wrote(&file.path, SeenFile::whole(&content));
+        tracker.wrote(&file.path, SeenFile::hashed(&content, outcome.hash));
         let output = WriteOutput {
             path: file.path.as_str().to_owned(),
             lines,

@@ -31,6 +31,8 @@ mod one_question;
 mod previews;
 mod read_tracking;
 #[cfg(target_os = "linux")]
+mod requests;
+#[cfg(target_os = "linux")]
 mod shells;
 mod snapshots_commands;
 mod snapshots_schemas;

@@ -10,9 +10,12 @@ use backend_core::ops::{
     GrepQuery, LsOptions, ReadOptions, RenameOptions, ResolveOptions, ShellId, StatOptions,
     StopMode, TextOptions, WriteOptions,
 };
-use backend_core::{Backend, BackendExt as _, Edit, Error, ErrorKind, Result, Sandbox as _, VPath};
+use backend_core::{
+    Backend, BackendExt as _, Edit, Error, ErrorKind, Operation, Result, Sandbox as _, VPath,
+};
 use backend_local::{Commands, LocalBackend, Supervisor};
 use backend_state::StateBackend;
+use backend_testkit::fake::Intercepted;
 use backend_testkit::{fails, path};
 use bytes::Bytes;
 use futures::future::{BoxFuture, join_all};
@@ -150,6 +153,23 @@ fn calls_can_be_polled_by_any_executor() {
         sandbox.write_file("a.txt", "hello").await.unwrap();
         assert_eq!(sandbox.read_bytes("a.txt").await.unwrap(), "hello");
     });
+}
+
+/// Each request is a way there and back. Nothing is looked up first, on either side.
+#[tokio::test]
+async fn reading_and_changing_a_file_is_one_request_each() {
+    let (backend, served) = Intercepted::recording(StateBackend::new());
+    let sandbox = piped(backend);
+    let operations = || {
+        let calls = served.taken().into_iter();
+        calls.map(|call| call.operation).collect::<Vec<_>>()
+    };
+    sandbox.write_file("a.txt", "one").await.unwrap();
+    assert_eq!(operations(), [Operation::Write]);
+    sandbox.replace_text("a.txt", "one", "two").await.unwrap();
+    assert_eq!(operations(), [Operation::Edit]);
+    assert_eq!(sandbox.read_bytes("a.txt").await.unwrap(), "two");
+    assert_eq!(operations(), [Operation::Read]);
 }
 
 #[tokio::test]

@@ -78,6 +78,13 @@ impl Alternative {
         }
     }
 
+    /// Whether a path whose last name is `name` can match.
+    pub(super) fn may_match_name(&self, name: &str) -> bool {
+        self.components
+            .last()
+            .is_some_and(|last| last.matches(name))
+    }
+
     fn matches_fully(&self, path: &str) -> bool {
         let mut components = &self.components[..];
         let mut rest = Some(path);

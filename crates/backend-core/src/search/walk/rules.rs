@@ -42,6 +42,16 @@ impl WalkOptions {
     }
 }
 
+/// The reason why an entry is neither found nor entered, as far as it is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LeftOut {
+    Uncounted,
+    Unreadable,
+    Hidden,
+    Ignored,
+    Generated,
+}
+
 /// The state that decides about an entry.
 #[derive(Debug)]
 pub(super) struct Rules {
@@ -62,39 +72,71 @@ impl Rules {
         }
     }
 
-    /// Returns the path and state of `child` of `directory`, if it is to be found or entered.
+    /// Returns the path and state of `child` of `directory`, if it is to be found or
+    /// entered, and counts it otherwise.
     pub(super) fn judge<E>(
         &mut self,
         directory: &VPath,
         exclude: &ExcludeState,
         child: &Child<E>,
     ) -> Option<(VPath, ExcludeState)> {
-        let Ok(path) = directory.child(&child.name) else {
-            self.count_unreadable(exclude);
-            return None;
-        };
+        match self.decide(directory, exclude, child) {
+            Ok(found) => return Some(found),
+            Err(LeftOut::Uncounted) => {}
+            Err(LeftOut::Unreadable) => self.skipped.unreadable += 1,
+            Err(LeftOut::Hidden) => self.skipped.hidden += 1,
+            Err(LeftOut::Ignored) => self.skipped.ignored += 1,
+            Err(LeftOut::Generated) => self.skipped.generated += 1,
+        }
+        None
+    }
+
+    /// Returns the path and state of `child` of `directory`, or why it is left out.
+    pub(super) fn decide<E>(
+        &self,
+        directory: &VPath,
+        exclude: &ExcludeState,
+        child: &Child<E>,
+    ) -> Result<(VPath, ExcludeState), LeftOut> {
         let is_directory = child.kind == FileKind::Directory;
+        let unless = |unseen: bool, reason| if unseen { LeftOut::Uncounted } else { reason };
+        // Most files fail at their name alone, and need no path.
+        if !is_directory && self.fails_by_name(&child.name) && directory.is_room_for(&child.name) {
+            return Err(LeftOut::Uncounted);
+        }
+        let Ok(path) = directory.child(&child.name) else {
+            return Err(unless(exclude.is_hidden(), LeftOut::Unreadable));
+        };
         let exclude = self.options.exclude.enter(exclude, &path);
         let is_unseen = exclude.is_hidden();
         if is_unseen && (!is_directory || self.options.exclude.prunes(&exclude, &path)) {
-            return None;
+            return Err(LeftOut::Uncounted);
         }
         if is_directory && !self.may_match_beneath(&path) {
-            return None;
+            return Err(LeftOut::Uncounted);
         }
         if self.is_hidden(&child.name) {
-            self.skipped.hidden += u64::from(!is_unseen);
-            return None;
+            return Err(unless(is_unseen, LeftOut::Hidden));
         }
         if self.ignore.is_ignored(&path, is_directory) {
-            self.skipped.ignored += u64::from(!is_unseen);
-            return None;
+            return Err(unless(is_unseen, LeftOut::Ignored));
         }
         if is_directory && self.is_skipped_generated(directory, &child.name) {
-            self.skipped.generated += u64::from(!is_unseen);
-            return None;
+            return Err(unless(is_unseen, LeftOut::Generated));
         }
-        (is_directory || self.matches(&path)).then_some((path, exclude))
+        if is_directory || self.matches(&path) {
+            Ok((path, exclude))
+        } else {
+            Err(LeftOut::Uncounted)
+        }
+    }
+
+    /// Whether a file of this name is left out and not counted, in whatever directory.
+    fn fails_by_name(&self, name: &str) -> bool {
+        let pattern = self.options.pattern.as_ref();
+        pattern.is_some_and(|pattern| !pattern.may_match_name(name))
+            && self.ignore.is_empty()
+            && !self.is_hidden(name)
     }
 
     fn may_match_beneath(&self, directory: &VPath) -> bool {

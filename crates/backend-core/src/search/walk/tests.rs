@@ -208,6 +208,73 @@ fn can_move_between_threads() {
     check(&Walk::<(), ()>::new(VPath::root(), WalkOptions::default()));
 }
 
+/// Walks a tree, and returns the directories that were announced and those that were
+/// entered after another one in the same directory.
+fn announced(tree: &Tree, options: WalkOptions, most: usize) -> (Vec<String>, Vec<String>) {
+    let (mut announced, mut entered) = (Vec::new(), Vec::new());
+    let mut firsts = std::collections::HashSet::new();
+    let mut walk = Walk::<VPath, u64>::new(VPath::root(), options);
+    loop {
+        assert!(
+            !matches!(walk.step(), Step::IgnoreFile { .. }) || walk.coming(9, |_| true).is_none()
+        );
+        match walk.step() {
+            Step::Done => break,
+            Step::File { .. } => {}
+            Step::IgnoreFile { path, .. } => {
+                let text = tree.text(path).map(<[u8]>::to_vec);
+                walk.ignore_file(text.as_deref());
+            }
+            Step::Enter { path, .. } => {
+                let path = path.clone();
+                if path.parent().is_some_and(|parent| !firsts.insert(parent)) {
+                    entered.push(path.to_string());
+                }
+                assert!(walk.coming(most, |_| false).is_none());
+                while let Some((parent, names)) =
+                    walk.coming(most, |parent| path.starts_with(parent))
+                {
+                    assert!((1..=most).contains(&names.len()));
+                    announced.extend(
+                        names
+                            .iter()
+                            .map(|name| parent.child(name).unwrap().to_string()),
+                    );
+                }
+                let children = tree.children(&path);
+                walk.entered(path, children);
+            }
+        }
+    }
+    (announced, entered)
+}
+
+#[test]
+fn what_comes_next_is_what_is_asked_for() {
+    let tree = Tree::new(&[
+        "/a/x",
+        "/b/c/x",
+        "/b/d/x",
+        "/b/dist/x",
+        "/b/e/x",
+        "/f/x",
+        "/f/g/",
+        "/.h/x",
+        "/target/x",
+        "/z/x",
+        "/zz/x",
+    ])
+    .with("/b/.gitignore", "d/\n")
+    .with("/.ignore", "z\n");
+    for most in [1, 2, 9] {
+        let (mut announced, mut entered) = announced(&tree, WalkOptions::default(), most);
+        announced.sort();
+        entered.sort();
+        assert_eq!(announced, ["/b", "/b/dist", "/b/e", "/f", "/target", "/zz"]);
+        assert_eq!(announced, entered);
+    }
+}
+
 fn names() -> impl Strategy<Value = String> {
     prop_oneof![
         prop::sample::select(vec!["a", "a-b", "a.b", "a b", "a0", "ab", "b", "é", "a!"])
@@ -245,6 +312,23 @@ proptest! {
         let files = files_of(&paths);
         let tree = files.iter().fold(Tree::new(&["/"]), |tree, path| tree.with(path, ""));
         prop_assert_eq!(tree.walk("/", everything()).found, files);
+    }
+
+    #[test]
+    fn all_that_is_announced_is_entered(
+        paths in trees(),
+        pattern in prop::sample::select(vec!["**", "a/**", "*/a", "{a,b}/*"]),
+        hidden in prop::sample::select(vec!["a.b", "/a/*", "b/**", "* *"]),
+        most in 1..4_usize,
+    ) {
+        let files = files_of(&paths);
+        let tree = files.iter().fold(Tree::new(&["/"]), |tree, path| tree.with(path, ""));
+        let exclude = Exclude::hide([hidden]).unwrap();
+        let options = everything().pattern(Glob::new(pattern).unwrap()).exclude(exclude);
+        let (mut announced, mut entered) = announced(&tree, options, most);
+        announced.sort();
+        entered.sort();
+        prop_assert_eq!(announced, entered);
     }
 
     #[test]

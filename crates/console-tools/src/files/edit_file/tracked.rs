@@ -36,7 +36,7 @@ impl Call<'_> {
         };
         let (after, diff) = self.after(&outcome).unzip();
         let seen = match &after {
-            Some(after) => SeenFile::whole(after),
+            Some(after) => SeenFile::hashed(after, outcome.hash),
             None => SeenFile::stamped(Stamp::Hash(outcome.hash)),
         };
         let tracker = &self.context.conversation.tracker;

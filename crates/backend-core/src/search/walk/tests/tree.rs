@@ -57,6 +57,13 @@ impl Tree {
         self
     }
 
+    pub(super) fn text(&self, path: &VPath) -> Option<&[u8]> {
+        match self.nodes.get(path.as_str()) {
+            Some(Node::File(text)) => Some(text),
+            _ => None,
+        }
+    }
+
     pub(super) fn children(&self, directory: &VPath) -> Vec<Child<u64>> {
         let beneath = self.nodes.iter().rev().filter_map(|(path, node)| {
             let path = VPath::parse(path).unwrap();
