@@ -5,17 +5,19 @@
 //! pod that it gets is used as it is; the agent goes into it over a stream.
 
 use std::collections::HashMap;
+use std::future::pending;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use async_trait::async_trait;
-use backend_core::{Error, ErrorKind, Quoted, Result};
+use backend_core::{Error, ErrorKind, Quoted, Result, Sandbox as _};
 use backend_k8s::pods::Version;
 use backend_k8s::pods::objects::{self, Draft, Kind, Object};
 use backend_k8s::{Cluster, K8sBuilder, K8sSandbox};
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, watch};
 use tokio::time::{sleep, timeout};
 
 use super::TRIES;
@@ -33,6 +35,10 @@ const GROUP: &str = "extensions.agents.x-k8s.io";
 const KIND: &str = "SandboxClaim";
 /// The version in which a claim names a template; in later ones it names a pool.
 const FIRST_VERSION: &str = "v1alpha1";
+
+/// Annotation of a claim: the name of the sandbox, and so of the pod, that its controller has
+/// chosen for it.
+const POD: &str = "agents.x-k8s.io/sandbox-name";
 
 /// The pause before a claim that is changing, and cannot be followed, is looked at again.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -198,8 +204,19 @@ impl AgentSandboxEngine {
         Err(Error::unavailable(message).about(&claim.name))
     }
 
-    /// Waits until a claim has a pod that is ready, and returns the pod's name.
-    async fn ready(&self, claim: &Object) -> Result<String> {
+    /// Waits until a claim has a pod that is ready, and returns the pod's name. It is told
+    /// before that, as soon as the claim names it.
+    async fn ready(&self, claim: &Object, named: &watch::Sender<Option<String>>) -> Result<String> {
+        let tell = |claim: &Object| {
+            named.send_if_modified(|known| {
+                let is_new = known.is_none();
+                if is_new {
+                    *known = named_pod(claim).map(str::to_owned);
+                }
+                is_new && known.is_some()
+            });
+        };
+        tell(claim);
         if let Some(pod) = ready_pod(&claim.content) {
             return Ok(pod.to_owned());
         }
@@ -220,6 +237,7 @@ impl AgentSandboxEngine {
                 let message = "the session was ended meanwhile; open it again";
                 return Err(Error::unavailable(message).about(&claim.name));
             };
+            tell(&found);
             if let Some(pod) = ready_pod(&found.content) {
                 return Ok(pod.to_owned());
             }
@@ -238,12 +256,62 @@ impl AgentSandboxEngine {
         {
             return Ok(sandbox);
         }
-        let pod = self.ready(claim).await?;
-        let template = self.0.template.clone().cluster(self.0.cluster.clone());
-        let sandbox = template.attach(pod).allow_foreign(true).open().await?;
+        let (named, _) = watch::channel(None);
+        let pod = self.ready(claim, &named).await?;
+        let sandbox = self.open(&pod).await?;
+        self.remember(id, claim, &sandbox);
+        Ok(sandbox)
+    }
+
+    fn remember(&self, id: &SessionId, claim: &Object, sandbox: &K8sSandbox) {
         let known = (claim.uid.clone(), sandbox.clone());
         let former = self.known().insert(id.clone(), known);
         drop(former);
+    }
+
+    async fn open(&self, pod: &str) -> Result<K8sSandbox> {
+        let template = self.0.template.clone().cluster(self.0.cluster.clone());
+        template.attach(pod).allow_foreign(true).open().await
+    }
+
+    /// Starts the sandbox of a new claim. A claim names its pod a while before it is ready, and the
+    /// agent goes there meanwhile. Nothing of the session does: if the claim is ready with
+    /// another pod after all, the agent's connection is closed, which ends it.
+    async fn started(&self, claim: &Object) -> Result<K8sSandbox> {
+        let (named, mut told) = watch::channel(None);
+        let mut ready = pin!(self.ready(claim, &named));
+        let mut early = pin!(async {
+            match told.wait_for(Option::is_some).await.as_deref() {
+                Ok(Some(pod)) => {
+                    let pod = pod.clone();
+                    self.start_on(&pod).await
+                }
+                _ => pending().await,
+            }
+        });
+        let mut started = None;
+        let pod = loop {
+            tokio::select! {
+                pod = &mut ready => break pod?,
+                sandbox = &mut early, if started.is_none() => started = Some(sandbox),
+            }
+        };
+        if named.borrow().as_deref() == Some(&*pod) {
+            let started = match started {
+                Some(started) => started,
+                None => early.await,
+            };
+            // A pod that was not ready may have been too early for it.
+            if let Ok(sandbox) = started {
+                return Ok(sandbox);
+            }
+        }
+        self.start_on(&pod).await
+    }
+
+    async fn start_on(&self, pod: &str) -> Result<K8sSandbox> {
+        let sandbox = self.open(pod).await?;
+        sandbox.start().await?;
         Ok(sandbox)
     }
 
@@ -332,7 +400,8 @@ impl AgentSandboxEngine {
                 false => self.keep_env(claim, &request.env).await,
             }
         };
-        let ((), sandbox) = tokio::try_join!(keep_env, self.sandbox(&request.id, claim))?;
+        let ((), sandbox) = tokio::try_join!(keep_env, self.started(claim))?;
+        self.remember(&request.id, claim, &sandbox);
         Ok(sandbox)
     }
 }
@@ -340,6 +409,14 @@ impl AgentSandboxEngine {
 fn record(claim: &Object, id: &SessionId) -> Record {
     let state = RecordState::Running;
     annotations::record(&claim.annotations, id, claim.created, state)
+}
+
+/// Returns the pod that a claim is to have, which its controller decides first.
+fn named_pod(claim: &Object) -> Option<&str> {
+    let noted = claim.annotations.get(POD).map(String::as_str);
+    noted
+        .filter(|name| !name.is_empty())
+        .or_else(|| ready_pod(&claim.content))
 }
 
 /// Returns the pod of a claim that is ready: it has the name of the claim's sandbox.
@@ -393,7 +470,7 @@ impl Engine for AgentSandboxEngine {
             created => created?,
         };
         match self.complete(request, &claim).await {
-            Ok(sandbox) => Ok(Claim::Created(Arc::new(sandbox))),
+            Ok(sandbox) => Ok(Claim::Started(Arc::new(sandbox))),
             Err(error) => {
                 let deleted = objects::delete(&self.0.cluster, kind, &claim, Version::Any).await;
                 if let Err(error) = deleted {

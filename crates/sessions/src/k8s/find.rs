@@ -188,17 +188,22 @@ impl K8sEngine {
     /// Waits until a pod is gone.
     pub(super) async fn gone(&self, pod: &Pod) -> Result<()> {
         let cluster = &self.0.pods.cluster;
+        let view = &self.0.view;
         let ended = async {
             loop {
-                let found = pods::find(cluster, &pod.name).await?;
-                if found.is_none_or(|found| found.uid != pod.uid) {
+                // A report of its end is proof, and comes if the view has the pod.
+                let is_watched = view.is_current() && view.knows(&pod.uid);
+                let reported = view.gone(&pod.uid);
+                if is_watched && timeout(WATCHED_INTERVAL, reported).await.is_ok() {
                     return Ok::<(), Error>(());
                 }
-                let pause = match self.0.view.is_current() {
-                    true => WATCHED_INTERVAL,
-                    false => UNWATCHED_INTERVAL,
-                };
-                let _ = timeout(pause, self.0.view.gone(&pod.uid)).await;
+                let found = pods::find(cluster, &pod.name).await?;
+                if found.is_none_or(|found| found.uid != pod.uid) {
+                    return Ok(());
+                }
+                if !is_watched {
+                    let _ = timeout(UNWATCHED_INTERVAL, view.gone(&pod.uid)).await;
+                }
             }
         };
         let late = || {

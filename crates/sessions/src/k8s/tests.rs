@@ -29,8 +29,8 @@ struct World {
     lists: Vec<String>,
     /// Whether each look at a pod finds another one of its name.
     is_replaced: bool,
-    /// The event right before the next object of a kind is created.
-    before: Option<(&'static str, Event)>,
+    /// The event right before the next request of a method for a kind is answered.
+    before: Option<(&'static str, &'static str, Event)>,
     /// The kind of which no object can be created.
     refused: Option<&'static str>,
     /// Where the requests that claim a pod wait for each other.
@@ -101,8 +101,8 @@ impl World {
         let (kind, name) = path.split_once('/').unwrap_or((path, ""));
         let key = (kind.to_owned(), name.to_owned());
         let made = body["metadata"]["name"].as_str().unwrap_or_default();
-        let is_awaited = |(of, _): &mut (&str, Event)| *of == kind && method == "POST";
-        if let Some((_, event)) = self.before.take_if(is_awaited) {
+        let is_awaited = |(by, of, _): &mut (&str, &str, Event)| (*by, *of) == (method, kind);
+        if let Some((.., event)) = self.before.take_if(is_awaited) {
             event(self);
         }
         match (method, name) {

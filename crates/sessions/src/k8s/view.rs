@@ -1,7 +1,7 @@
 //! [`View`]: the pods of the space, as one watch for the whole process reports them.
 //!
-//! It saves requests and is never a proof: every decision is made by a request that fails if
-//! the view was wrong. Where none fails because a pod is missing in it, pods are only taken
+//! It saves requests and is no proof, except that a pod whose end was reported is gone: every
+//! decision is made by a request that fails if the view was wrong. Where none fails because a pod is missing in it, pods are only taken
 //! from it while the watch works.
 
 use std::collections::{HashMap, HashSet};
@@ -163,6 +163,12 @@ impl View {
         let seen = self.0.seen();
         let is_lost = |pod: &Arc<Pod>| pod.deleting || pod.lost || has_ended(pod);
         seen.gone.contains(uid) || seen.pods.get(uid).is_some_and(is_lost)
+    }
+
+    /// Whether a pod was reported, also as one that is gone.
+    pub(super) fn knows(&self, uid: &str) -> bool {
+        let seen = self.0.seen();
+        seen.pods.contains_key(uid) || seen.gone.contains(uid)
     }
 
     /// Waits until a pod is known to be gone, which is never if nothing is watched.

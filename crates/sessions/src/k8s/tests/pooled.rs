@@ -133,7 +133,7 @@ async fn a_new_pod_gives_way_to_a_lease_that_came_first() {
         upkeep::put_marked(world, "ready", "alice");
         upkeep::put_lease(world, "alice", "ready");
     });
-    world.lock().unwrap().before = Some(("leases", other));
+    world.lock().unwrap().before = Some(("POST", "leases", other));
     let claim = engine.claim(&OpenRequest::new(id("alice"))).await.unwrap();
     assert!(matches!(claim, Claim::Taken), "{claim:?}");
     let attached = engine.attach(&id("alice")).await.unwrap().unwrap();
