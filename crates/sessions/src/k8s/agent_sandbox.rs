@@ -281,12 +281,10 @@ impl AgentSandboxEngine {
         let (named, mut told) = watch::channel(None);
         let mut ready = pin!(self.ready(claim, &named));
         let mut early = pin!(async {
-            match told.wait_for(Option::is_some).await.as_deref() {
-                Ok(Some(pod)) => {
-                    let pod = pod.clone();
-                    self.start_on(&pod).await
-                }
-                _ => pending().await,
+            let pod = told.wait_for(Option::is_some).await;
+            match pod.ok().and_then(|pod| pod.clone()) {
+                Some(pod) => self.start_on(&pod).await,
+                None => pending().await,
             }
         });
         let mut started = None;

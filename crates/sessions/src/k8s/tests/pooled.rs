@@ -81,9 +81,11 @@ async fn a_pod_that_is_no_longer_ready_is_started_again() {
     ] {
         let (engine, world, spare) = pooled().await;
         // Nothing reports it.
-        let status = &mut world.lock().unwrap().get("pods", &spare)["status"];
+        let mut known = world.lock().unwrap();
+        let status = &mut known.get("pods", &spare)["status"];
         status["conditions"] = json!([]);
         *status.pointer_mut(path).unwrap() = value;
+        drop(known);
         let claim = engine.claim(&OpenRequest::new(id("alice"))).await.unwrap();
         assert!(matches!(claim, Claim::Created(_)), "{path} {claim:?}");
     }

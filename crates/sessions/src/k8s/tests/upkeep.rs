@@ -63,6 +63,7 @@ fn a_day_later() -> SystemTime {
 pub(super) fn put_marked(world: &mut World, name: &str, session: &str) {
     let mut metadata = metadata(session, "");
     metadata["labels"][SPARE] = "x".into();
+    metadata["labels"]["agentbox.dev/sandbox"] = name.into();
     world.put("pods", name, metadata);
 }
 
