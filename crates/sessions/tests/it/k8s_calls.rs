@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use backend_core::BackendExt as _;
 use kube::Client;
-use sessions::SessionManager;
+use sessions::{Engine as _, SessionManager};
 
 use crate::support::k8s::{Place, manager, pod_of, run, runtime};
 use crate::support::requests::Requests;

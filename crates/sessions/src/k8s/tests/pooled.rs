@@ -81,11 +81,12 @@ async fn a_pod_that_is_no_longer_ready_is_started_again() {
     ] {
         let (engine, world, spare) = pooled().await;
         // Nothing reports it.
-        let mut known = world.lock().unwrap();
-        let status = &mut known.get("pods", &spare)["status"];
-        status["conditions"] = json!([]);
-        *status.pointer_mut(path).unwrap() = value;
-        drop(known);
+        {
+            let mut world = world.lock().unwrap();
+            let status = &mut world.get("pods", &spare)["status"];
+            status["conditions"] = json!([]);
+            *status.pointer_mut(path).unwrap() = value;
+        }
         let claim = engine.claim(&OpenRequest::new(id("alice"))).await.unwrap();
         assert!(matches!(claim, Claim::Created(_)), "{path} {claim:?}");
     }
