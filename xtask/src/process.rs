@@ -21,8 +21,9 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     check(command, status)
 }
 
-/// Like [`run`], and also passes each line of the standard output to `on_line`. It is shown
-/// behind a label, by which the output of several commands can be told apart.
+/// Like [`run`], and also passes each line of the standard output to `on_line`. With a label, by
+/// which the output of several commands can be told apart, it is shown behind the label and the
+/// seconds since the command began.
 ///
 /// Returns whether the command succeeded, because its output matters in both cases.
 pub(crate) fn run_observed(
@@ -31,6 +32,7 @@ pub(crate) fn run_observed(
     mut on_line: impl FnMut(&str),
 ) -> Result<bool> {
     announce(command);
+    let begun = Instant::now();
     let mut child = command
         .stdout(Stdio::piped())
         .spawn()
@@ -43,7 +45,11 @@ pub(crate) fn run_observed(
         let line = line.context("cannot read the child's standard output")?;
         // Tests may print anything, so invalid UTF-8 must not end the run.
         let line = String::from_utf8_lossy(&line);
-        println!("{label}{line}");
+        if label.is_empty() {
+            println!("{line}");
+        } else {
+            println!("{label}{:>3} s: {line}", begun.elapsed().as_secs());
+        }
         on_line(&line);
     }
     Ok(child.wait()?.success())

@@ -18,7 +18,8 @@
 //!   keeps connected, and one that another engine has opened, which stands for another
 //!   process. In the last case, only the stream to the agent is new.
 //! - `k8s_session_claimed_kube` is a new session on a pod that agent-sandbox keeps ready. Its
-//!   controller takes the most of the time, and our agent goes into the pod afterwards.
+//!   controller names the pod in the claim and makes the claim ready; our agent goes into the pod
+//!   as soon as it is named.
 //!
 //! The cluster is the one of `cargo xtask cluster`: one node, on which all of this runs. Each
 //! side has a pod of its own of the same image.

@@ -18,8 +18,8 @@ use crate::request::OpenRequest;
 pub enum Claim {
     /// The session is the caller's: this is its sandbox, which is not started yet.
     Created(Arc<dyn Sandbox>),
-    /// The session is the caller's, and its sandbox was started before there was the session.
-    /// It has just been seen to run, so it is not started again.
+    /// The session is the caller's, and its sandbox was started already. It has just been seen
+    /// to run, so it is not started again.
     Started(Arc<dyn Sandbox>),
     /// The session has a sandbox already, or another process is creating it.
     Taken,

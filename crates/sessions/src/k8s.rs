@@ -1,7 +1,7 @@
 //! [`K8sEngine`]: sessions in pods, found again by any process.
 //!
-//! A session is an object of its name, and names are unique: to create it is the lock between
-//! processes. The record is in annotations, and every change of them is for the version that
+//! A session is a lease of its name on a pod, and names are unique: to create it is the lock
+//! between processes. The record is in annotations, and every change of them is for the version that
 //! was read. So a process that is killed leaves nothing that another one cannot use or delete.
 
 mod agent_sandbox;
@@ -158,6 +158,8 @@ impl K8sEngine {
     /// Returns the pods of the space as they were reported last, or reads them if nothing
     /// reports them.
     async fn recent_pods(&self) -> Result<Vec<Arc<Pod>>> {
+        self.0.view.begin();
+        self.0.view.reported().await;
         match self.0.view.all() {
             Some(all) => Ok(all),
             None => self.read_pods().await,
@@ -274,7 +276,7 @@ impl Engine for K8sEngine {
 
     async fn attach(&self, id: &SessionId) -> Result<Option<Attached>> {
         self.0.view.begin();
-        let Some(held) = self.find(id).await? else {
+        let Some(held) = self.find_leased(id).await? else {
             self.forget(id);
             return Ok(None);
         };

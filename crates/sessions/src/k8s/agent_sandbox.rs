@@ -4,19 +4,20 @@
 //! record is in its annotations, and every change of them is for the version that was read. The
 //! pod that it gets is used as it is; the agent goes into it over a stream.
 
+mod pod;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use async_trait::async_trait;
-use backend_core::{Error, ErrorKind, Quoted, Result};
+use backend_core::{Error, ErrorKind, Result};
 use backend_k8s::pods::Version;
 use backend_k8s::pods::objects::{self, Draft, Kind, Object};
 use backend_k8s::{Cluster, K8sBuilder, K8sSandbox};
-use futures_util::StreamExt as _;
 use serde_json::{Value, json};
-use tokio::sync::OnceCell;
-use tokio::time::{sleep, timeout};
+use tokio::sync::{OnceCell, watch};
+use tokio::time::sleep;
 
 use super::TRIES;
 use super::annotations::{self, ACTIVE, Annotations, ENV};
@@ -36,10 +37,6 @@ const FIRST_VERSION: &str = "v1alpha1";
 
 /// The pause before a claim that is changing, and cannot be followed, is looked at again.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// The time without a reported change after which it is looked at.
-const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// The time in which a claim gets a pod.
-const READY_TIMEOUT: Duration = Duration::from_secs(120);
 /// The time in which a claim is gone after it was deleted, with its pod.
 const GONE_TIMEOUT: Duration = Duration::from_secs(120);
 
@@ -198,37 +195,6 @@ impl AgentSandboxEngine {
         Err(Error::unavailable(message).about(&claim.name))
     }
 
-    /// Waits until a claim has a pod that is ready, and returns the pod's name.
-    async fn ready(&self, claim: &Object) -> Result<String> {
-        if let Some(pod) = ready_pod(&claim.content) {
-            return Ok(pod.to_owned());
-        }
-        let (cluster, kind, begun) = (&self.0.cluster, self.kind().await?, Instant::now());
-        let mut changes = objects::follow(cluster, kind, claim)?;
-        loop {
-            let found = match timeout(RECHECK_INTERVAL, changes.next()).await {
-                Ok(Some(Ok(found))) => found,
-                // It cannot be followed, or no longer.
-                Ok(_) => {
-                    sleep(POLL_INTERVAL).await;
-                    objects::find(cluster, kind, &claim.name).await?
-                }
-                Err(_) => objects::find(cluster, kind, &claim.name).await?,
-            };
-            let found = found.filter(|found| found.uid == claim.uid && !found.is_ending);
-            let Some(found) = found else {
-                let message = "the session was ended meanwhile; open it again";
-                return Err(Error::unavailable(message).about(&claim.name));
-            };
-            if let Some(pod) = ready_pod(&found.content) {
-                return Ok(pod.to_owned());
-            }
-            if begun.elapsed() > READY_TIMEOUT {
-                return Err(not_ready(&found));
-            }
-        }
-    }
-
     /// Returns the sandbox of a claim: the one that was handed out before, if it is the same
     /// claim.
     async fn sandbox(&self, id: &SessionId, claim: &Object) -> Result<K8sSandbox> {
@@ -238,13 +204,22 @@ impl AgentSandboxEngine {
         {
             return Ok(sandbox);
         }
-        let pod = self.ready(claim).await?;
-        let template = self.0.template.clone().cluster(self.0.cluster.clone());
-        let sandbox = template.attach(pod).allow_foreign(true).open().await?;
+        let (named, _) = watch::channel(None);
+        let pod = self.ready(claim, &named).await?;
+        let sandbox = self.open(&pod).await?;
+        self.remember(id, claim, &sandbox);
+        Ok(sandbox)
+    }
+
+    fn remember(&self, id: &SessionId, claim: &Object, sandbox: &K8sSandbox) {
         let known = (claim.uid.clone(), sandbox.clone());
         let former = self.known().insert(id.clone(), known);
         drop(former);
-        Ok(sandbox)
+    }
+
+    async fn open(&self, pod: &str) -> Result<K8sSandbox> {
+        let template = self.0.template.clone().cluster(self.0.cluster.clone());
+        template.attach(pod).allow_foreign(true).open().await
     }
 
     fn variables<'a>(&'a self, claim: &'a Object) -> Variables<'a> {
@@ -332,7 +307,8 @@ impl AgentSandboxEngine {
                 false => self.keep_env(claim, &request.env).await,
             }
         };
-        let ((), sandbox) = tokio::try_join!(keep_env, self.sandbox(&request.id, claim))?;
+        let ((), sandbox) = tokio::try_join!(keep_env, self.started(claim))?;
+        self.remember(&request.id, claim, &sandbox);
         Ok(sandbox)
     }
 }
@@ -340,32 +316,6 @@ impl AgentSandboxEngine {
 fn record(claim: &Object, id: &SessionId) -> Record {
     let state = RecordState::Running;
     annotations::record(&claim.annotations, id, claim.created, state)
-}
-
-/// Returns the pod of a claim that is ready: it has the name of the claim's sandbox.
-fn ready_pod(content: &Value) -> Option<&str> {
-    let status = content.get("status")?;
-    let condition = ready_condition(status)?;
-    let is_ready = condition.get("status")?.as_str()? == "True";
-    let name = status.get("sandbox")?.get("name")?.as_str()?;
-    (is_ready && !name.is_empty()).then_some(name)
-}
-
-fn ready_condition(status: &Value) -> Option<&Value> {
-    let conditions = status.get("conditions")?.as_array()?;
-    let is_ready = |one: &&Value| one.get("type").and_then(Value::as_str) == Some("Ready");
-    conditions.iter().find(is_ready)
-}
-
-fn not_ready(claim: &Object) -> Error {
-    let condition = claim.content.get("status").and_then(ready_condition);
-    let said = condition.and_then(|condition| condition.get("message")?.as_str());
-    let said = said.unwrap_or("nothing, so see whether its controller runs");
-    Error::unavailable(format!(
-        "agent-sandbox gives the session no pod; it says: {}",
-        Quoted::new(said)
-    ))
-    .about(&claim.name)
 }
 
 #[async_trait]
@@ -393,7 +343,7 @@ impl Engine for AgentSandboxEngine {
             created => created?,
         };
         match self.complete(request, &claim).await {
-            Ok(sandbox) => Ok(Claim::Created(Arc::new(sandbox))),
+            Ok(sandbox) => Ok(Claim::Started(Arc::new(sandbox))),
             Err(error) => {
                 let deleted = objects::delete(&self.0.cluster, kind, &claim, Version::Any).await;
                 if let Err(error) = deleted {
@@ -479,29 +429,5 @@ impl Engine for AgentSandboxEngine {
             Err(error) => Err(error),
         };
         Ok(Some(super::usage(stats)))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_claim_is_ready_when_it_says_so_and_names_its_sandbox() {
-        let ready = json!([{"type": "Ready", "status": "True"}]);
-        let waiting =
-            json!([{"type": "Other", "status": "True"}, {"type": "Ready", "status": "False"}]);
-        let content = |conditions: &Value, sandbox: Value| json!({"status": {"conditions": conditions, "sandbox": sandbox}});
-        let found = content(&ready, json!({"name": "box"}));
-        assert_eq!(ready_pod(&found), Some("box"));
-        for not in [
-            content(&waiting, json!({"name": "box"})),
-            content(&ready, json!({"name": ""})),
-            content(&ready, json!({})),
-            json!({"status": {}}),
-            json!({}),
-        ] {
-            assert_eq!(ready_pod(&not), None, "{not}");
-        }
     }
 }

@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use backend_core::{Error, ErrorKind, Result};
-use backend_k8s::pods::objects::{self, Draft, Kind, Object};
+use backend_k8s::pods::objects::{self, Kind, Object};
 use backend_k8s::pods::{self, Pod, PodPhase, Version};
 use sandbox_runtime::Runtime;
-use serde_json::json;
 
 use super::annotations::{self, Annotations, CLAIM, ENV};
 use super::create::{Shape, Spare};
@@ -37,6 +36,16 @@ impl Opening<'_> {
         }
         Ok(all)
     }
+}
+
+/// What has come of a claim of a pod that is ready.
+enum Takeover {
+    /// It is that of the session.
+    Won(Box<Pod>),
+    /// Another process has the session, and the pod is as it was.
+    Lost(Box<Pod>),
+    /// Another process has the session, and the pod may have something of this claim.
+    Spoiled,
 }
 
 impl K8sEngine {
@@ -111,18 +120,23 @@ impl K8sEngine {
             }
             pool.discard(spare).await;
         };
-        match self.lease(&spare, opening).await {
-            Ok(Some(pod)) => {
+        match self.take_over(&spare, opening).await {
+            Ok(Takeover::Won(pod)) => {
                 let (sandbox, is_ready) = (Arc::new(spare.sandbox.clone()), is_ready(&pod));
-                self.remember(&opening.record.id, pod, spare.sandbox);
+                self.remember(&opening.record.id, *pod, spare.sandbox);
                 Ok(Some(match is_ready {
                     true => Claim::Started(sandbox),
                     false => Claim::Created(sandbox),
                 }))
             }
-            Ok(None) => {
-                // It was given nothing of the session.
+            Ok(Takeover::Lost(pod)) => {
+                // It has nothing of the session.
+                let spare = Spare { pod: *pod, ..spare };
                 pool.give_back(spare).await;
+                Ok(Some(Claim::Taken))
+            }
+            Ok(Takeover::Spoiled) => {
+                pool.discard(spare).await;
                 Ok(Some(Claim::Taken))
             }
             Err(error) => {
@@ -134,43 +148,73 @@ impl K8sEngine {
         }
     }
 
-    /// Makes a pod that is ready that of a session. `None` if another process has the session.
-    async fn lease(&self, spare: &Spare, opening: &Opening<'_>) -> Result<Option<Pod>> {
-        let pods = &self.0.pods;
-        let (cluster, kind) = (&pods.cluster, Kind::lease());
+    /// Makes a pod that is ready that of a session.
+    async fn take_over(&self, spare: &Spare, opening: &Opening<'_>) -> Result<Takeover> {
         let id = &opening.record.id;
-        let name = pods.names.session(id);
-        let holder = json!({"spec": {"holderIdentity": spare.pod.name}});
-        let draft = Draft::new(&*name, holder)
-            .label(names::SPACE, pods.names.space())
-            .owned_by_pod(&spare.pod);
-        let lease = match objects::create(cluster, &kind, draft).await {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(None),
-            created => created?,
-        };
-        // The session may have got a pod, or have had one and left its files.
-        let other = pods::find(cluster, &name);
-        let (other, volumes) = tokio::try_join!(other, self.stored(Some(id)))?;
-        if other.is_some() || !volumes.is_empty() {
-            objects::delete(cluster, &kind, &lease, Version::Any).await?;
-            return Ok(None);
-        }
         let newest = self.0.view.get(&spare.pod.uid);
         let pod = newest.as_ref().unwrap_or(&spare.pod);
-        if !opening.env.is_empty() {
-            self.keep_env(pod, opening.env).await?;
+        let (leased, marked) = if self.0.pods.volumes.is_some() {
+            if !self.lease_without_files(id, pod).await? {
+                return Ok(Takeover::Lost(Box::new(pod.clone())));
+            }
+            (true, self.mark(pod, opening).await)
+        } else {
+            // At once, because the marks mean nothing without the lease.
+            let (lease, marked) = tokio::join!(self.lease(id, pod), self.mark(pod, opening));
+            (lease?.is_some(), marked)
+        };
+        if !leased {
+            return self.give_up(marked, opening).await;
         }
-        let changes: Changes = opening
-            .annotations()?
-            .into_iter()
-            .map(|(key, value)| (key, Some(value)))
-            .collect();
-        let changed = self.note(pod, |_| Some(changes.clone())).await?;
-        let Some(pod) = changed else {
+        let Some(pod) = marked? else {
             return Err(Error::unavailable("it was deleted"));
         };
         self.heal(&pod, &opening.record).await?;
-        Ok(Some(pod))
+        Ok(Takeover::Won(Box::new(pod)))
+    }
+
+    /// Creates the lease of a session that has no files. Returns `false` if it has some, or if
+    /// another process has the session.
+    async fn lease_without_files(&self, id: &SessionId, pod: &Pod) -> Result<bool> {
+        let Some(lease) = self.lease(id, pod).await? else {
+            return Ok(false);
+        };
+        // With the lease: another process may have had the session, and left its files.
+        if self.stored(Some(id)).await?.is_empty() {
+            return Ok(true);
+        }
+        let cluster = &self.0.pods.cluster;
+        objects::delete(cluster, &Kind::lease(), &lease, Version::Any).await?;
+        Ok(false)
+    }
+
+    /// Marks a pod as that of a session, which has its variables by then. `None` if it is gone.
+    async fn mark(&self, pod: &Pod, opening: &Opening<'_>) -> Result<Option<Pod>> {
+        if !opening.env.is_empty() {
+            self.keep_env(pod, opening.env).await?;
+        }
+        let marks = opening.annotations()?.into_iter();
+        let marks: Changes = marks.map(|(key, mark)| (key, Some(mark))).collect();
+        self.note(pod, |_| Some(marks.clone())).await
+    }
+
+    /// Takes the marks off a pod that did not become that of the session.
+    async fn give_up(
+        &self,
+        marked: Result<Option<Pod>>,
+        opening: &Opening<'_>,
+    ) -> Result<Takeover> {
+        let has_variables = !opening.env.is_empty();
+        let Some(pod) = marked.ok().flatten().filter(|_| !has_variables) else {
+            return Ok(Takeover::Spoiled);
+        };
+        let marks = opening.annotations()?.into_keys();
+        let marks: Changes = marks.map(|key| (key, None)).collect();
+        let cleared = self.note(&pod, |_| Some(marks.clone())).await;
+        Ok(match cleared {
+            Ok(Some(pod)) => Takeover::Lost(Box::new(pod)),
+            _ => Takeover::Spoiled,
+        })
     }
 
     async fn claim_cold(
@@ -198,9 +242,17 @@ impl K8sEngine {
             created => created?,
         };
         let is_ours = |pod: &Pod| pod.annotations.get(CLAIM) == Some(&claim);
-        // Another process may have leased a pod for the session before there was this one.
-        let held = self.find(id).await?;
-        let Some(pod) = held.map(|held| held.pod).filter(is_ours) else {
+        let found = pods::find(&pods.cluster, &pods.names.session(id)).await?;
+        let won = match found.filter(is_ours) {
+            Some(pod) if self.lease(id, &pod).await?.is_some() => Some(pod),
+            // Another process has leased a pod meanwhile, which may be this one.
+            Some(_) => {
+                let held = self.find_leased(id).await?;
+                held.map(|held| held.pod).filter(is_ours)
+            }
+            None => None,
+        };
+        let Some(pod) = won else {
             self.give_way(id, is_ours).await?;
             return Ok(Claim::Taken);
         };

@@ -1,25 +1,27 @@
 //! Which pod is that of a session.
 //!
-//! A session is one of two objects of its name: a pod that was created for it, or a lease on a
-//! pod that was made before. Names are unique among pods and among leases, but not between the
-//! two. So a process that creates one of them looks for the other one afterwards, and the order
-//! is always: the pod first, then the lease.
+//! The pod that the lease of the session's name is on. Names are unique, so creating that lease
+//! is the lock between processes, whether the pod was made before its session or for it.
 //!
-//! - A process with a lease that finds a pod gives way: it deletes its lease.
-//! - A process with a pod that finds a lease waits. If the leased pod becomes that of the
-//!   session, the other process had not found its pod, and it gives way. If the lease is
-//!   deleted, the other one gave way.
-//! - Any other process that finds a pod and no lease knows that the pod has won: a lease that
-//!   comes later gives way, and one that came before would still be there, or have given way.
+//! - A pod that was made before is marked as that of the session while the lease is created.
+//!   The marks alone mean nothing: a process that cannot create the lease takes them off.
+//! - A pod that is made for its session has the session's name, and marks from the start, so
+//!   that two processes do not make two. It is leased when it runs. A process that then finds
+//!   another lease deletes its pod.
+//! - A process that finds such a pod without a lease creates the lease for it before it uses
+//!   the pod: the process that made the pod may have been killed.
 //!
-//! A process may be killed while it holds a lease on a pod that is not yet that of the session.
-//! Then the pod is deleted after a while, in a change that fails if it has become the session's.
+//! A process may be killed when its lease is on a pod that has no marks yet. Then the pod is
+//! deleted after a while, in a change that fails if it has become the session's. If it is killed
+//! when the pod has marks and there is no lease yet, the session is free, and the reaper deletes
+//! the pod.
 
 use std::time::{Duration, Instant};
 
 use backend_core::{Error, ErrorKind, Result};
-use backend_k8s::pods::objects::{self, Kind, Object};
+use backend_k8s::pods::objects::{self, Draft, Kind, Object};
 use backend_k8s::pods::{self, Pod, Version};
+use serde_json::json;
 use tokio::time::{sleep, timeout};
 
 use super::annotations::{self, Annotations};
@@ -47,7 +49,7 @@ pub(super) type Changes = std::collections::BTreeMap<String, Option<String>>;
 #[derive(Debug, Clone)]
 pub(super) struct Held {
     pub(super) pod: Pod,
-    /// The lock, if it is not the pod itself.
+    /// The lock. A pod that was made for the session has none yet, or its process was killed.
     pub(super) lease: Option<Object>,
 }
 
@@ -93,18 +95,57 @@ impl K8sEngine {
         Err(contended(id))
     }
 
+    /// Finds the pod of a session that is about to be used: one with the lease.
+    pub(super) async fn find_leased(&self, id: &SessionId) -> Result<Option<Held>> {
+        for _ in 0..TRIES {
+            let Some(mut held) = self.find(id).await? else {
+                return Ok(None);
+            };
+            if held.lease.is_none() {
+                held.lease = self.lease(id, &held.pod).await?;
+            }
+            if held.lease.is_some() {
+                return Ok(Some(held));
+            }
+        }
+        Err(contended(id))
+    }
+
+    /// Creates the lease of a session on a pod. `None` if there is one.
+    pub(super) async fn lease(&self, id: &SessionId, pod: &Pod) -> Result<Option<Object>> {
+        let pods = &self.0.pods;
+        let holder = json!({"spec": {"holderIdentity": pod.name}});
+        let draft = Draft::new(pods.names.session(id), holder)
+            .label(names::SPACE, pods.names.space())
+            .owned_by_pod(pod);
+        match objects::create(&pods.cluster, &Kind::lease(), draft).await {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(None),
+            created => created.map(Some),
+        }
+    }
+
     /// Looks once. If it is late, a claim in the middle is taken for one of a killed process.
     async fn look(&self, id: &SessionId, is_late: bool) -> Result<Look> {
         let pods = &self.0.pods;
-        let (cluster, name) = (&pods.cluster, pods.names.session(id));
-        let own = pods::find(cluster, &name).await?;
-        let Some(lease) = objects::find(cluster, &Kind::lease(), &name).await? else {
+        let (cluster, name, kind) = (&pods.cluster, pods.names.session(id), Kind::lease());
+        // Both at once: whether there is a lease decides.
+        let (own, lease) = tokio::try_join!(
+            pods::find(cluster, &name),
+            objects::find(cluster, &kind, &name)
+        )?;
+        let Some(lease) = lease else {
             let held = own.map(|pod| Look::Held(Box::new(Held { pod, lease: None })));
             return Ok(held.unwrap_or(Look::Nothing));
         };
-        let Some(pod) = self.leased(&lease).await? else {
+        // Most leases are on a pod of their name.
+        let own = own.filter(|own| lease.owners.contains(&own.uid));
+        let leased = match own {
+            Some(own) => Some(own),
+            None => self.leased(&lease).await?,
+        };
+        let Some(pod) = leased else {
             // Its pod is gone, and the cluster has not deleted it yet.
-            objects::delete(cluster, &Kind::lease(), &lease, Version::Any).await?;
+            objects::delete(cluster, &kind, &lease, Version::Any).await?;
             return Ok(Look::Unclear);
         };
         if annotations::is_of(&pod.annotations, id) {
@@ -147,17 +188,22 @@ impl K8sEngine {
     /// Waits until a pod is gone.
     pub(super) async fn gone(&self, pod: &Pod) -> Result<()> {
         let cluster = &self.0.pods.cluster;
+        let view = &self.0.view;
         let ended = async {
             loop {
-                let found = pods::find(cluster, &pod.name).await?;
-                if found.is_none_or(|found| found.uid != pod.uid) {
+                // A report of its end is proof, and comes if the view has the pod.
+                let is_watched = view.is_current() && view.knows(&pod.uid);
+                let reported = view.gone(&pod.uid);
+                if is_watched && timeout(WATCHED_INTERVAL, reported).await.is_ok() {
                     return Ok::<(), Error>(());
                 }
-                let pause = match self.0.view.is_current() {
-                    true => WATCHED_INTERVAL,
-                    false => UNWATCHED_INTERVAL,
-                };
-                let _ = timeout(pause, self.0.view.gone(&pod.uid)).await;
+                let found = pods::find(cluster, &pod.name).await?;
+                if found.is_none_or(|found| found.uid != pod.uid) {
+                    return Ok(());
+                }
+                if !is_watched {
+                    let _ = timeout(UNWATCHED_INTERVAL, view.gone(&pod.uid)).await;
+                }
             }
         };
         let late = || {

@@ -17,6 +17,16 @@ impl Names {
         format!("{SPACE}={}", self.space())
     }
 
+    /// The selector of the signs of life of processes.
+    pub(super) fn processes(&self) -> String {
+        format!("{},{PROCESS}", self.all())
+    }
+
+    /// The selector of the leases of sessions.
+    pub(super) fn locks(&self) -> String {
+        format!("{},!{PROCESS}", self.all())
+    }
+
     /// The selector of the volume claims of sessions, of one or of all.
     pub(super) fn stored(&self, id: Option<&SessionId>) -> String {
         let all = self.all();

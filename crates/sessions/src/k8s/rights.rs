@@ -12,10 +12,14 @@ type Rights = (&'static str, &'static str, &'static [&'static str]);
 /// The rights that sessions with variables need.
 const ALWAYS: &[Rights] = &[
     ("", "pods", &["patch"]),
-    ("coordination.k8s.io", "leases", &["delete", "get", "list"]),
+    (
+        "coordination.k8s.io",
+        "leases",
+        &["create", "delete", "get", "list"],
+    ),
     ("", "secrets", &["create", "delete", "get", "patch"]),
 ];
-const WITH_POOL: Rights = ("coordination.k8s.io", "leases", &["create", "patch"]);
+const WITH_POOL: Rights = ("coordination.k8s.io", "leases", &["patch"]);
 const WITH_VOLUMES: Rights = (
     "",
     "persistentvolumeclaims",

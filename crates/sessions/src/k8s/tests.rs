@@ -11,6 +11,7 @@ use backend_core::{Error, ErrorKind};
 use backend_k8s::{Cluster, K8sSandbox, Mode, Network, Runtime};
 use kube::client::{Body, Client};
 use serde_json::{Value, json};
+use tokio::sync::Barrier;
 
 use super::names::{Names, SESSION, SPACE, SPARE};
 use super::*;
@@ -28,8 +29,12 @@ struct World {
     lists: Vec<String>,
     /// Whether each look at a pod finds another one of its name.
     is_replaced: bool,
-    /// The event right after the next lease is created.
-    after_lease: Option<Event>,
+    /// The event right before the next request of a method for a kind is answered.
+    before: Option<(&'static str, &'static str, Event)>,
+    /// The kind of which no object can be created.
+    refused: Option<&'static str>,
+    /// Where the requests that claim a pod wait for each other.
+    together: Option<Arc<Barrier>>,
     /// Changes an object that is followed, and says so. If there is none, nothing is ever
     /// reported.
     watched: Option<Watched>,
@@ -96,6 +101,10 @@ impl World {
         let (kind, name) = path.split_once('/').unwrap_or((path, ""));
         let key = (kind.to_owned(), name.to_owned());
         let made = body["metadata"]["name"].as_str().unwrap_or_default();
+        let is_awaited = |(by, of, _): &mut (&str, &str, Event)| (*by, *of) == (method, kind);
+        if let Some((.., event)) = self.before.take_if(is_awaited) {
+            event(self);
+        }
         match (method, name) {
             ("GET", "") => self.lists.push(kind.to_owned()),
             ("POST", "") => self.requests.push(format!("POST {kind}/{made}")),
@@ -103,6 +112,7 @@ impl World {
         }
         match (method, name) {
             ("GET", "") => (200, self.listed(kind, query)),
+            ("POST", "") if self.refused == Some(kind) => (403, "Forbidden".into()),
             ("POST", "") if self.has(kind, made) => (409, "AlreadyExists".into()),
             ("POST", "") => (201, self.create(kind, made, body)),
             ("GET", _) => match self.objects.get_mut(&key) {
@@ -155,13 +165,7 @@ impl World {
         if kind != "pods" {
             object["spec"] = body["spec"].clone();
         }
-        let created = object.clone();
-        if kind == "leases"
-            && let Some(event) = self.after_lease.take()
-        {
-            event(self);
-        }
-        created
+        object.clone()
     }
 }
 
@@ -187,6 +191,14 @@ fn answer_of_all(path: &str, body: &Value) -> Value {
         "namespaced": true, "verbs": ["create", "delete", "get", "list", "patch"],
     });
     json!({"groupVersion": version, "resources": [claims]})
+}
+
+/// Whether a request creates the lease of a session, or marks its pod.
+fn is_part_of_a_claim(method: &str, target: &str, body: &Value) -> bool {
+    let is_lease = method == "POST" && target.contains("/leases");
+    let marks = body["metadata"]["annotations"].get(annotations::RECORD);
+    let is_mark = method == "PATCH" && marks.is_some_and(|mark| !mark.is_null());
+    is_lease || is_mark
 }
 
 /// Whether an object is not the one, or not as it was, that a change is for.
@@ -225,6 +237,11 @@ fn cluster_of(world: &Shared) -> Cluster {
             let body = body.collect_bytes().await?;
             let asked: Value = serde_json::from_slice(&body).unwrap_or_default();
             let method = parts.method.as_str();
+            let together = world.lock().unwrap().together.clone();
+            let is_claim = is_part_of_a_claim(method, &target, &asked);
+            if let Some(together) = together.filter(|_| is_claim) {
+                together.wait().await;
+            }
             let answer = if target.contains("watch=true") {
                 world.lock().unwrap().watch(&target)
             } else {
@@ -413,6 +430,7 @@ async fn only_the_rights_of_its_options_are_needed() {
     let engine = builder(&world).build().unwrap();
     let missing = engine.missing_rights().await.unwrap();
     let wanted = [
+        "create leases",
         "delete leases",
         "get leases",
         "list leases",
@@ -424,7 +442,7 @@ async fn only_the_rights_of_its_options_are_needed() {
     assert_eq!(missing, wanted);
     let engine = builder(&world).volumes(1024).pool(runtime(), 1);
     let missing = engine.build().unwrap().missing_rights().await.unwrap();
-    for right in wanted.iter().chain(&["create leases", "patch leases"]) {
+    for right in wanted.iter().chain(&["patch leases"]) {
         assert!(missing.iter().any(|one| one == right), "{missing:?}");
     }
     let claims = missing.iter().filter(|right| right.ends_with("claims"));

@@ -13,6 +13,7 @@ use super::annotations::{self, VOLUME};
 use super::presence::is_dead;
 use super::volumes::stored;
 use super::{K8sEngine, names};
+use crate::id::SessionId;
 use crate::record::{Record, RecordState};
 use crate::time::elapsed;
 
@@ -26,15 +27,13 @@ impl K8sEngine {
     /// Deletes what killed processes left.
     pub(super) async fn sweep(&self, now: SystemTime) -> Result<()> {
         let pods = &self.0.pods;
-        let selector = pods.names.all();
-        let kind = Kind::lease();
+        let (kind, signs) = (Kind::lease(), pods.names.processes());
         // Pods that are not as they were reported are not deleted.
         let (all, leases) = tokio::try_join!(
             self.recent_pods(),
-            objects::list(&pods.cluster, &kind, &selector)
+            objects::list(&pods.cluster, &kind, &signs)
         )?;
         let mut living = BTreeSet::from([self.0.presence.key()]);
-        let mut locks = BTreeMap::new();
         for lease in &leases {
             match lease.labels.get(names::PROCESS) {
                 Some(process) if !is_dead(lease, now) => {
@@ -43,28 +42,53 @@ impl K8sEngine {
                 Some(_) => {
                     log_failure(objects::delete(&pods.cluster, &kind, lease, Version::Read).await);
                 }
-                None => {
-                    locks.insert(&*lease.name, lease);
-                }
+                None => {}
             }
         }
         let is_living = |pod: &Pod| {
             let process = pod.labels.get(names::SPARE);
             process.is_none_or(|process| living.contains(&**process))
         };
-        for pod in &all {
-            let is_left = match annotations::session(&pod.annotations) {
-                None => !is_living(pod),
-                // Another pod won the session.
-                Some(_) => locks
-                    .get(&*pod.name)
-                    .is_some_and(|lock| has_won(lock, pod, &all)),
+        let is_old = |pod: &&Arc<Pod>| elapsed(pod.created, now) > SPARE_AGE;
+        let several = several(&all);
+        let mut marked = Vec::new();
+        for pod in all.iter().filter(is_old) {
+            match annotations::session(&pod.annotations) {
+                None if !is_living(pod) => log_failure(pods.try_remove(pod, Version::Read).await),
+                Some(id) if !is_living(pod) || several.contains(&id) => marked.push((pod, id)),
+                _ => {}
+            }
+        }
+        self.sweep_marked(&marked, &all).await?;
+        self.sweep_volumes(&all, now).await
+    }
+
+    /// Deletes those pods that have the marks of a session and are not its pod.
+    async fn sweep_marked(
+        &self,
+        marked: &[(&Arc<Pod>, SessionId)],
+        all: &[Arc<Pod>],
+    ) -> Result<()> {
+        if marked.is_empty() {
+            return Ok(());
+        }
+        let pods = &self.0.pods;
+        // After the pods: their processes have created all the leases that they will.
+        let locks = objects::list(&pods.cluster, &Kind::lease(), &pods.names.locks()).await?;
+        let locks: BTreeMap<_, _> = locks.iter().map(|lock| (&*lock.name, lock)).collect();
+        for (pod, id) in marked {
+            let lock = locks.get(&*pods.names.session(id));
+            let is_left = match pod.labels.contains_key(names::SPARE) {
+                // Its process was killed before it created the lease, or while it gave way.
+                true => lock.is_none_or(|lock| !lock.owners.contains(&pod.uid)),
+                // Another pod won the session. Without a lease, it is still to be that pod.
+                false => lock.is_some_and(|lock| has_won(lock, pod, all)),
             };
-            if is_left && elapsed(pod.created, now) > SPARE_AGE {
+            if is_left {
                 log_failure(pods.try_remove(pod, Version::Read).await);
             }
         }
-        self.sweep_volumes(&all, now).await
+        Ok(())
     }
 
     /// Deletes the volume claims that never got a session.
@@ -114,6 +138,14 @@ impl K8sEngine {
         }
         Ok(())
     }
+}
+
+/// Returns the sessions whose marks several pods have.
+fn several(all: &[Arc<Pod>]) -> BTreeSet<SessionId> {
+    let mut seen = BTreeSet::new();
+    let sessions = all.iter();
+    let sessions = sessions.filter_map(|pod| annotations::session(&pod.annotations));
+    sessions.filter(|id| !seen.insert(id.clone())).collect()
 }
 
 /// Whether the lease of a session is on another pod, which is that of the session.

@@ -1,11 +1,12 @@
 //! [`View`]: the pods of the space, as one watch for the whole process reports them.
 //!
-//! It saves requests and is never a proof: every decision is made by a request that fails if
-//! the view was wrong. Where none fails because a pod is missing in it, pods are only taken
+//! It saves requests and is no proof, except that a pod whose end was reported is gone: every
+//! decision is made by a request that fails if the view was wrong. Where none fails because a pod is missing in it, pods are only taken
 //! from it while the watch works.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use backend_core::Result;
 use backend_k8s::Cluster;
@@ -13,6 +14,7 @@ use backend_k8s::pods::{self, Pod, PodChange};
 use futures_util::StreamExt as _;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 use super::names::SPACE;
 use super::{annotations, has_ended};
@@ -20,6 +22,8 @@ use crate::id::SessionId;
 
 /// The most pods that are remembered as gone.
 const GONE: usize = 65_536;
+/// The time for the first report of the watch. Without one, pods are read.
+const REPORT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The pods by their ids. Clones share them.
 #[derive(Debug, Clone)]
@@ -38,6 +42,8 @@ struct Shared {
 struct Seen {
     pods: HashMap<String, Arc<Pod>>,
     gone: HashSet<String>,
+    /// Whether the watch has reported anything.
+    has_reported: bool,
     /// Whether the watch has listed the pods, and reported changes since, without an error.
     is_current: bool,
 }
@@ -46,6 +52,7 @@ impl Seen {
     /// Takes over a report of the watch, which goes on after an error: where it was, or with
     /// a list.
     fn report(&mut self, report: Result<PodChange>, space: &str) {
+        self.has_reported = true;
         self.is_current = report.is_ok();
         match report {
             Ok(change) => self.change(change, space),
@@ -127,6 +134,15 @@ impl View {
         self.is_current().then(collect)
     }
 
+    /// Waits for the first report of a watch that has begun: all pods, or that it does not
+    /// work.
+    pub(super) async fn reported(&self) {
+        let mut changes = self.0.changes.subscribe();
+        let reported =
+            async { while !self.0.seen().has_reported && changes.changed().await.is_ok() {} };
+        let _ = timeout(REPORT_TIMEOUT, reported).await;
+    }
+
     /// Whether the watch works.
     pub(super) fn is_current(&self) -> bool {
         let task = self.0.task.lock().unwrap_or_else(PoisonError::into_inner);
@@ -149,6 +165,12 @@ impl View {
         seen.gone.contains(uid) || seen.pods.get(uid).is_some_and(is_lost)
     }
 
+    /// Whether a pod was reported, also as one that is gone.
+    pub(super) fn knows(&self, uid: &str) -> bool {
+        let seen = self.0.seen();
+        seen.pods.contains_key(uid) || seen.gone.contains(uid)
+    }
+
     /// Waits until a pod is known to be gone, which is never if nothing is watched.
     pub(super) async fn gone(&self, uid: &str) {
         let mut changes = self.0.changes.subscribe();
@@ -168,6 +190,10 @@ async fn follow(shared: Weak<Shared>) {
         Some(Ok(changes)) => changes,
         Some(Err(error)) => {
             tracing::warn!("pods cannot be watched: {}", error.chain());
+            if let Some(shared) = shared.upgrade() {
+                shared.seen().report(Err(error), &shared.space);
+                shared.changes.send_replace(());
+            }
             return;
         }
         None => return,

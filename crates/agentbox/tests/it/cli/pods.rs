@@ -221,7 +221,11 @@ fn answer(mut connection: TcpStream, refused: &str) {
 fn the_doctor_names_the_rights_of_sessions_that_are_missing() {
     let dir = dir();
     for (refused, config, missing) in [
-        ("leases", "", "delete leases, get leases, list leases"),
+        (
+            "leases",
+            "",
+            "create leases, delete leases, get leases, list leases",
+        ),
         ("secrets", "", ""),
         ("persistentvolumeclaims", "", ""),
         (

@@ -38,6 +38,14 @@ fn refuse(world: &mut World, name: &str) -> (u16, Value) {
     (403, "Forbidden".into())
 }
 
+/// Names the pod that a claim is to have, and says so.
+fn name(world: &mut World, name: &str) -> (u16, Value) {
+    let claim = world.get(CLAIMS, name);
+    claim["metadata"]["annotations"]["agents.x-k8s.io/sandbox-name"] = "warm".into();
+    let claim = claim.clone();
+    (200, json!({"type": "MODIFIED", "object": claim}))
+}
+
 /// Deletes a claim, and says so.
 fn end(world: &mut World, name: &str) -> (u16, Value) {
     let key = (CLAIMS.to_owned(), name.to_owned());
@@ -52,10 +60,9 @@ async fn open(engine: &AgentSandboxEngine) -> Result<Claim> {
 #[tokio::test]
 async fn a_claim_is_followed_until_it_has_its_pod() {
     let (engine, world) = engine(tell);
-    let Claim::Created(sandbox) = open(&engine).await.unwrap() else {
+    let Claim::Started(sandbox) = open(&engine).await.unwrap() else {
         panic!("no other process has it");
     };
-    sandbox.start().await.unwrap();
     assert_eq!(sandbox.id(), "warm");
     let alice = names().session(&id("alice"));
     let expected = [
@@ -81,7 +88,7 @@ async fn a_claim_that_has_its_pod_is_not_followed() {
 #[tokio::test]
 async fn a_claim_that_cannot_be_followed_is_asked_for() {
     let (engine, world) = engine(refuse);
-    assert!(matches!(open(&engine).await, Ok(Claim::Created(_))));
+    assert!(matches!(open(&engine).await, Ok(Claim::Started(_))));
     let alice = names().session(&id("alice"));
     let world = world.lock().unwrap();
     assert!(world.requests.contains(&format!("GET {CLAIMS}/{alice}")));
@@ -93,4 +100,40 @@ async fn a_claim_that_ends_meanwhile_is_no_session() {
     assert_eq!(kind(open(&engine).await), Some(ErrorKind::Unavailable));
     let alice = names().session(&id("alice"));
     assert!(!world.lock().unwrap().has(CLAIMS, &alice));
+}
+
+#[tokio::test]
+async fn the_pod_that_a_claim_names_is_started_before_the_claim_is_ready() {
+    for gets_it in [true, false] {
+        let (engine, world) = engine(name);
+        let alice = names().session(&id("alice"));
+        // The claim is not ready before the pod was looked at.
+        let looked: Event = Box::new(move |world: &mut World| {
+            assign(world, &alice);
+            if !gets_it {
+                world.put("pods", "other", json!({}));
+                world.get(CLAIMS, &alice)["status"]["sandbox"]["name"] = "other".into();
+            }
+        });
+        world.lock().unwrap().before = Some(("GET", "pods", looked));
+        let Claim::Started(sandbox) = open(&engine).await.unwrap() else {
+            panic!("no other process has it");
+        };
+        assert_eq!(sandbox.id(), if gets_it { "warm" } else { "other" });
+        let world = world.lock().unwrap();
+        let looks = world.requests.iter();
+        let looks = looks.filter(|request| request.starts_with("GET pods/"));
+        assert_eq!(looks.count(), if gets_it { 1 } else { 2 });
+    }
+}
+
+#[tokio::test]
+async fn a_claim_that_ends_with_its_pod_named_is_no_session() {
+    let (engine, world) = engine(name);
+    let alice = names().session(&id("alice"));
+    let ended: Event = Box::new(move |world: &mut World| {
+        end(world, &alice);
+    });
+    world.lock().unwrap().before = Some(("GET", "pods", ended));
+    assert_eq!(kind(open(&engine).await), Some(ErrorKind::Unavailable));
 }
