@@ -85,10 +85,8 @@ async fn open(places: &[PathBuf]) -> Vec<LocalBackend> {
 }
 
 async fn stop(sandboxes: &[LocalBackend]) {
-    let stop = |sandbox: &'_ LocalBackend| sandbox.stop(StopMode::Keep);
-    for stopped in join_all(sandboxes.iter().map(stop)).await {
-        stopped.unwrap();
-    }
+    let stop = async |sandbox: &LocalBackend| sandbox.stop(StopMode::Keep).await.unwrap();
+    join_all(sandboxes.iter().map(stop)).await;
 }
 
 /// Returns the share of memory of this process and of its children.

@@ -29,8 +29,8 @@ pub(crate) fn time(setup: &Setup, id: &str, bytes: usize) {
 /// Measures the memory of a process that runs one command.
 pub(crate) fn memory(setup: &Setup, id: &str, bytes: usize) {
     let peak = |side| {
-        let line = line(bytes);
-        let args = [&format!("--{SIDE}"), side, &format!("--{LINE}"), &*line];
+        let (of_side, of_line) = (format!("--{SIDE}"), format!("--{LINE}"));
+        let args = [of_side.as_str(), side, &of_line, &line(bytes)];
         child::printed(&args.map(AsRef::as_ref)).as_u64().unwrap()
     };
     let theirs = setup.has_peer().then(|| peak("tokio"));
