@@ -37,7 +37,7 @@ use tokio::runtime::Runtime;
 use crate::support::trees::Trees;
 use crate::support::{opened, output};
 
-/// What every row needs.
+/// The things that every row needs.
 pub(crate) struct Setup {
     pub(crate) bench: Bench,
     pub(crate) runtime: Runtime,
