@@ -8,7 +8,11 @@
 //! - `request_check.rs`: requests of other sites are refused.
 //! - `turn.rs` and `questions.rs`: a turn as a stream of events, which a question interrupts.
 //! - `engine.rs`: the sandboxes, in containers, pods, hosted or confined on this machine.
-#![allow(clippy::print_stdout, reason = "a service tells what it does")]
+#![allow(
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "a service tells what it does"
+)]
 
 mod browser_sessions;
 mod engine;
@@ -23,6 +27,7 @@ pub mod tester;
 mod turn;
 
 use std::net::SocketAddr;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -154,6 +159,24 @@ impl<P: Program> App<P> {
     async fn delete(&self, name: &str) -> Result<(), Failure> {
         self.sandboxes.manager.purge(name).await?;
         Ok(self.browsers.delete(name)?)
+    }
+}
+
+/// Reads the options of a program, runs it, and shows its error: the whole `main`.
+pub fn run<O: clap::Parser, F>(program: impl FnOnce(O) -> F) -> ExitCode
+where
+    F: Future<Output = Result<(), Error>>,
+{
+    // Must come first: the program is also the supervisor of its commands.
+    backend_local::supervisor::run_if_asked();
+    let options = O::parse();
+    let runtime = tokio::runtime::Runtime::new().map_err(Error::from);
+    match runtime.and_then(|runtime| runtime.block_on(program(options))) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
     }
 }
 

@@ -24,10 +24,13 @@
 )]
 
 mod support {
+    pub(crate) mod bare;
+    pub(crate) mod child;
     pub(crate) mod job;
     pub(crate) mod memory;
     pub(crate) mod ours;
     pub(crate) mod peers;
+    pub(crate) mod rg;
 }
 
 use backend_testkit::measure::Bench;
@@ -43,7 +46,7 @@ fn main() {
     backend_local::supervisor::run_if_asked();
     let bench = Bench::from_args();
     if let Some(path) = bench.path(memory::CHILD) {
-        return println!("{}", memory::child(&path));
+        return println!("{}", memory::search(&path));
     }
     let runtime = Runtime::new().unwrap();
     let rows = runtime.block_on(bench.rows());

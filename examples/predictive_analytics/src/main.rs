@@ -13,12 +13,6 @@
 //! - `analyst.rs`: the agent that computes has a sandbox, and what it returns is checked.
 //! - `finding.rs` and `finding/chart.rs`: the checks, whose refusals the model reads.
 //! - `page/chart.js`: a chart from data, without any markup in it.
-#![allow(
-    clippy::print_stderr,
-    clippy::print_stdout,
-    reason = "an example shows what it does"
-)]
-
 mod analyst;
 mod data;
 mod finding;
@@ -28,7 +22,6 @@ mod tools;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use examples::web::page::{self, File, HTML, SCRIPT, STYLE};
 use examples::web::{self, Error, Program, Sandboxes};
 use sandbox_runtime::{Runtime, Runtimes};
@@ -88,17 +81,7 @@ impl Program for Analytics {
 }
 
 fn main() -> ExitCode {
-    // Must come first: this program is also the supervisor of its commands.
-    backend_local::supervisor::run_if_asked();
-    let options = Options::parse();
-    let runtime = tokio::runtime::Runtime::new().map_err(Error::from);
-    match runtime.and_then(|runtime| runtime.block_on(serve(options))) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    web::run(serve)
 }
 
 async fn serve(options: Options) -> Result<(), Error> {

@@ -1,6 +1,7 @@
 //! The scripts that answer where there is no model: one plays the agent that talks, the
 //! other one the analyst.
 
+use examples::chat::script::asked;
 use examples::chat::{Script, Turn};
 use serde_json::{Value, json};
 
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 /// the user's message. `bars TITLE` only asks for bars.
 pub(crate) fn agent() -> Script {
     Script::new().otherwise(|messages| {
-        let (said, steps, last) = since_the_user(messages);
+        let (said, steps, last) = asked(messages);
         let said = said.trim();
         if let Some(reason) = last.strip_prefix("Error: ") {
             return Turn::says(format!("That did not work: {reason}"));
@@ -85,14 +86,14 @@ fn told(prediction: &Value) -> String {
 /// The analyst: it writes the request down, runs the program and returns its result.
 pub(crate) fn analyst() -> Script {
     Script::new().otherwise(|messages| {
-        let (task, steps, last) = since_the_user(messages);
+        let (task, steps, last) = asked(messages);
         let request = task.split_once("request: ").map_or("{}", |(_, json)| json);
         let request: Value = serde_json::from_str(request).unwrap_or_default();
         let kind = request["kind"].clone();
         match steps {
             0 => Turn::says("I write the request down.").calls(
                 "write_file",
-                json!({"path": "request.json", "content": asked(request).to_string()}),
+                json!({"path": "request.json", "content": understood(request).to_string()}),
             ),
             1 => Turn::default().calls(
                 "execute",
@@ -109,7 +110,7 @@ pub(crate) fn analyst() -> Script {
 }
 
 /// Returns a request as the program understands it: a question by its words.
-fn asked(mut request: Value) -> Value {
+fn understood(mut request: Value) -> Value {
     if let Some(question) = request["question"].as_str() {
         let by = ["shop", "year"]
             .into_iter()
@@ -117,22 +118,4 @@ fn asked(mut request: Value) -> Value {
         request["by"] = json!(by.unwrap_or("month"));
     }
     request
-}
-
-/// Returns the user's last words, the number of answers since then, and the last message.
-fn since_the_user(messages: &[Value]) -> (&str, usize, &str) {
-    let is_said = |message: &Value| message["role"] == "user" && message["content"].is_string();
-    let begin = messages.iter().rposition(is_said).unwrap_or(0);
-    let since = messages.get(begin..).unwrap_or_default();
-    let answers = since
-        .iter()
-        .filter(|message| message["role"] == "assistant");
-    let answers = answers.count();
-    let last = since.get(1..).and_then(<[Value]>::last);
-    (text_of(since.first()), answers, text_of(last))
-}
-
-fn text_of(message: Option<&Value>) -> &str {
-    let text = message.and_then(|message| message["content"].as_str());
-    text.unwrap_or_default()
 }

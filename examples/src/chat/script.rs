@@ -207,13 +207,25 @@ pub fn replies(messages: &[Value]) -> Vec<&str> {
         .collect()
 }
 
-/// Returns the user's last words.
+/// Returns the user's last words, the number of answers to them so far, and the text of the
+/// last message after them, which is the result of a call.
 #[must_use]
-pub fn asked(messages: &[Value]) -> &str {
-    let mut messages = messages.iter().rev();
-    let last = messages.find(|message| message["role"] == "user");
-    last.and_then(|message| message["content"].as_str())
-        .unwrap_or_default()
+pub fn asked(messages: &[Value]) -> (&str, usize, &str) {
+    // Pictures of tools are of the user too, but no text.
+    let is_asked = |message: &Value| message["role"] == "user" && message["content"].is_string();
+    let begin = messages.iter().rposition(is_asked);
+    let since = begin.map_or(&[][..], |begin| &messages[begin..]);
+    let is_answer = |message: &&Value| message["role"] == "assistant";
+    let answers = since.iter().filter(is_answer).count();
+    match since {
+        [] => ("", 0, ""),
+        [only] => (text_of(only), 0, ""),
+        [first, .., last] => (text_of(first), answers, text_of(last)),
+    }
+}
+
+fn text_of(message: &Value) -> &str {
+    message["content"].as_str().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -273,7 +285,7 @@ mod tests {
     async fn the_end_of_a_script_depends_on_what_is_asked() {
         let model = Model::scripted(Script::new()).await.unwrap();
         assert_eq!(played(&model, "go").await, ["text: The script ends here."]);
-        let script = Script::new().otherwise(|messages| Turn::says(asked(messages)));
+        let script = Script::new().otherwise(|messages| Turn::says(asked(messages).0));
         let model = Model::scripted(script).await.unwrap();
         assert_eq!(played(&model, "echo").await, ["text: echo"]);
     }

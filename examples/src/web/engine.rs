@@ -18,6 +18,9 @@ use super::{Error, Program};
 /// How long a daemon may take to say that it is there.
 const DAEMON_TIME: Duration = Duration::from_secs(5);
 
+/// Characters of a space's name, at most.
+const SPACE_CHARS: usize = 32;
+
 const MIB: u64 = 1024 * 1024;
 
 /// The engine, and a description for the user.
@@ -87,7 +90,8 @@ async fn docker<P: Program>(
     let (runtime, described) = P::runtime(image)?;
     // Servers with the same directory share their sessions, and others have their own.
     let hash = ContentHash::of(files.as_os_str().as_encoded_bytes()).to_string();
-    let space = format!("{}{}", space::<P>(), hash.get(..16).unwrap_or(&hash));
+    let mut space = format!("{}{hash}", space::<P>());
+    space.truncate(SPACE_CHARS);
     let mut template = DockerSandbox::builder().memory(512 * MIB);
     let mut what = format!("a container of {described}");
     match AgentBinary::locate_from_env()? {

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
@@ -30,15 +31,34 @@ pub struct Server {
     child: Child,
 }
 
-/// Returns a program with its data in this directory, on any free port.
-pub fn program(path: &str, data: &Path) -> Command {
-    let mut program = Command::new(path);
-    program
-        .args(["--listen", "127.0.0.1:0", "--data"])
-        .arg(data);
-    // Not the xterm.js of this machine.
-    program.env("XDG_CACHE_HOME", data);
-    program
+/// The path of a built program.
+#[derive(Debug, Clone, Copy)]
+pub struct Built(pub &'static str);
+
+impl Built {
+    /// Returns the program with its data in this directory, on any free port.
+    pub fn program(self, data: &Path) -> Command {
+        let mut program = Command::new(self.0);
+        program
+            .args(["--listen", "127.0.0.1:0", "--data"])
+            .arg(data);
+        // Not the xterm.js of this machine.
+        program.env("XDG_CACHE_HOME", data);
+        program
+    }
+
+    /// Starts the program with local sandboxes.
+    pub async fn start(self, data: &Path, options: &[&str]) -> Server {
+        let mut program = self.program(data);
+        Server::launch(program.args(["--backend", "local"]).args(options)).await
+    }
+
+    /// Starts a server with new data, which lasts as long as the directory.
+    pub async fn server(self) -> (TempDir, Server) {
+        let data = tempfile::tempdir().unwrap();
+        let server = self.start(data.path(), &[]).await;
+        (data, server)
+    }
 }
 
 impl Server {
@@ -122,6 +142,26 @@ impl Server {
         assert_eq!(response.status(), StatusCode::CREATED);
         let session = json_of(response).await;
         format!("/sessions/{}", session["id"].as_str().unwrap())
+    }
+
+    /// Checks that the page is locked down and that all parts it names are there. Returns
+    /// their paths.
+    pub async fn page(&self) -> Vec<String> {
+        let page = self.get("/").await;
+        assert_eq!(page.status(), StatusCode::OK);
+        let header = |name: &str| page.headers()[name].to_str().unwrap().to_owned();
+        let policy = header("content-security-policy");
+        assert!(policy.starts_with("default-src 'self';"), "{policy}");
+        assert!(!policy.contains("unsafe"), "{policy}");
+        assert_eq!(header("x-content-type-options"), "nosniff");
+        assert_eq!(header("referrer-policy"), "no-referrer");
+        let page = page.text().await.unwrap();
+        let parts = page.split('"').filter(|part| part.starts_with('/'));
+        let parts: Vec<_> = parts.map(str::to_owned).collect();
+        for part in &parts {
+            assert_eq!(self.get(part).await.status(), StatusCode::OK, "{part}");
+        }
+        parts
     }
 
     /// Runs a command in a session.

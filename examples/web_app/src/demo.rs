@@ -1,6 +1,7 @@
 //! The script that answers where there is no model: it writes two files, corrects one, runs
 //! it after asking, and says what came out. `run COMMAND` asks to run a command.
 
+use examples::chat::script::asked;
 use examples::chat::{Script, Turn};
 use serde_json::{Value, json};
 
@@ -10,20 +11,10 @@ pub(crate) fn script() -> Script {
 }
 
 fn answer(messages: &[Value]) -> Turn {
-    let is_said = |message: &Value| message["role"] == "user" && message["content"].is_string();
-    let begin = messages.iter().rposition(is_said).unwrap_or(0);
-    let since = messages.get(begin..).unwrap_or_default();
-    let steps = since
-        .iter()
-        .filter(|message| message["role"] == "assistant");
-    let (said, last) = match since {
-        [first, .., last] => (text_of(first), text_of(last)),
-        [only] => (text_of(only), ""),
-        [] => ("", ""),
-    };
+    let (said, steps, last) = asked(messages);
     match said.trim().strip_prefix("run ") {
-        Some(command) => run(command, steps.count(), last),
-        None => count_words(said, steps.count(), last),
+        Some(command) => run(command, steps, last),
+        None => count_words(said, steps, last),
     }
 }
 
@@ -64,8 +55,4 @@ fn run(command: &str, steps: usize, last: &str) -> Turn {
         _ if last.starts_with("Error: ") => Turn::says("Then I leave it."),
         _ => Turn::says("That is what it printed."),
     }
-}
-
-fn text_of(message: &Value) -> &str {
-    message["content"].as_str().unwrap_or_default()
 }

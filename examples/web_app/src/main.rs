@@ -15,7 +15,6 @@
 //! - `terminal.rs`: the terminal of a sandbox over a websocket.
 //! - `files.rs`: what of the sandbox is the user's.
 #![allow(
-    clippy::print_stderr,
     clippy::print_stdout,
     clippy::disallowed_methods,
     reason = "an example shows what it does, and reads its environment"
@@ -33,7 +32,6 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::routing::{get, post};
-use clap::Parser as _;
 use console_tools::Toolset;
 use examples::web::{self, Error, POLICY, Program, Sandboxes};
 use sandbox_runtime::Runtime;
@@ -109,17 +107,7 @@ impl Program for WebApp {
 }
 
 fn main() -> ExitCode {
-    // Must come first: this program is also the supervisor of its commands.
-    backend_local::supervisor::run_if_asked();
-    let options = Options::parse();
-    let runtime = tokio::runtime::Runtime::new().map_err(Error::from);
-    match runtime.and_then(|runtime| runtime.block_on(serve(options))) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    web::run(serve)
 }
 
 async fn serve(options: Options) -> Result<(), Error> {

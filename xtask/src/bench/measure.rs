@@ -38,7 +38,7 @@ pub(super) fn run(workspace: &Workspace, suite: &Suite, is_quick: bool) -> Resul
     }
     command.arg("--");
     let mut run = if suite.turns {
-        command.args(is_quick.then_some("--quick"));
+        command.args((is_quick || suite.brief).then_some("--quick"));
         in_turns(workspace, suite, command)?
     } else {
         apart(workspace, suite, command)?

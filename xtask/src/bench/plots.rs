@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result};
 
 use crate::bench::figures::{Figures, figures};
 use crate::bench::plot::{self, Axis, Bar, Curve, Point};
-use crate::bench::suite::{Suite, describe, suites};
+use crate::bench::suite::{Row, Suite, describe, suites};
 
 /// The page with the figures.
 pub(crate) const PAGE: &str = "docs/benchmarks.md";
@@ -140,7 +140,7 @@ fn pictures(suite: &Suite, figures: &Figures) -> Vec<Picture> {
         (!curves.is_empty()).then(|| {
             let y = match is_memory {
                 true => Axis {
-                    label: "memory above idle",
+                    label: "memory",
                     number: bytes,
                 },
                 false => Axis {
@@ -182,46 +182,30 @@ fn told(curve: &Curve, x: &Axis<'_>, y: &Axis<'_>) -> Option<String> {
     Some(format!("{} {} to {}", curve.name, at(first), at(last)))
 }
 
-fn curves(suite: &Suite, name: &str, figures: &Figures) -> Vec<Curve> {
-    let mut curves: Vec<Curve> = Vec::new();
-    let mut add = |name: &str, point: Point| match curves.iter_mut().find(|one| one.name == name) {
-        Some(curve) => curve.points.push(point),
-        None => curves.push(Curve {
-            name: name.to_owned(),
-            points: vec![point],
-        }),
+/// Returns our curve and the peer's, through the figures that there are.
+fn curves(suite: &Suite, plot: &str, figures: &Figures) -> Vec<Curve> {
+    let rows = || {
+        let measured = |row: &'_ Row| Some((row.x?, figures.get(&row.id)?));
+        suite.plotted(plot).filter_map(measured)
     };
-    for row in suite.plotted(name) {
-        let (Some(figure), Some(x)) = (figures.get(&row.id), row.x) else {
-            continue;
-        };
-        let line = row.line.as_deref().unwrap_or("ours");
-        let is_missed = figure.is_missed;
-        add(
-            line,
-            Point {
-                x,
-                y: figure.ours,
-                is_missed,
-            },
-        );
-        if let (Some(peer), Some(y)) = (&row.peer, figure.theirs) {
-            let peer = describe(peer);
-            add(
-                peer,
-                Point {
-                    x,
-                    y,
-                    is_missed: false,
-                },
-            );
-        }
-    }
-    curves
+    // A logarithmic axis has no place for 0.
+    let point = |x, y, is_missed| (y > 0.0).then_some(Point { x, y, is_missed });
+    let ours = rows().filter_map(|(x, figure)| point(x, figure.ours, figure.is_missed));
+    let theirs = rows().filter_map(|(x, figure)| point(x, figure.theirs?, false));
+    let peer = suite.plotted(plot).find_map(|row| row.peer.as_deref());
+    let sides = [
+        ("ours", ours.collect::<Vec<_>>()),
+        (peer.map_or("", describe), theirs.collect()),
+    ];
+    let sides = sides.into_iter().map(|(name, points)| Curve {
+        name: name.to_owned(),
+        points,
+    });
+    sides.filter(|curve| !curve.points.is_empty()).collect()
 }
 
 fn bars(suite: &Suite, figures: &Figures) -> Option<Picture> {
-    let bar = |row: &crate::bench::suite::Row| {
+    let bar = |row: &Row| {
         let figure = figures.get(&row.id)?;
         let what = row.what.replace('`', "").replace("\\|", "|");
         Some(Bar {
@@ -297,6 +281,26 @@ mod tests {
         let again = Drawn::of(&drawn.page).unwrap();
         assert_eq!(again.page, drawn.page);
         assert_eq!(again.pictures, drawn.pictures);
+    }
+
+    #[test]
+    fn rows_that_differ_in_one_number_are_points_of_curves() {
+        let row = |files, ours| {
+            format!(
+                "| growth_walk_{files}_rg | list | rg | {ours} | 4.00 ms | 2.00x | 0.77x | yes |\n"
+            )
+        };
+        let rows = row("1k", "1.00 ms (p90 2.00 ms)") + &row("10k", "2.00 ms");
+        let drawn = Drawn::of(&format!("# B\n\n## How it grows\n\n| row |\n{rows}")).unwrap();
+        assert_eq!(
+            drawn.pictures.keys().collect::<Vec<_>>(),
+            ["growth_walk.svg"]
+        );
+        let told = "![List all files, by files: ours 1 ms at 1k to 2 ms at 10k; \
+                    ripgrep 15.2.0 4 ms at 1k to 4 ms at 10k.](images/bench/growth_walk.svg)";
+        assert!(drawn.page.contains(told), "{}", drawn.page);
+        let circles = drawn.pictures["growth_walk.svg"].matches("<circle").count();
+        assert_eq!(circles, 4);
     }
 
     #[test]

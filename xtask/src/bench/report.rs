@@ -17,7 +17,8 @@ const HEAD: &str = "# Benchmarks\n\n\
     Times are medians.\n\
     The ratio is the peer's time, or memory, divided by ours, so more is better for us.\n\
     *asked* is our target, the smallest ratio we accept: 0.91x lets us take 1.1 times as long.\n\
-    In the plots, a bar to the right of 1x is how much faster we are, and what misses its target is red.\n";
+    In the plots, a bar to the right of 1x is how much faster we are, and what misses its target is red.\n\
+    A curve shows how a time, or memory, grows: by ten times from one line to the next.\n";
 
 /// The beginning of a section of the page.
 const SECTION: &str = "\n## ";

@@ -49,6 +49,8 @@ pub(super) struct Suite {
     pub(super) title: String,
     #[serde(default)]
     pub(super) turns: bool,
+    #[serde(default)]
+    pub(super) brief: bool,
     pub(super) bench: String,
     #[serde(default)]
     pub(super) features: Vec<String>,
@@ -118,7 +120,6 @@ pub(super) struct Row {
     pub(super) mib: Option<f64>,
     pub(super) unit: Option<String>,
     pub(super) plot: Option<String>,
-    pub(super) line: Option<String>,
     pub(super) x: Option<f64>,
     #[serde(default)]
     pub(super) slow: bool,

@@ -3,13 +3,14 @@
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use backend_core::ops::GrepQuery;
 use backend_core::{Backend as _, VPath};
 use backend_local::LocalBackend;
 use backend_testkit::measure;
 use serde_json::{Value, json};
+
+use super::child;
 
 /// The argument that names the directory in which a child searches.
 pub(crate) const CHILD: &str = "search";
@@ -25,14 +26,7 @@ pub(crate) fn measure(id: &str, scratch: &Path) {
         "local_memory_big" => write_big(&root.join("lines.txt")),
         _ => write_many(&root),
     }
-    let output = Command::new(std::env::current_exe().unwrap())
-        .arg(format!("--{CHILD}"))
-        .arg(&root)
-        .stderr(Stdio::inherit())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "the child failed");
-    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let found = child::printed(&[format!("--{CHILD}").as_ref(), root.as_os_str()]);
     let number = |key| found.get(key).and_then(Value::as_u64).unwrap();
     measure::memory(id, number("bytes"), None, number("hits"));
     fs::remove_dir_all(&root).unwrap();
@@ -65,20 +59,12 @@ fn write_many(root: &Path) {
 }
 
 /// In the child: searches with the default limits.
-pub(crate) fn child(root: &Path) -> Value {
+pub(crate) fn search(root: &Path) -> Value {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let backend = LocalBackend::builder(root).open().unwrap();
-    let idle = status("VmRSS:");
+    let idle = child::status("VmRSS:");
     let query = GrepQuery::new(PATTERN, VPath::root());
     let found = runtime.block_on(backend.grep(query)).unwrap();
-    let peak = status("VmHWM:");
+    let peak = child::status("VmHWM:");
     json!({ "bytes": peak - idle, "hits": found.matches })
-}
-
-/// Returns a value from `/proc/self/status`, in bytes.
-fn status(name: &str) -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with(name)).unwrap();
-    let kib: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
-    kib * 1024
 }

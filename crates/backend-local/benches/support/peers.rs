@@ -1,15 +1,15 @@
 //! The peers' side of every workload.
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use backend_testkit::measure::{Bench, PeerProcess, Sample};
 use serde_json::json;
 use tokio::runtime::Runtime;
 
+use super::bare;
 use super::job::{self, Job, READ_FILE, THEIR_FILES};
+use super::rg::Rg;
 
 /// A call to a peer, which gets the number of its round.
 pub(crate) type Call<'a> = Box<dyn FnMut(usize) -> Sample + 'a>;
@@ -27,11 +27,7 @@ impl<'r> Peers<'r> {
     pub(crate) fn new(bench: &Bench, scratch: &Path, runtime: &'r Runtime) -> Self {
         let tree = bench.path("tree").unwrap_or_default();
         Self {
-            rg: bench.path("rg").map(|program| Rg {
-                program,
-                tree: tree.clone(),
-                output: Vec::new(),
-            }),
+            rg: bench.path("rg").map(|program| Rg::new(program, &tree)),
             python: bench.python("local").map(|process| Python {
                 process,
                 tree: tree.clone(),
@@ -46,7 +42,7 @@ impl<'r> Peers<'r> {
         match peer {
             "rg" => {
                 let rg = self.rg.as_mut()?;
-                Some(Box::new(move |_| rg.call(job)))
+                Some(Box::new(move |_| search(rg, job)))
             }
             "py" => {
                 let python = self.python.as_mut()?;
@@ -58,60 +54,6 @@ impl<'r> Peers<'r> {
             }
         }
     }
-}
-
-/// The program `rg`, from start to exit, with its output read to the end.
-#[derive(Debug)]
-struct Rg {
-    program: PathBuf,
-    tree: PathBuf,
-    /// Kept, so that only the first call pays for its pages.
-    output: Vec<u8>,
-}
-
-impl Rg {
-    fn call(&mut self, job: &Job) -> Sample {
-        let mut command = Command::new(&self.program);
-        command.arg("--no-require-git");
-        match *job {
-            Job::Grep { pattern, .. } => command.args(["--line-number", pattern, "."]),
-            Job::Glob { pattern, .. } => command.args(["--files", "-g", pattern]),
-            _ => unreachable!("rg only searches"),
-        };
-        command
-            .current_dir(&self.tree)
-            .env_remove("RIPGREP_CONFIG_PATH")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped());
-        self.output.clear();
-        let start = Instant::now();
-        let mut child = command.spawn().unwrap();
-        let mut stdout = child.stdout.take().unwrap();
-        stdout.read_to_end(&mut self.output).unwrap();
-        let status = child.wait().unwrap();
-        let sample = Sample::since(start);
-        assert!(status.success(), "rg failed or found nothing ({status})");
-        let sample = sample.with_size(count_results(&self.output));
-        Sample {
-            size: job.asked_for(sample.size),
-            ..sample
-        }
-    }
-}
-
-/// Counts the output lines, except those that only report a matching binary
-/// file.
-fn count_results(output: &[u8]) -> usize {
-    let is_result = |line: &&[u8]| !line.is_empty() && !is_binary_note(line);
-    output
-        .split(|byte| *byte == b'\n')
-        .filter(is_result)
-        .count()
-}
-
-fn is_binary_note(line: &[u8]) -> bool {
-    let note = b": binary file matches (found ";
-    line.ends_with(b")") && line.windows(note.len()).any(|window| window == note)
 }
 
 /// The Python package.
@@ -149,17 +91,20 @@ impl Python {
     }
 }
 
-/// The obvious code: a shell and two pipes.
+fn search(rg: &mut Rg, job: &Job) -> Sample {
+    let sample = match *job {
+        Job::Grep { pattern, .. } => rg.call(&["--line-number", pattern, "."]),
+        Job::Glob { pattern, .. } => rg.call(&["--files", "-g", pattern]),
+        _ => unreachable!("rg only searches"),
+    };
+    Sample {
+        size: job.asked_for(sample.size),
+        ..sample
+    }
+}
+
 fn bare_command(runtime: &Runtime) -> Sample {
     let start = Instant::now();
-    let output = runtime.block_on(async {
-        tokio::process::Command::new("sh")
-            .args(["-c", "true"])
-            .stdin(Stdio::null())
-            .output()
-            .await
-    });
-    let sample = Sample::since(start);
-    assert!(output.unwrap().status.success());
-    sample.with_size(1)
+    runtime.block_on(bare::run("true"));
+    Sample::since(start).with_size(1)
 }

@@ -3,11 +3,12 @@
 use examples::web::tester::{json_of, types};
 use serde_json::{Value, json};
 
-use crate::server::{data_of, replies, said, server, start};
+use crate::APP;
+use crate::turn::{data_of, replies, said};
 
 #[tokio::test]
 async fn a_question_becomes_numbers_and_a_chart() {
-    let (_data, server) = server().await;
+    let (_data, server) = APP.server().await;
     let session = server.session().await;
     let (events, output) = said(&server, &session, "What will the next 3 months bring?").await;
     let expected = [
@@ -74,7 +75,9 @@ async fn names_in_the_data_stay_text() {
     let file = data.path().join("own.csv");
     let csv = format!("month,shop,revenue\n2025-01,{hostile},5\n2025-02,{hostile},nan\n");
     std::fs::write(&file, csv).unwrap();
-    let server = start(data.path(), &["--csv", file.to_str().unwrap()]).await;
+    let server = APP
+        .start(data.path(), &["--csv", file.to_str().unwrap()])
+        .await;
     let session = server.session().await;
     let title = "'; touch b # </script>";
     let (events, output) = said(&server, &session, &format!("bars {title}")).await;
@@ -111,7 +114,9 @@ async fn what_fails_is_told_with_its_reason() {
     let data = tempfile::tempdir().unwrap();
     let file = data.path().join("own.csv");
     std::fs::write(&file, "month,shop,revenue\n2025-01,Harbour,5\n").unwrap();
-    let server = start(data.path(), &["--csv", file.to_str().unwrap()]).await;
+    let server = APP
+        .start(data.path(), &["--csv", file.to_str().unwrap()])
+        .await;
     let session = server.session().await;
     let (events, _) = said(&server, &session, "predict").await;
     let [table, prediction] = replies(&events)[..] else {

@@ -8,6 +8,11 @@
 )]
 
 mod chat;
+mod docker_engine;
 mod refusals;
-mod server;
 mod sites;
+mod turn;
+
+use examples::web::tester::Built;
+
+const APP: Built = Built(env!("CARGO_BIN_EXE_predictive_analytics"));

@@ -4,7 +4,8 @@ use examples::chat::script::replies as results;
 use examples::chat::{Script, Server as ScriptedServer, Turn};
 use serde_json::{Value, json};
 
-use crate::server::{replies, said, start};
+use crate::APP;
+use crate::turn::{replies, said};
 
 /// Plays both agents: the analyst returns these files one after the other.
 fn agents(results_of_analyst: Vec<String>) -> Script {
@@ -49,7 +50,7 @@ async fn play(files: Vec<String>) -> (Vec<String>, Vec<Value>) {
     let base_url = endpoint.endpoint().base_url;
     let data = tempfile::tempdir().unwrap();
     let options = ["--base-url", base_url.as_str(), "--model", "m-1"];
-    let server = start(data.path(), &options).await;
+    let server = APP.start(data.path(), &options).await;
     let session = server.session().await;
     let (events, _) = said(&server, &session, "draw it").await;
     let mut told = Vec::new();

@@ -5,24 +5,16 @@ use examples::web::tester::json_body;
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
-use crate::server::server;
+use crate::APP;
 
 #[tokio::test]
 async fn the_page_is_whole_and_locked_down() {
-    let (_data, server) = server().await;
-    let page = server.get("/").await;
-    let policy = page.headers()["content-security-policy"].to_str().unwrap();
-    assert!(policy.starts_with("default-src 'self';"), "{policy}");
-    assert!(!policy.contains("unsafe"), "{policy}");
-    let page = page.text().await.unwrap();
-    let parts: Vec<_> = page
-        .split('"')
-        .filter(|part| part.starts_with('/'))
-        .collect();
-    assert!(parts.contains(&"/chart.css"), "{parts:?}");
-    let imported = ["/chart.js", "/chat.js", "/dom.js", "/service.js"];
-    for part in parts.into_iter().chain(imported) {
-        assert_eq!(server.get(part).await.status(), StatusCode::OK, "{part}");
+    let (_data, server) = APP.server().await;
+    let parts = server.page().await;
+    assert!(parts.contains(&"/chart.css".to_owned()), "{parts:?}");
+    for imported in ["/chart.js", "/chat.js", "/dom.js", "/service.js"] {
+        let status = server.get(imported).await.status();
+        assert_eq!(status, StatusCode::OK, "{imported}");
     }
     let page_of_web_app = server.get("/files.js").await;
     assert_eq!(page_of_web_app.status(), StatusCode::NOT_FOUND);
@@ -30,7 +22,7 @@ async fn the_page_is_whole_and_locked_down() {
 
 #[tokio::test]
 async fn sessions_are_for_those_who_have_them() {
-    let (_data, server) = server().await;
+    let (_data, server) = APP.server().await;
     let session = server.session().await;
     let chat = |session: &str, origin: &str| {
         let request = server.ask(Method::POST, &format!("{session}/chat"));

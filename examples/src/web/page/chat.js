@@ -63,7 +63,8 @@ export function startChat(base, events, { changed = () => {}, replied = () => {}
       if (!keepsOutput) output?.element.remove();
       state.textContent = event.failed ? "failed" : "done";
       card.classList.add(event.failed ? "failed" : "done");
-      card.append(make("pre", { class: "output" }, event.text));
+      // What the page draws has its numbers there.
+      if (!event.drawn) card.append(make("pre", { class: "output" }, event.text));
       log.scrollTop = log.scrollHeight;
     },
     question(event) {

@@ -5,7 +5,7 @@ use examples::web::tester::{LONG, Server, Turn, json_body, json_of, types};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::server::{server, start};
+use crate::APP;
 
 /// Answers the question that is last of these events.
 pub(crate) async fn answer(
@@ -25,7 +25,7 @@ pub(crate) async fn answer(
 
 #[tokio::test]
 async fn a_turn_shows_cards_and_waits_for_an_answer() {
-    let (_data, server) = server().await;
+    let (_data, server) = APP.server().await;
     let (session, other) = (server.session().await, server.session().await);
     let mut turn = Turn::begin(&server, &session, "three <b>little</b> words").await;
     let events = turn.events().await;
@@ -77,7 +77,7 @@ async fn a_turn_shows_cards_and_waits_for_an_answer() {
 
 #[tokio::test]
 async fn a_no_is_a_no_and_a_lasting_yes_lasts() {
-    let (_data, server) = server().await;
+    let (_data, server) = APP.server().await;
     let session = server.session().await;
     let mut turn = Turn::begin(&server, &session, "run touch a.txt").await;
     let asked = turn.events().await;
@@ -119,7 +119,7 @@ async fn run(server: &Server, session: &str, said: &str) -> Turn {
 
 #[tokio::test]
 async fn output_is_shown_while_its_command_runs() {
-    let (_data, server) = server().await;
+    let (_data, server) = APP.server().await;
     let session = server.session().await;
     let said = waiting("printf '<b>first</b>\\033[31m\\n'", "echo second");
     let mut turn = run(&server, &session, &said).await;
@@ -142,7 +142,7 @@ async fn output_is_shown_while_its_command_runs() {
 
 #[tokio::test]
 async fn of_much_output_the_beginning_and_the_end_are_shown() {
-    let (_data, server) = server().await;
+    let (_data, server) = APP.server().await;
     let session = server.session().await;
     let said = waiting("echo first; yes | head -c 4000000; echo last", "true");
     let mut turn = run(&server, &session, &said).await;
@@ -162,7 +162,7 @@ async fn of_much_output_the_beginning_and_the_end_are_shown() {
 
 #[tokio::test]
 async fn a_page_that_goes_away_stops_its_turn() {
-    let (_data, server) = server().await;
+    let (_data, server) = APP.server().await;
     let session = server.session().await;
     let mut turn = Turn::begin(&server, &session, "run touch a.txt").await;
     let asked = turn.events().await;
@@ -195,7 +195,7 @@ async fn any_endpoint_can_answer() {
     let base_url = endpoint.endpoint().base_url;
     let data = tempfile::tempdir().unwrap();
     let options = ["--base-url", base_url.as_str(), "--model", "m-1"];
-    let server = start(data.path(), &options).await;
+    let server = APP.start(data.path(), &options).await;
     let session = server.session().await;
     let told = json_of(server.get(&session).await).await;
     assert_eq!(

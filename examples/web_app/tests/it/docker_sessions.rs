@@ -5,7 +5,7 @@ use futures::SinkExt as _;
 use reqwest::{Method, StatusCode};
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::server::program;
+use crate::APP;
 use crate::terminal::{connect, until};
 
 #[tokio::test]
@@ -15,7 +15,7 @@ async fn each_session_has_a_container() {
     let image = std::env::var("TEST_IMAGE_PYTHON").expect("TEST_IMAGE_PYTHON");
     let backend = format!("docker:{image}");
     let start = async || {
-        let mut program = program(data.path());
+        let mut program = APP.program(data.path());
         Server::launch(program.args(["--backend", &backend])).await
     };
     let server = start().await;

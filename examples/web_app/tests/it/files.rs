@@ -4,7 +4,7 @@ use examples::web::tester::json_of;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::server::server;
+use crate::APP;
 
 /// A file name with everything that a page or a header could take for its own.
 const HOSTILE: &str = "<img src=x onerror=alert(1)>\"'; filename=x\u{202e}\u{fc}\r\nX-Evil: 1";
@@ -15,7 +15,7 @@ fn encoded(name: &str) -> String {
 
 #[tokio::test]
 async fn sessions_do_not_see_each_other() {
-    let (data, server) = server().await;
+    let (data, server) = APP.server().await;
     let (one, other) = (server.session().await, server.session().await);
     let put = server
         .put(&format!("{one}/files/notes/a.txt"), "mine\n")
@@ -44,7 +44,7 @@ async fn sessions_do_not_see_each_other() {
 
 #[tokio::test]
 async fn a_file_comes_back_as_it_was_put() {
-    let (_data, server) = server().await;
+    let (_data, server) = APP.server().await;
     let session = server.session().await;
     let content: Vec<u8> = (0..3_000_000_u32).map(|at| (at % 251) as u8).collect();
     let path = format!("{session}/files/{}", encoded(HOSTILE));
@@ -71,7 +71,7 @@ async fn a_file_comes_back_as_it_was_put() {
 
 #[tokio::test]
 async fn nothing_is_replaced_unseen() {
-    let (_data, server) = server().await;
+    let (_data, server) = APP.server().await;
     let session = server.session().await;
     let path = format!("{session}/files/a.txt");
     assert_eq!(server.put(&path, "one").await, StatusCode::NO_CONTENT);
@@ -96,7 +96,7 @@ async fn nothing_is_replaced_unseen() {
 
 #[tokio::test]
 async fn requests_have_limits() {
-    let (_data, server) = server().await;
+    let (_data, server) = APP.server().await;
     let session = server.session().await;
     let large = vec![0; 17 * 1024 * 1024];
     let put = server.put(&format!("{session}/files/large"), large).await;
@@ -131,7 +131,7 @@ async fn requests_have_limits() {
 #[tokio::test]
 async fn the_number_of_sessions_is_limited() {
     let data = tempfile::tempdir().unwrap();
-    let server = crate::server::start(data.path(), &["--sessions", "2"]).await;
+    let server = APP.start(data.path(), &["--sessions", "2"]).await;
     let first = server.session().await;
     server.session().await;
     let full = server.post("/sessions", &json!({})).await;

@@ -6,13 +6,13 @@ use examples::web::tester::{Server, Turn, json_of};
 use reqwest::StatusCode;
 use serde_json::json;
 
+use crate::APP;
 use crate::chat::answer;
-use crate::server::{program, start};
 
 #[tokio::test]
 async fn an_idle_session_ends_and_comes_back_with_its_files() {
     let data = tempfile::tempdir().unwrap();
-    let mut server = start(data.path(), &["--idle", "1"]).await;
+    let mut server = APP.start(data.path(), &["--idle", "1"]).await;
     let session = server.session().await;
     server.execute(&session, "echo kept > a.txt").await;
     server.line("has a sandbox").await;
@@ -25,7 +25,7 @@ async fn an_idle_session_ends_and_comes_back_with_its_files() {
 #[tokio::test]
 async fn sessions_outlast_the_server() {
     let data = tempfile::tempdir().unwrap();
-    let first = start(data.path(), &[]).await;
+    let first = APP.start(data.path(), &[]).await;
     let session = first.session().await;
     let mut whole = Turn::begin(&first, &session, "run echo one").await;
     let asked = whole.events().await;
@@ -38,7 +38,7 @@ async fn sessions_outlast_the_server() {
     assert_eq!(put, StatusCode::NO_CONTENT);
     first.kill().await;
 
-    let second = start(data.path(), &[]).await;
+    let second = APP.start(data.path(), &[]).await;
     let found = second.get(&session).await;
     assert_eq!(found.status(), StatusCode::OK);
     let events = json_of(found).await["events"].clone();
@@ -54,7 +54,7 @@ async fn sessions_outlast_the_server() {
 #[tokio::test]
 async fn what_is_not_used_for_long_is_deleted() {
     let data = tempfile::tempdir().unwrap();
-    let server = start(data.path(), &[]).await;
+    let server = APP.start(data.path(), &[]).await;
     let old = server.session().await;
     server.execute(&old, "touch a.txt").await;
     server.stop().await;
@@ -64,7 +64,7 @@ async fn what_is_not_used_for_long_is_deleted() {
     let age = Duration::from_secs(31 * 24 * 3600);
     file.set_modified(SystemTime::now() - age).unwrap();
 
-    let mut server = start(data.path(), &[]).await;
+    let mut server = APP.start(data.path(), &[]).await;
     server.line("was not used for long").await;
     assert_eq!(server.get(&old).await.status(), StatusCode::NOT_FOUND);
     let name = stored.file_stem().unwrap();
@@ -74,7 +74,7 @@ async fn what_is_not_used_for_long_is_deleted() {
 #[tokio::test]
 async fn a_conversation_has_an_end() {
     let data = tempfile::tempdir().unwrap();
-    let server = start(data.path(), &[]).await;
+    let server = APP.start(data.path(), &[]).await;
     let session = server.session().await;
     server.kill().await;
     let stored = std::fs::read_dir(data.path().join("conversations")).unwrap();
@@ -82,7 +82,7 @@ async fn a_conversation_has_an_end() {
     let long = json!([{"role": "user", "content": "x".repeat(5 * 1024 * 1024)}]);
     std::fs::write(stored, long.to_string()).unwrap();
 
-    let server = start(data.path(), &[]).await;
+    let server = APP.start(data.path(), &[]).await;
     let chat = format!("{session}/chat");
     let refused = server.post(&chat, &json!({"text": "run true"})).await;
     assert_eq!(refused.status(), StatusCode::PAYLOAD_TOO_LARGE);
@@ -92,7 +92,7 @@ async fn a_conversation_has_an_end() {
 async fn without_docker_commands_are_confined_and_the_page_says_so() {
     let data = tempfile::tempdir().unwrap();
     let nowhere = format!("unix://{}/docker.sock", data.path().display());
-    let mut program = program(data.path());
+    let mut program = APP.program(data.path());
     let server = Server::launch(program.env("DOCKER_HOST", nowhere)).await;
     let session = server.session().await;
     let told = json_of(server.get(&session).await).await;

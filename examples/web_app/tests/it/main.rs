@@ -11,6 +11,9 @@ mod chat;
 mod docker_sessions;
 mod files;
 mod lifetime;
-mod server;
 mod sites;
 mod terminal;
+
+use examples::web::tester::Built;
+
+const APP: Built = Built(env!("CARGO_BIN_EXE_web_app"));

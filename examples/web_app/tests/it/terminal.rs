@@ -8,7 +8,7 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
-use crate::server::server;
+use crate::APP;
 
 pub(crate) type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
@@ -41,7 +41,7 @@ pub(crate) async fn until(socket: &mut Socket, text: &str) -> String {
 
 #[tokio::test]
 async fn a_terminal_echoes_and_resizes() {
-    let (_data, server) = server().await;
+    let (_data, server) = APP.server().await;
     let session = server.session().await;
     let own = format!("http://{}", server.address);
     let mut socket = connect(&server, &session, &own).await.unwrap();
@@ -66,7 +66,7 @@ async fn a_terminal_echoes_and_resizes() {
 
 #[tokio::test]
 async fn a_terminal_is_for_its_own_page() {
-    let (_data, server) = server().await;
+    let (_data, server) = APP.server().await;
     let session = server.session().await;
     let own = format!("http://{}", server.address);
     let unknown = format!("/sessions/{}", "0".repeat(32));
