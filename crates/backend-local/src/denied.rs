@@ -17,7 +17,7 @@ use rustix::fs::{AtFlags, FileType, Statx, StatxFlags};
 use rustix::io::Errno;
 
 use crate::fs::{Root, RootedFs, errno};
-use crate::supervisor::protocol::With;
+use crate::supervisor::protocol::{Entry, With};
 use rules::Rules;
 use tree::{Found, Tree};
 
@@ -26,9 +26,16 @@ pub(crate) const MOST_DENIED: usize = 1_000;
 
 /// Files that are run outside the sandbox, later and as the user: hooks of git, the
 /// programs that its configuration names, hooks of husky, and tasks that an editor
-/// starts with the folder. They are read-only in every view. Relative to the
-/// backend's directories and the working directory.
-const RUN_BY_THEMSELVES: &[&str] = &[".git/config", ".git/hooks", ".husky", ".vscode/tasks.json"];
+/// starts with the folder. A `.git` that is a file names the directory of all that. They
+/// are read-only in every view. Relative to the backend's directories and the working
+/// directory.
+const RUN_BY_THEMSELVES: &[&str] = &[
+    ".git",
+    ".git/config",
+    ".git/hooks",
+    ".husky",
+    ".vscode/tasks.json",
+];
 
 /// A path to mask.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,8 +49,7 @@ pub(crate) struct Denied {
 /// The entry that was found at a path. Another one there has no mask yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Identity {
-    device: (u32, u32),
-    inode: u64,
+    pub(crate) entry: Entry,
     /// Its birth if it is a directory; otherwise its last change, which a rename is.
     /// Numbers of inodes are used again.
     time: (i64, u32),
@@ -56,8 +62,7 @@ impl Identity {
             false => found.stx_ctime,
         };
         Self {
-            device: (found.stx_dev_major, found.stx_dev_minor),
-            inode: found.stx_ino,
+            entry: Entry::new(found),
             time: (time.tv_sec, time.tv_nsec),
         }
     }
@@ -81,17 +86,31 @@ impl DeniedList {
         }
     }
 
-    /// Returns what is denied now, in the order in which it is to be masked. May block.
+    /// Returns what is denied now, in the order in which it is to be masked, to a command
+    /// that is about to start. May block.
     pub(crate) fn refresh(&mut self, fs: &RootedFs) -> Result<Vec<Denied>> {
+        self.refresh_with(fs, self.hard_links)
+    }
+
+    /// As [`refresh`](Self::refresh), for commands that run. Whether they run is not the
+    /// question any more, so a file with another name is denied under this one.
+    pub(crate) fn refresh_running(&mut self, fs: &RootedFs) -> Result<Vec<Denied>> {
+        self.refresh_with(fs, HardLinks::Accept)
+    }
+
+    fn refresh_with(&mut self, fs: &RootedFs, links: HardLinks) -> Result<Vec<Denied>> {
         let mut trees = std::mem::take(&mut self.trees);
         trees.resize_with(fs.roots().len(), Tree::default);
-        let found = self.look(fs, &mut trees);
+        let found = self.look(fs, &mut trees, links);
         self.trees = trees;
         found
     }
 
-    fn look(&self, fs: &RootedFs, trees: &mut [Tree]) -> Result<Vec<Denied>> {
-        let mut all = Listing::default();
+    fn look(&self, fs: &RootedFs, trees: &mut [Tree], links: HardLinks) -> Result<Vec<Denied>> {
+        let mut all = Listing {
+            links,
+            ..Listing::default()
+        };
         for (root, tree) in fs.roots().iter().zip(trees) {
             tree.update(root, &self.rules, self.hard_links == HardLinks::Refuse)?;
             let host = host_path(root)?;
@@ -117,7 +136,7 @@ impl DeniedList {
             return Ok(());
         };
         let is_linked = entry.stx_nlink > 1 && !is_directory(&entry);
-        if is_linked && self.hard_links == HardLinks::Refuse {
+        if is_linked && all.links == HardLinks::Refuse {
             return Err(linked(&found.path));
         }
         if found.is_inside {
@@ -159,6 +178,8 @@ impl DeniedList {
 /// The paths that were found so far.
 #[derive(Default)]
 struct Listing {
+    /// The answer to a denied file that has another name.
+    links: HardLinks,
     entries: Vec<Denied>,
     /// Directories that a command could rename, and what is in them would no longer be
     /// denied.
@@ -188,11 +209,35 @@ impl Listing {
                 });
             }
         }
-        // What lies deeper comes later, and what hides more.
-        entries.sort_by(|one, two| (one.with, &one.path).cmp(&(two.with, &two.path)));
-        entries.dedup_by(|one, two| one.path == two.path && one.with == two.with);
-        Ok(entries)
+        Ok(in_order(entries))
     }
+}
+
+/// Sorts what is to be masked: what lies deeper comes later, so that a directory mounted
+/// on itself in a read-only one is read-only too, and what hides more. What lies in a
+/// directory that hides everything is left out.
+fn in_order(mut entries: Vec<Denied>) -> Vec<Denied> {
+    let names = |path: &[u8]| -> Vec<Vec<u8>> {
+        let names = path.split(|byte| *byte == b'/');
+        names.map(<[u8]>::to_vec).collect()
+    };
+    entries.sort_by_cached_key(|one| (names(&one.path), one.with));
+    entries.dedup_by(|one, two| one.path == two.path && one.with == two.with);
+    let mut hidden: Option<Vec<u8>> = None;
+    entries.retain(|one| {
+        let beneath = |above: &Vec<u8>| {
+            let rest = one.path.strip_prefix(above.as_slice());
+            rest.is_some_and(|rest| rest.starts_with(b"/"))
+        };
+        if hidden.as_ref().is_some_and(beneath) {
+            return false;
+        }
+        if one.with == With::Nothing {
+            hidden = Some(one.path.clone());
+        }
+        true
+    });
+    entries
 }
 
 /// Returns the paths of what runs by itself.
@@ -212,10 +257,12 @@ fn add_own(fs: &RootedFs, path: &VPath, all: &mut Listing) -> Result<()> {
     let Ok(Some((root, relative))) = fs.place_of(path) else {
         return Ok(());
     };
-    let Some(entry) = stat(root, &relative)? else {
+    let Ok(Some(entry)) = stat(root, &relative) else {
         return Ok(());
     };
-    if FileType::from_raw_mode(entry.stx_mode.into()) == FileType::Symlink {
+    let kind = FileType::from_raw_mode(entry.stx_mode.into());
+    let is_repository = kind == FileType::Directory && path.file_name() == Some(".git");
+    if kind == FileType::Symlink || is_repository {
         return Ok(());
     }
     all.pin(path);
@@ -227,13 +274,14 @@ fn add_own(fs: &RootedFs, path: &VPath, all: &mut Listing) -> Result<()> {
     Ok(())
 }
 
-/// Describes an entry, or returns `None` if there is none.
+/// Describes an entry, or returns `None` if there is none. One that may not be looked at
+/// is an error: a command could change that.
 fn stat(root: &Root, relative: &CString) -> Result<Option<Statx>> {
     let flags = AtFlags::SYMLINK_NOFOLLOW;
     let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
     match rustix::fs::statx(&root.handle, relative.as_c_str(), flags, wanted) {
         Ok(found) => Ok(Some(found)),
-        Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => Ok(None),
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
         Err(error) => Err(errno::error(error)),
     }
 }
@@ -271,4 +319,53 @@ fn linked(path: &VPath) -> Error {
             backend_core::Quoted::new(path.as_str())
         ),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_masked_is_in_order_and_what_is_hidden_already_is_left_out() {
+        let denied = |path: &str, with| Denied {
+            path: path.into(),
+            with,
+            identity: Identity {
+                entry: Entry {
+                    device: (0, 0),
+                    inode: 0,
+                },
+                time: (0, 0),
+            },
+        };
+        let entries = [
+            ("/a/b/c", With::Nothing),
+            ("/a/b", With::Itself),
+            ("/a-b", With::Nothing),
+            ("/a", With::ReadOnly),
+            ("/s/key", With::Nothing),
+            ("/s", With::Nothing),
+            ("/s-s", With::ReadOnly),
+            ("/s", With::Itself),
+            ("/s", With::Nothing),
+            ("/s/more/key", With::Itself),
+        ];
+        let sorted = in_order(entries.map(|(path, with)| denied(path, with)).to_vec());
+        let shown: Vec<_> = sorted
+            .iter()
+            .map(|one| (std::str::from_utf8(&one.path).unwrap(), one.with))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                ("/a", With::ReadOnly),
+                ("/a/b", With::Itself),
+                ("/a/b/c", With::Nothing),
+                ("/a-b", With::Nothing),
+                ("/s", With::Itself),
+                ("/s", With::Nothing),
+                ("/s-s", With::ReadOnly),
+            ]
+        );
+    }
 }

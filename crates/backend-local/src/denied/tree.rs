@@ -5,7 +5,7 @@ use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use backend_core::{Result, VPath};
+use backend_core::{PathError, Result, VPath};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
@@ -19,6 +19,9 @@ const ROUNDS: usize = 4;
 /// The time after its last change from which another change to a directory shows for
 /// certain in its times. More than a tick of any kernel.
 const SETTLED: Duration = Duration::from_millis(20);
+
+/// The same for a file system that keeps no more than seconds.
+const SETTLED_SECONDS: Duration = Duration::from_secs(3);
 
 /// A denied entry.
 #[derive(Debug, Clone)]
@@ -78,8 +81,11 @@ impl Stamp {
         let Ok(now) = SystemTime::now().duration_since(UNIX_EPOCH) else {
             return false;
         };
-        let changed = Duration::new(self.changed.0.unsigned_abs(), self.changed.1 as u32);
-        now.saturating_sub(changed) > SETTLED
+        let [modified, changed] = [self.modified, self.changed]
+            .map(|(seconds, nanos)| Duration::new(seconds.unsigned_abs(), nanos as u32));
+        let is_coarse = modified.subsec_nanos() == 0 && changed.subsec_nanos() == 0;
+        let settled = if is_coarse { SETTLED_SECONDS } else { SETTLED };
+        now.saturating_sub(changed.max(modified)) > settled
     }
 }
 
@@ -132,8 +138,12 @@ impl Tree {
                 self.remove(number);
                 return Ok(());
             }
-            // A command may read no more than this process.
-            Err(Errno::ACCESS | Errno::PERM) => Vec::new(),
+            // A command, which is its owner too, could make it readable, or knows what is
+            // in it.
+            Err(Errno::ACCESS | Errno::PERM) if number > 0 => {
+                directory.close(root, rules);
+                Vec::new()
+            }
             Err(error) => return Err(errno::error(error)),
         };
         let mut known: HashMap<CString, usize> = HashMap::new();
@@ -213,6 +223,8 @@ impl Directory {
         let opened = rustix::fs::openat2(&root.handle, relative, flags, Mode::empty(), resolve);
         let opened = opened.inspect_err(|_| self.stamp = None)?;
         let stamp = Stamp::new(&rustix::fs::fstat(&opened)?);
+        // It may be one that can be listed, and of which nothing can be opened.
+        rustix::fs::statat(&opened, c".", AtFlags::empty())?;
         let (mut found, mut children) = (Vec::new(), Vec::new());
         let listed = each_name(&opened, |name, kind| {
             let kind = match kind {
@@ -241,10 +253,21 @@ impl Directory {
         found: &mut Vec<Found>,
         children: &mut Vec<Self>,
     ) {
-        let Ok(path) = self.path.child(&name.to_string_lossy()) else {
-            return;
-        };
         let is_directory = kind == FileType::Directory;
+        let shown = name.to_string_lossy();
+        let path = match self.path.child(&shown) {
+            Ok(path) => path,
+            // What a file operation is writing. Its mask would go with it to its last
+            // name.
+            Err(PathError::Reserved(_)) if !is_directory => return,
+            // A command can make a directory with such a name and move others into it.
+            Err(PathError::Reserved(_)) => match self.path.child(&format!(".{shown}")) {
+                Ok(path) => path,
+                Err(_) => return found.push(self.unknown(name, rules)),
+            },
+            // Too deep or too long to be judged.
+            Err(_) => return found.push(self.unknown(name, rules)),
+        };
         if self.is_inside {
             if is_directory {
                 let state = self.state.clone();
@@ -264,6 +287,29 @@ impl Directory {
         if let Some(with) = decision.mask {
             found.push(self.found(name, path, with, kind == FileType::Symlink));
         }
+    }
+
+    /// Denies it as a whole, because its entries cannot be known.
+    fn close(&mut self, root: &Root, rules: &Rules) {
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        let entry = rustix::fs::statat(&root.handle, self.relative.as_c_str(), flags);
+        self.stamp = entry.ok().map(|entry| Stamp::new(&entry));
+        self.is_settled = self.stamp.is_some_and(|stamp| stamp.is_settled());
+        if !self.is_inside {
+            self.found = vec![Found {
+                relative: self.relative.clone(),
+                path: self.path.clone(),
+                with: rules.unknown(&self.state, &self.path),
+                is_link: false,
+                is_inside: false,
+            }];
+        }
+    }
+
+    /// Denies an entry of which the name cannot be judged.
+    fn unknown(&self, name: &OsStr, rules: &Rules) -> Found {
+        let with = rules.unknown(&self.state, &self.path);
+        self.found(name, self.path.clone(), with, false)
     }
 
     fn found(&self, name: &OsStr, path: VPath, with: With, is_link: bool) -> Found {
