@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use backend_core::ErrorKind::{PermissionDenied, TooLarge};
 use backend_core::ops::{
-    Command, CopyOptions, DeleteOptions, EditOptions, HardLinks, RenameOptions, ShellId, StopMode,
+    Command, CopyOptions, DeleteOptions, EditOptions, HardLinks, RenameOptions, StopMode,
     TerminalSize, View, WriteOptions,
 };
 use backend_core::search::{Exclude, ExcludeRule};
@@ -17,7 +17,6 @@ use backend_local::{Commands, Confinement, Landlock, LocalBackend, Supervisor};
 use backend_testkit::{fails, path};
 use bytes::Bytes;
 
-use crate::support::commands::PATIENCE;
 use crate::support::views::*;
 
 /// Runs a line in a view that denies reading these, and returns what it prints.
