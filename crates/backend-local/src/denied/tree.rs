@@ -1,11 +1,11 @@
 //! The directories that rules may concern, as they were when they were last listed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use backend_core::{PathError, Result, VPath};
+use backend_core::{Error, PathError, Result, VPath};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
@@ -15,6 +15,9 @@ use crate::supervisor::protocol::With;
 
 /// Looks at a tree that keeps changing before it counts as known.
 const ROUNDS: usize = 4;
+
+/// The same while directories are missing that were there.
+const MANY_ROUNDS: usize = 100;
 
 /// The time after its last change from which another change to a directory shows for
 /// certain in its times. More than a tick of any kernel.
@@ -42,6 +45,31 @@ pub(super) struct Tree {
     /// Each comes after the one that it lies in. `None` is one that is gone.
     directories: Vec<Option<Directory>>,
     gone: usize,
+    lost: Lost,
+}
+
+/// Directories that were there and are missing. Each was deleted, or a command has moved
+/// it from where it was not yet looked for to where it was looked for already.
+#[derive(Debug, Default)]
+struct Lost {
+    entries: HashSet<(u64, u64)>,
+    /// Whether there are more, which were gone before they could be looked at.
+    is_more: bool,
+}
+
+impl Lost {
+    fn add(&mut self, directory: &Directory) {
+        match directory.stamp {
+            Some(stamp) => {
+                self.entries.insert(stamp.entry);
+            }
+            None => self.is_more = true,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.entries.is_empty() && !self.is_more
+    }
 }
 
 #[derive(Debug)]
@@ -94,7 +122,11 @@ impl Tree {
     /// that have other names.
     pub(super) fn update(&mut self, root: &Root, rules: &Rules, links: bool) -> Result<()> {
         if self.gone * 2 > self.directories.len() {
-            *self = Self::default();
+            // What is not found again is missing.
+            for directory in std::mem::take(&mut self.directories).iter().flatten() {
+                self.lost.add(directory);
+            }
+            self.gone = 0;
         }
         if self.directories.is_empty() {
             let path = root.path_of([] as [&str; 0])?;
@@ -102,7 +134,7 @@ impl Tree {
             self.directories
                 .push(Some(Directory::new(c".".into(), path, state, false)));
         }
-        for round in 0..ROUNDS {
+        for round in 0..MANY_ROUNDS {
             let mut same = true;
             let mut number = 0;
             // Listing one may add others at the end.
@@ -116,10 +148,29 @@ impl Tree {
                 number += 1;
             }
             if same {
-                break;
+                // Nothing was moved meanwhile, so what is missing was deleted.
+                self.lost = Lost::default();
+                return Ok(());
+            }
+            if round >= ROUNDS && self.is_nothing_lost() {
+                return Ok(());
             }
         }
-        Ok(())
+        Err(Error::unavailable(
+            "directories in which files are denied are being moved, so it is not known where the \
+             files are; run it again when that is over",
+        ))
+    }
+
+    /// Whether every directory that was missing was found again.
+    fn is_nothing_lost(&mut self) -> bool {
+        if !self.lost.entries.is_empty() {
+            let there = self.directories.iter().flatten();
+            for stamp in there.filter_map(|one| one.stamp) {
+                self.lost.entries.remove(&stamp.entry);
+            }
+        }
+        self.lost.is_empty()
     }
 
     pub(super) fn found(&self) -> impl Iterator<Item = &Found> {
@@ -131,6 +182,7 @@ impl Tree {
         let Some(directory) = self.directories.get_mut(number).and_then(Option::as_mut) else {
             return Ok(());
         };
+        let before = directory.stamp;
         let listed = match directory.read(root, rules, links) {
             Ok(listed) => listed,
             // Gone, or a link by now: the directory above says so as well.
@@ -146,6 +198,9 @@ impl Tree {
             }
             Err(error) => return Err(errno::error(error)),
         };
+        let entry = |stamp: Stamp| stamp.entry;
+        let moved = before.map(entry).filter(|before| directory.stamp.map(entry) != Some(*before));
+        self.lost.entries.extend(moved);
         let mut known: HashMap<CString, usize> = HashMap::new();
         for child in self.children(number) {
             if let Some(Some(one)) = self.directories.get(child) {
@@ -186,6 +241,7 @@ impl Tree {
             let removed = self.directories.get_mut(number).and_then(Option::take);
             if let Some(removed) = removed {
                 self.gone += 1;
+                self.lost.add(&removed);
                 doomed.extend(removed.children);
             }
         }
@@ -221,7 +277,7 @@ impl Directory {
         let flags = LIST | OFlags::NOFOLLOW;
         let relative = self.relative.as_c_str();
         let opened = rustix::fs::openat2(&root.handle, relative, flags, Mode::empty(), resolve);
-        let opened = opened.inspect_err(|_| self.stamp = None)?;
+        let opened = opened?;
         let stamp = Stamp::new(&rustix::fs::fstat(&opened)?);
         // It may be one that can be listed, and of which nothing can be opened.
         rustix::fs::statat(&opened, c".", AtFlags::empty())?;
