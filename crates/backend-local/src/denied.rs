@@ -9,7 +9,7 @@ mod tree;
 
 use std::collections::BTreeSet;
 use std::ffi::CString;
-use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsFd, AsRawFd as _};
 
 use backend_core::ops::{HardLinks, View};
 use backend_core::{Error, ErrorKind, Result, VPath};
@@ -36,6 +36,9 @@ const RUN_BY_THEMSELVES: &[&str] = &[
     ".husky",
     ".vscode/tasks.json",
 ];
+
+/// Looks at files that are not where they were found.
+const MOST_LOOKS: usize = 100;
 
 /// A path to mask.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,12 +104,24 @@ impl DeniedList {
     fn refresh_with(&mut self, fs: &RootedFs, links: HardLinks) -> Result<Vec<Denied>> {
         let mut trees = std::mem::take(&mut self.trees);
         trees.resize_with(fs.roots().len(), Tree::default);
-        let found = self.look(fs, &mut trees, links);
+        let mut found = Ok(None);
+        for _ in 0..MOST_LOOKS {
+            found = self.look(fs, &mut trees, links);
+            if !matches!(found, Ok(None)) {
+                break;
+            }
+        }
         self.trees = trees;
-        found
+        found?.ok_or_else(tree::moved)
     }
 
-    fn look(&self, fs: &RootedFs, trees: &mut [Tree], links: HardLinks) -> Result<Vec<Denied>> {
+    /// Returns what is denied, or `None` if it is not where it was found.
+    fn look(
+        &self,
+        fs: &RootedFs,
+        trees: &mut [Tree],
+        links: HardLinks,
+    ) -> Result<Option<Vec<Denied>>> {
         let mut all = Listing {
             links,
             ..Listing::default()
@@ -114,11 +129,21 @@ impl DeniedList {
         for (root, tree) in fs.roots().iter().zip(trees) {
             tree.update(root, &self.rules, self.hard_links == HardLinks::Refuse)?;
             let host = host_path(root)?;
-            for found in tree.found() {
-                if found.is_link {
-                    self.add_target(fs, found, &mut all)?;
-                } else {
-                    self.add(root, &host, found, &mut all)?;
+            for directory in tree.with_found() {
+                // Its path may lead to another directory by now, with a file of that name.
+                let Some(handle) = directory.open(root)? else {
+                    return Ok(None);
+                };
+                for found in directory.entries() {
+                    if found.is_link {
+                        self.add_target(fs, found, &mut all)?;
+                        continue;
+                    }
+                    match stat(&handle, &found.name)? {
+                        Some(entry) => self.add(&host, found, &entry, &mut all)?,
+                        None if found.is_inside => {}
+                        None => return Ok(None),
+                    }
                 }
             }
             if all.entries.len() > MOST_DENIED {
@@ -128,14 +153,11 @@ impl DeniedList {
         for path in own_paths(fs) {
             add_own(fs, &path, &mut all)?;
         }
-        all.finish(fs)
+        all.finish(fs).map(Some)
     }
 
-    fn add(&self, root: &Root, host: &[u8], found: &Found, all: &mut Listing) -> Result<()> {
-        let Some(entry) = stat(root, &found.relative)? else {
-            return Ok(());
-        };
-        let is_linked = entry.stx_nlink > 1 && !is_directory(&entry);
+    fn add(&self, host: &[u8], found: &Found, entry: &Statx, all: &mut Listing) -> Result<()> {
+        let is_linked = entry.stx_nlink > 1 && !is_directory(entry);
         if is_linked && all.links == HardLinks::Refuse {
             return Err(linked(&found.path));
         }
@@ -148,7 +170,7 @@ impl DeniedList {
         all.entries.push(Denied {
             path: join(host, found.relative.as_bytes()),
             with: found.with,
-            identity: Identity::new(&entry),
+            identity: Identity::new(entry),
         });
         Ok(())
     }
@@ -163,7 +185,11 @@ impl DeniedList {
         let Some((root, relative)) = at.filter(|(_, relative)| relative.as_bytes() != b".") else {
             return Ok(());
         };
+        let Some(entry) = stat(&root.handle, &relative)? else {
+            return Ok(());
+        };
         let found = Found {
+            name: relative.clone(),
             relative,
             path,
             with: link.with,
@@ -171,7 +197,7 @@ impl DeniedList {
             is_inside: link.is_inside,
         };
         all.pin(&found.path);
-        self.add(root, &host_path(root)?, &found, all)
+        self.add(&host_path(root)?, &found, &entry, all)
     }
 }
 
@@ -201,7 +227,7 @@ impl Listing {
             if relative.as_bytes() == b"." {
                 continue;
             }
-            if let Some(entry) = stat(root, &relative)? {
+            if let Some(entry) = stat(&root.handle, &relative)? {
                 entries.push(Denied {
                     path: join(&host_path(root)?, relative.as_bytes()),
                     with: With::Itself,
@@ -257,7 +283,7 @@ fn add_own(fs: &RootedFs, path: &VPath, all: &mut Listing) -> Result<()> {
     let Ok(Some((root, relative))) = fs.place_of(path) else {
         return Ok(());
     };
-    let Ok(Some(entry)) = stat(root, &relative) else {
+    let Ok(Some(entry)) = stat(&root.handle, &relative) else {
         return Ok(());
     };
     let kind = FileType::from_raw_mode(entry.stx_mode.into());
@@ -276,10 +302,10 @@ fn add_own(fs: &RootedFs, path: &VPath, all: &mut Listing) -> Result<()> {
 
 /// Describes an entry, or returns `None` if there is none. One that may not be looked at
 /// is an error: a command could change that.
-fn stat(root: &Root, relative: &CString) -> Result<Option<Statx>> {
-    let flags = AtFlags::SYMLINK_NOFOLLOW;
+fn stat(directory: impl AsFd, name: &CString) -> Result<Option<Statx>> {
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH;
     let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
-    match rustix::fs::statx(&root.handle, relative.as_c_str(), flags, wanted) {
+    match rustix::fs::statx(directory, name.as_c_str(), flags, wanted) {
         Ok(found) => Ok(Some(found)),
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
         Err(error) => Err(errno::error(error)),

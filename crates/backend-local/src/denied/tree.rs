@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CString, OsStr};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -31,6 +32,8 @@ const SETTLED_SECONDS: Duration = Duration::from_secs(3);
 pub(super) struct Found {
     /// The path beneath the backend's directory.
     pub(super) relative: CString,
+    /// Its name in the directory that was listed. Empty if it is that directory.
+    pub(super) name: CString,
     pub(super) path: VPath,
     pub(super) with: With,
     /// Whether it is a symbolic link.
@@ -73,7 +76,7 @@ impl Lost {
 }
 
 #[derive(Debug)]
-struct Directory {
+pub(super) struct Directory {
     relative: CString,
     path: VPath,
     state: State,
@@ -117,6 +120,14 @@ impl Stamp {
     }
 }
 
+/// The error for what is not found because it is being moved.
+pub(super) fn moved() -> Error {
+    Error::unavailable(
+        "directories in which files are denied are being moved, so it is not known where the files \
+         are; run it again when that is over",
+    )
+}
+
 impl Tree {
     /// Brings the tree up to date. `links` asks for files in denied directories, too,
     /// that have other names.
@@ -156,10 +167,7 @@ impl Tree {
                 return Ok(());
             }
         }
-        Err(Error::unavailable(
-            "directories in which files are denied are being moved, so it is not known where the \
-             files are; run it again when that is over",
-        ))
+        Err(moved())
     }
 
     /// Whether every directory that was missing was found again.
@@ -173,8 +181,10 @@ impl Tree {
         self.lost.is_empty()
     }
 
-    pub(super) fn found(&self) -> impl Iterator<Item = &Found> {
-        self.directories.iter().flatten().flat_map(|one| &one.found)
+    /// Returns the directories in which something is denied.
+    pub(super) fn with_found(&self) -> impl Iterator<Item = &Directory> {
+        let there = self.directories.iter().flatten();
+        there.filter(|one| !one.found.is_empty())
     }
 
     /// Lists a directory again.
@@ -259,6 +269,26 @@ impl Directory {
             is_settled: false,
             children: Vec::new(),
             found: Vec::new(),
+        }
+    }
+
+    pub(super) fn entries(&self) -> &[Found] {
+        &self.found
+    }
+
+    /// Opens it, or returns `None` if it is not at its path any more.
+    pub(super) fn open(&self, root: &Root) -> Result<Option<OwnedFd>> {
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let relative = self.relative.as_c_str();
+        match rustix::fs::openat2(&root.handle, relative, flags, Mode::empty(), resolve) {
+            Ok(opened) => {
+                let stamp = Stamp::new(&rustix::fs::fstat(&opened).map_err(errno::error)?);
+                let is_same = self.stamp.is_some_and(|listed| listed.entry == stamp.entry);
+                Ok(is_same.then_some(opened))
+            }
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS) => Ok(None),
+            Err(error) => Err(errno::error(error)),
         }
     }
 
@@ -354,6 +384,7 @@ impl Directory {
         if !self.is_inside {
             self.found = vec![Found {
                 relative: self.relative.clone(),
+                name: CString::default(),
                 path: self.path.clone(),
                 with: rules.unknown(&self.state, &self.path),
                 is_link: false,
@@ -371,6 +402,8 @@ impl Directory {
     fn found(&self, name: &OsStr, path: VPath, with: With, is_link: bool) -> Found {
         Found {
             relative: self.beneath(name),
+            // A name from the kernel has no NUL.
+            name: CString::new(name.as_bytes()).unwrap_or_default(),
             path,
             with,
             is_link,
