@@ -559,6 +559,7 @@ async fn what_is_moved_while_it_is_masked_is_denied_nevertheless() {
         }
     }
     fs::write(place.inside.join("stop"), "").unwrap();
+    assert!(!shell.said().await.contains(SECRET));
     let said = place.says("cat one/.env two/.env three/.env").await;
     assert!(!said.contains(SECRET), "{said}");
 }

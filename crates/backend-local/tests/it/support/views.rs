@@ -188,10 +188,19 @@ impl<'a> Shell<'a> {
     /// Runs a line, and returns what it prints.
     pub(crate) async fn says(&self, line: &str) -> String {
         self.tell(line).await;
+        self.said().await
+    }
+
+    /// Waits until the line that it was told has ended, or it itself has, and returns what
+    /// it has printed since.
+    pub(crate) async fn said(&self) -> String {
         let mut said = String::new();
         while !said.contains("end1") {
             let output = self.0.backend.shell_read(&self.1, PATIENCE).await.unwrap();
             said += &String::from_utf8_lossy(&output.stdout);
+            if output.state != ShellState::Running {
+                break;
+            }
         }
         said
     }
