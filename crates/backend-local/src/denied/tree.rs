@@ -209,7 +209,9 @@ impl Tree {
             Err(error) => return Err(errno::error(error)),
         };
         let entry = |stamp: Stamp| stamp.entry;
-        let moved = before.map(entry).filter(|before| directory.stamp.map(entry) != Some(*before));
+        let moved = before
+            .map(entry)
+            .filter(|before| directory.stamp.map(entry) != Some(*before));
         self.lost.entries.extend(moved);
         let mut known: HashMap<CString, usize> = HashMap::new();
         for child in self.children(number) {

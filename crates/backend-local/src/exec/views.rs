@@ -298,7 +298,9 @@ impl Kept {
                 return Ok(());
             }
             for number in missed {
-                let key = usize::try_from(number).ok().and_then(|number| keys.get(number));
+                let key = usize::try_from(number)
+                    .ok()
+                    .and_then(|number| keys.get(number));
                 key.and_then(|key| known.remove(key));
             }
         }
@@ -386,8 +388,7 @@ fn missing(masked: Option<&MaskedPaths>, denied: &[Denied]) -> Vec<Masked> {
 /// command gets a view in which it is mounted on itself.
 fn is_outdated(masked: Option<&MaskedPaths>, denied: &[Denied]) -> bool {
     let is_new = |masked: &MaskedPaths, one: &Denied| {
-        one.with == With::Itself
-            && masked.get(&(one.path.clone(), one.with)) != Some(&one.identity)
+        one.with == With::Itself && masked.get(&(one.path.clone(), one.with)) != Some(&one.identity)
     };
     masked.is_some_and(|masked| denied.iter().any(|one| is_new(masked, one)))
 }

@@ -136,7 +136,10 @@ async fn names_and_sizes_are_told() {
     let Some(place) = Place::viewed() else { return };
     let said = place.says("ls -A a/b; grep -o '[^ ]*/conf/only.txt' /proc/self/mountinfo");
     let said = said.await;
-    assert!(said.contains("x.pem") && said.contains("/conf/only.txt"), "{said}");
+    assert!(
+        said.contains("x.pem") && said.contains("/conf/only.txt"),
+        "{said}"
+    );
     // Not of what is in a directory that is denied as a whole.
     let said = place.says("ls secrets; stat secrets/key").await;
     assert!(!said.contains("Size:"), "{said}");
@@ -157,16 +160,24 @@ async fn a_directory_above_that_came_later_can_be_renamed() {
     let view = || View::new(hide(&["/later/only.txt"]), Exclude::none());
     let shell = Shell::start_with(&place, view(), None).await;
     let (name, content) = (path("/later/only.txt"), Bytes::from(SECRET));
-    let written = place.backend.write(&name, content.into(), WriteOptions::default());
+    let written = place
+        .backend
+        .write(&name, content.into(), WriteOptions::default());
     written.await.unwrap();
-    let said = shell.says("cat later/only.txt; mv later moved; cat moved/only.txt").await;
+    let said = shell
+        .says("cat later/only.txt; mv later moved; cat moved/only.txt")
+        .await;
     assert!(!said.contains(SECRET), "{said}");
     // The rule does not say anything about the other path.
     let command = Command::new("cat moved/only.txt").view(view());
     let outcome = place.backend.execute(command).await.unwrap();
     assert_eq!(outcome.stdout.text(), "", "{outcome:?}");
     drop(shell);
-    place.backend.stop(backend_core::ops::StopMode::Keep).await.unwrap();
+    place
+        .backend
+        .stop(backend_core::ops::StopMode::Keep)
+        .await
+        .unwrap();
     let command = Command::new("cat moved/only.txt").view(view());
     let outcome = place.backend.execute(command).await.unwrap();
     assert_eq!(outcome.stdout.text(), SECRET, "{outcome:?}");
@@ -192,8 +203,13 @@ async fn a_repository_can_be_made_to_name_another_configuration() {
     // As a file, it is kept.
     fs::remove_dir_all(place.inside.join(".git")).unwrap();
     fs::write(place.inside.join(".git"), "gitdir: elsewhere").unwrap();
-    let said = place.says("echo gitdir: evil > .git; mv .git old; rm .git").await;
-    assert!(said.contains("Read-only") && said.contains("busy"), "{said}");
+    let said = place
+        .says("echo gitdir: evil > .git; mv .git old; rm .git")
+        .await;
+    assert!(
+        said.contains("Read-only") && said.contains("busy"),
+        "{said}"
+    );
 }
 
 /// The same directory, mounted at another place to which commands have access. The run
@@ -210,7 +226,10 @@ async fn another_mount_of_the_directory_is_another_path() {
             by.args(["--user", "--map-root-user"]);
         }
         by.arg("--mount").arg(std::env::current_exe().unwrap());
-        run_again(by, "limits_of_views::another_mount_of_the_directory_is_another_path");
+        run_again(
+            by,
+            "limits_of_views::another_mount_of_the_directory_is_another_path",
+        );
         return;
     }
     let Some(place) = Place::viewed() else { return };
@@ -222,6 +241,11 @@ async fn another_mount_of_the_directory_is_another_path() {
     // Views are made from the mounts that there were.
     let mut place = place;
     place.reopen();
-    let said = place.says(&format!("cat .env; cat {}/.env", again.display())).await;
-    assert!(said.contains("Permission denied") && said.contains(SECRET), "{said}");
+    let said = place
+        .says(&format!("cat .env; cat {}/.env", again.display()))
+        .await;
+    assert!(
+        said.contains("Permission denied") && said.contains(SECRET),
+        "{said}"
+    );
 }

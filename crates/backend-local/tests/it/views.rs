@@ -378,7 +378,9 @@ async fn what_was_replaced_is_denied_to_the_next_command_in_the_same_view() {
     let backend = &place.backend;
     let namespace = place.says("readlink /proc/self/ns/mnt").await;
     let denied = async |name: &str, after: &str| {
-        let said = place.says(&format!("cat {name}; readlink /proc/self/ns/mnt")).await;
+        let said = place
+            .says(&format!("cat {name}; readlink /proc/self/ns/mnt"))
+            .await;
         assert!(said.contains("Permission denied"), "after {after}: {said}");
         assert!(!said.contains(SECRET), "after {after}: {said}");
         assert!(said.contains(&namespace), "after {after}: {said}");
@@ -396,7 +398,10 @@ async fn what_was_replaced_is_denied_to_the_next_command_in_the_same_view() {
     denied(".env", "edit").await;
     write("/plain").await;
     let over = RenameOptions::default().overwrite(true);
-    backend.rename(&path("/plain"), &path("/.env"), over).await.unwrap();
+    backend
+        .rename(&path("/plain"), &path("/.env"), over)
+        .await
+        .unwrap();
     denied(".env", "rename over").await;
     let gone = DeleteOptions::default();
     backend.delete(&path("/.env"), gone).await.unwrap();
@@ -432,7 +437,10 @@ async fn all_of_a_read_only_directory_is_read_only() {
     let outcome = place.backend.execute(Command::new(line).view(view()));
     let outcome = outcome.await.unwrap();
     assert_eq!(outcome.stdout.text(), "");
-    assert_eq!(fs::read_to_string(place.inside.join("fixed/sub/file")).unwrap(), "open");
+    assert_eq!(
+        fs::read_to_string(place.inside.join("fixed/sub/file")).unwrap(),
+        "open"
+    );
     assert!(!place.inside.join("fixed/sub/new").exists());
 }
 
@@ -441,7 +449,9 @@ async fn a_denied_link_may_lead_into_a_denied_directory() {
     let Some(place) = Place::viewed() else { return };
     symlink("secrets/key", place.inside.join("link.pem")).unwrap();
     symlink("secrets/more", place.inside.join("more.pem")).unwrap();
-    let said = place.says("cat link.pem more.pem/key secrets/key; cat open.txt").await;
+    let said = place
+        .says("cat link.pem more.pem/key secrets/key; cat open.txt")
+        .await;
     assert_eq!(said.matches("Permission denied").count(), 3, "{said}");
     assert!(said.starts_with("open"), "{said}");
 }
@@ -452,9 +462,18 @@ async fn no_directory_hides_what_is_in_it_from_a_later_view() {
     let long = "\\377".repeat(200);
     let deep = "d/".repeat(260);
     for (prepare, look) in [
-        ("chmod 0311 sub/dir", "cat sub/dir/.env; chmod 0755 sub/dir; cat sub/dir/.env"),
-        ("chmod 0644 sub/dir", "cat sub/dir/.env; chmod 0755 sub/dir; cat sub/dir/.env"),
-        ("chmod 0 sub", "cat sub/dir/.env; chmod 0755 sub; cat sub/dir/.env"),
+        (
+            "chmod 0311 sub/dir",
+            "cat sub/dir/.env; chmod 0755 sub/dir; cat sub/dir/.env",
+        ),
+        (
+            "chmod 0644 sub/dir",
+            "cat sub/dir/.env; chmod 0755 sub/dir; cat sub/dir/.env",
+        ),
+        (
+            "chmod 0 sub",
+            "cat sub/dir/.env; chmod 0755 sub; cat sub/dir/.env",
+        ),
         (
             "mkdir .agentbox-tmp-0123456789abcdef && mv sub .agentbox-tmp-0123456789abcdef/",
             "cat .agentbox-tmp-0123456789abcdef/sub/dir/.env",
@@ -468,7 +487,9 @@ async fn no_directory_hides_what_is_in_it_from_a_later_view() {
             &format!("cat {deep}sub/dir/.env; chmod 0755 {deep}*; cat {deep}sub/dir/.env"),
         ),
     ] {
-        let Some(mut place) = Place::viewed() else { return };
+        let Some(mut place) = Place::viewed() else {
+            return;
+        };
         let prepared = place.run(prepare).await;
         assert!(prepared.status.success(), "{prepare}: {prepared:?}");
         for _ in 0..2 {
@@ -493,7 +514,10 @@ async fn a_directory_above_that_is_new_is_kept_from_the_next_command() {
     run().await;
     put(&place.inside.join("later/only.txt"), SECRET);
     let said = run().await;
-    assert!(said.contains("busy") && said.contains("Permission denied"), "{said}");
+    assert!(
+        said.contains("busy") && said.contains("Permission denied"),
+        "{said}"
+    );
     assert!(place.inside.join("later").exists());
 }
 
@@ -502,22 +526,33 @@ async fn a_directory_above_that_is_new_is_kept_from_the_next_command() {
 async fn a_command_from_which_it_cannot_be_kept_any_more_is_ended() {
     let Some(place) = Place::viewed() else { return };
     let shell = Shell::start(&place, None).await;
-    let made = shell.says("for n in $(seq 1001); do echo > $n.pem; done").await;
+    let made = shell
+        .says("for n in $(seq 1001); do echo > $n.pem; done")
+        .await;
     assert_eq!(made, "end1\n");
     let token = backend_testkit::processes::token();
     let line = format!("env -i setsid sleep {token} &");
     assert_eq!(shell.says(&line).await, "end1\n");
     let content = Bytes::from(SECRET);
     let name = path("/.env");
-    let written = place.backend.write(&name, content.into(), WriteOptions::default());
+    let written = place
+        .backend
+        .write(&name, content.into(), WriteOptions::default());
     written.await.unwrap();
     assert!(backend_testkit::processes::survivors(&token).is_empty());
     assert!(!shell.ended().await.contains(SECRET));
     fails(
         TooLarge,
-        place.backend.execute(Command::new("true").view(rules())).await,
+        place
+            .backend
+            .execute(Command::new("true").view(rules()))
+            .await,
     );
-    place.backend.execute(Command::new("rm *.pem")).await.unwrap();
+    place
+        .backend
+        .execute(Command::new("rm *.pem"))
+        .await
+        .unwrap();
     assert!(place.says("cat .env").await.contains("Permission denied"));
 }
 
@@ -526,11 +561,15 @@ async fn a_command_from_which_it_cannot_be_kept_any_more_is_ended() {
 async fn a_command_that_links_its_own_file_is_kept_from_what_is_replaced() {
     let Some(place) = Place::viewed() else { return };
     let shell = Shell::start(&place, None).await;
-    let made = shell.says("echo own > own && ln own own.pem && cat own.pem").await;
+    let made = shell
+        .says("echo own > own && ln own own.pem && cat own.pem")
+        .await;
     assert_eq!(made, "own\nend1\n");
     let content = Bytes::from(SECRET);
     let name = path("/.env");
-    let written = place.backend.write(&name, content.into(), WriteOptions::default());
+    let written = place
+        .backend
+        .write(&name, content.into(), WriteOptions::default());
     written.await.unwrap();
     let said = shell.says("cat .env own.pem").await;
     assert_eq!(said.matches("Permission denied").count(), 2, "{said}");
@@ -548,14 +587,21 @@ async fn what_is_moved_while_it_is_masked_is_denied_nevertheless() {
     shell.tell(line).await;
     for number in 0..60 {
         let content = Bytes::from(format!("{SECRET} {number}"));
-        let name = path(if number % 2 == 0 { "/one/.env" } else { "/two/.env" });
+        let name = path(if number % 2 == 0 {
+            "/one/.env"
+        } else {
+            "/two/.env"
+        });
         let options = WriteOptions::default();
         // The directory may be elsewhere just then.
         let _ = place.backend.write(&name, content.into(), options).await;
         let look = Command::new("cat one/.env two/.env three/.env").view(rules());
         // So it may be when the command starts.
         if let Ok(outcome) = place.backend.execute(look).await {
-            assert!(!outcome.stdout.text().contains(SECRET), "{number}: {outcome:?}");
+            assert!(
+                !outcome.stdout.text().contains(SECRET),
+                "{number}: {outcome:?}"
+            );
         }
     }
     fs::write(place.inside.join("stop"), "").unwrap();

@@ -6,9 +6,9 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 
-use backend_core::{Backend as _, Enforcement, Sandbox as _};
 use backend_core::ops::{Command, ExecuteOutcome, ShellId, ShellState, TerminalSize, View};
 use backend_core::search::Exclude;
+use backend_core::{Backend as _, Enforcement, Sandbox as _};
 use backend_local::{Commands, Confinement, Landlock, LocalBackend, Supervisor};
 use bytes::Bytes;
 use tempfile::TempDir;
