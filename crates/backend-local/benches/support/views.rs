@@ -30,7 +30,6 @@ struct Commands<'a> {
 
 /// Measures what a row is about.
 pub(crate) fn measure(bench: &Bench, id: &str, scratch: &Path, runtime: &Runtime) {
-    eprintln!("measuring {id}");
     let root = scratch.join(id);
     fs::create_dir(&root).unwrap();
     for name in job::denied() {
