@@ -15,8 +15,12 @@
 //!   look for one in the first 8 KiB.
 //! - `read` reads a whole file of 50 lines, `edit` replaces one line of such a file,
 //!   `write` overwrites a file with 1 KiB.
-//! - `view` runs `true` where ten files are denied, in a view that is kept, or fresh; of
-//!   `tree`, one name at any depth of the tree. The peer is ours without a view.
+//! - `view` runs `true` where ten files are denied, in a view that is kept. The peer is ours
+//!   without a view.
+//! - `view_…_more` is the difference of two medians: in a fresh view with ten denied files,
+//!   or in a kept one with `**/.env` in a tree of so many files, and without a view.
+//!   `walk` is the first command with such a rule, less one in a fresh view that denies one
+//!   file, for each name in the tree.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -31,6 +35,7 @@ mod support {
     pub(crate) mod ours;
     pub(crate) mod peers;
     pub(crate) mod rg;
+    pub(crate) mod views;
 }
 
 use backend_testkit::measure::Bench;
@@ -40,6 +45,7 @@ use crate::support::job::Job;
 use crate::support::memory;
 use crate::support::ours::Ours;
 use crate::support::peers::{Call, Peers};
+use crate::support::views;
 
 fn main() {
     // Commands run under a supervisor, and this program can be its own.
@@ -61,11 +67,15 @@ fn main() {
             memory::measure(id, &scratch);
             continue;
         }
+        if id.ends_with("_more") {
+            views::measure(&bench, id, &scratch, &runtime);
+            continue;
+        }
         let (name, peer) = id.rsplit_once('_').unwrap();
         let job = Job::named(name);
         let our_call = |round| ours.turn(&job, round);
         let caller = match peer {
-            "confined" => Some(Box::new(|_| ours.confined_call(&job)) as Call<'_>),
+            "confined" => Some(Box::new(|_| ours.confined_call()) as Call<'_>),
             _ => peers.caller(peer, &job),
         };
         bench.row(id, our_call, caller);

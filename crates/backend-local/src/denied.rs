@@ -9,7 +9,7 @@ mod tree;
 
 use std::collections::BTreeSet;
 use std::ffi::CString;
-use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsFd, AsRawFd as _};
 
 use backend_core::ops::{HardLinks, View};
 use backend_core::{Error, ErrorKind, Result, VPath};
@@ -17,7 +17,7 @@ use rustix::fs::{AtFlags, FileType, Statx, StatxFlags};
 use rustix::io::Errno;
 
 use crate::fs::{Root, RootedFs, errno};
-use crate::supervisor::protocol::With;
+use crate::supervisor::protocol::{Entry, With};
 use rules::Rules;
 use tree::{Found, Tree};
 
@@ -26,9 +26,19 @@ pub(crate) const MOST_DENIED: usize = 1_000;
 
 /// Files that are run outside the sandbox, later and as the user: hooks of git, the
 /// programs that its configuration names, hooks of husky, and tasks that an editor
-/// starts with the folder. They are read-only in every view. Relative to the
-/// backend's directories and the working directory.
-const RUN_BY_THEMSELVES: &[&str] = &[".git/config", ".git/hooks", ".husky", ".vscode/tasks.json"];
+/// starts with the folder. A `.git` that is a file names the directory of all that. They
+/// are read-only in every view. Relative to the backend's directories and the working
+/// directory.
+const RUN_BY_THEMSELVES: &[&str] = &[
+    ".git",
+    ".git/config",
+    ".git/hooks",
+    ".husky",
+    ".vscode/tasks.json",
+];
+
+/// Looks at files that are not where they were found.
+const MOST_LOOKS: usize = 100;
 
 /// A path to mask.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,8 +52,7 @@ pub(crate) struct Denied {
 /// The entry that was found at a path. Another one there has no mask yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Identity {
-    device: (u32, u32),
-    inode: u64,
+    pub(crate) entry: Entry,
     /// Its birth if it is a directory; otherwise its last change, which a rename is.
     /// Numbers of inodes are used again.
     time: (i64, u32),
@@ -56,8 +65,7 @@ impl Identity {
             false => found.stx_ctime,
         };
         Self {
-            device: (found.stx_dev_major, found.stx_dev_minor),
-            inode: found.stx_ino,
+            entry: Entry::new(found),
             time: (time.tv_sec, time.tv_nsec),
         }
     }
@@ -81,25 +89,61 @@ impl DeniedList {
         }
     }
 
-    /// Returns what is denied now, in the order in which it is to be masked. May block.
+    /// Returns what is denied now, in the order in which it is to be masked, to a command
+    /// that is about to start. May block.
     pub(crate) fn refresh(&mut self, fs: &RootedFs) -> Result<Vec<Denied>> {
-        let mut trees = std::mem::take(&mut self.trees);
-        trees.resize_with(fs.roots().len(), Tree::default);
-        let found = self.look(fs, &mut trees);
-        self.trees = trees;
-        found
+        self.refresh_with(fs, self.hard_links)
     }
 
-    fn look(&self, fs: &RootedFs, trees: &mut [Tree]) -> Result<Vec<Denied>> {
-        let mut all = Listing::default();
+    /// As [`refresh`](Self::refresh), for commands that run. Whether they run is not the
+    /// question any more, so a file with another name is denied under this one.
+    pub(crate) fn refresh_running(&mut self, fs: &RootedFs) -> Result<Vec<Denied>> {
+        self.refresh_with(fs, HardLinks::Accept)
+    }
+
+    fn refresh_with(&mut self, fs: &RootedFs, links: HardLinks) -> Result<Vec<Denied>> {
+        let mut trees = std::mem::take(&mut self.trees);
+        trees.resize_with(fs.roots().len(), Tree::default);
+        let mut found = Ok(None);
+        for _ in 0..MOST_LOOKS {
+            found = self.look(fs, &mut trees, links);
+            if !matches!(found, Ok(None)) {
+                break;
+            }
+        }
+        self.trees = trees;
+        found?.ok_or_else(tree::moved)
+    }
+
+    /// Returns what is denied, or `None` if it is not where it was found.
+    fn look(
+        &self,
+        fs: &RootedFs,
+        trees: &mut [Tree],
+        links: HardLinks,
+    ) -> Result<Option<Vec<Denied>>> {
+        let mut all = Listing {
+            links,
+            ..Listing::default()
+        };
         for (root, tree) in fs.roots().iter().zip(trees) {
             tree.update(root, &self.rules, self.hard_links == HardLinks::Refuse)?;
             let host = host_path(root)?;
-            for found in tree.found() {
-                if found.is_link {
-                    self.add_target(fs, found, &mut all)?;
-                } else {
-                    self.add(root, &host, found, &mut all)?;
+            for directory in tree.with_found() {
+                // Its path may lead to another directory by now, with a file of that name.
+                let Some(handle) = directory.open(root)? else {
+                    return Ok(None);
+                };
+                for found in directory.entries() {
+                    if found.is_link {
+                        self.add_target(fs, found, &mut all)?;
+                        continue;
+                    }
+                    match stat(&handle, &found.name)? {
+                        Some(entry) => self.add(&host, found, &entry, &mut all)?,
+                        None if found.is_inside => {}
+                        None => return Ok(None),
+                    }
                 }
             }
             if all.entries.len() > MOST_DENIED {
@@ -109,15 +153,12 @@ impl DeniedList {
         for path in own_paths(fs) {
             add_own(fs, &path, &mut all)?;
         }
-        all.finish(fs)
+        all.finish(fs).map(Some)
     }
 
-    fn add(&self, root: &Root, host: &[u8], found: &Found, all: &mut Listing) -> Result<()> {
-        let Some(entry) = stat(root, &found.relative)? else {
-            return Ok(());
-        };
-        let is_linked = entry.stx_nlink > 1 && !is_directory(&entry);
-        if is_linked && self.hard_links == HardLinks::Refuse {
+    fn add(&self, host: &[u8], found: &Found, entry: &Statx, all: &mut Listing) -> Result<()> {
+        let is_linked = entry.stx_nlink > 1 && !is_directory(entry);
+        if is_linked && all.links == HardLinks::Refuse {
             return Err(linked(&found.path));
         }
         if found.is_inside {
@@ -129,7 +170,7 @@ impl DeniedList {
         all.entries.push(Denied {
             path: join(host, found.relative.as_bytes()),
             with: found.with,
-            identity: Identity::new(&entry),
+            identity: Identity::new(entry),
         });
         Ok(())
     }
@@ -144,7 +185,11 @@ impl DeniedList {
         let Some((root, relative)) = at.filter(|(_, relative)| relative.as_bytes() != b".") else {
             return Ok(());
         };
+        let Some(entry) = stat(&root.handle, &relative)? else {
+            return Ok(());
+        };
         let found = Found {
+            name: relative.clone(),
             relative,
             path,
             with: link.with,
@@ -152,13 +197,15 @@ impl DeniedList {
             is_inside: link.is_inside,
         };
         all.pin(&found.path);
-        self.add(root, &host_path(root)?, &found, all)
+        self.add(&host_path(root)?, &found, &entry, all)
     }
 }
 
 /// The paths that were found so far.
 #[derive(Default)]
 struct Listing {
+    /// The answer to a denied file that has another name.
+    links: HardLinks,
     entries: Vec<Denied>,
     /// Directories that a command could rename, and what is in them would no longer be
     /// denied.
@@ -180,7 +227,7 @@ impl Listing {
             if relative.as_bytes() == b"." {
                 continue;
             }
-            if let Some(entry) = stat(root, &relative)? {
+            if let Some(entry) = stat(&root.handle, &relative)? {
                 entries.push(Denied {
                     path: join(&host_path(root)?, relative.as_bytes()),
                     with: With::Itself,
@@ -188,11 +235,35 @@ impl Listing {
                 });
             }
         }
-        // What lies deeper comes later, and what hides more.
-        entries.sort_by(|one, two| (one.with, &one.path).cmp(&(two.with, &two.path)));
-        entries.dedup_by(|one, two| one.path == two.path && one.with == two.with);
-        Ok(entries)
+        Ok(in_order(entries))
     }
+}
+
+/// Sorts what is to be masked: what lies deeper comes later, so that a directory mounted
+/// on itself in a read-only one is read-only too, and what hides more. What lies in a
+/// directory that hides everything is left out.
+fn in_order(mut entries: Vec<Denied>) -> Vec<Denied> {
+    let names = |path: &[u8]| -> Vec<Vec<u8>> {
+        let names = path.split(|byte| *byte == b'/');
+        names.map(<[u8]>::to_vec).collect()
+    };
+    entries.sort_by_cached_key(|one| (names(&one.path), one.with));
+    entries.dedup_by(|one, two| one.path == two.path && one.with == two.with);
+    let mut hidden: Option<Vec<u8>> = None;
+    entries.retain(|one| {
+        let beneath = |above: &Vec<u8>| {
+            let rest = one.path.strip_prefix(above.as_slice());
+            rest.is_some_and(|rest| rest.starts_with(b"/"))
+        };
+        if hidden.as_ref().is_some_and(beneath) {
+            return false;
+        }
+        if one.with == With::Nothing {
+            hidden = Some(one.path.clone());
+        }
+        true
+    });
+    entries
 }
 
 /// Returns the paths of what runs by itself.
@@ -212,10 +283,12 @@ fn add_own(fs: &RootedFs, path: &VPath, all: &mut Listing) -> Result<()> {
     let Ok(Some((root, relative))) = fs.place_of(path) else {
         return Ok(());
     };
-    let Some(entry) = stat(root, &relative)? else {
+    let Ok(Some(entry)) = stat(&root.handle, &relative) else {
         return Ok(());
     };
-    if FileType::from_raw_mode(entry.stx_mode.into()) == FileType::Symlink {
+    let kind = FileType::from_raw_mode(entry.stx_mode.into());
+    let is_repository = kind == FileType::Directory && path.file_name() == Some(".git");
+    if kind == FileType::Symlink || is_repository {
         return Ok(());
     }
     all.pin(path);
@@ -227,13 +300,14 @@ fn add_own(fs: &RootedFs, path: &VPath, all: &mut Listing) -> Result<()> {
     Ok(())
 }
 
-/// Describes an entry, or returns `None` if there is none.
-fn stat(root: &Root, relative: &CString) -> Result<Option<Statx>> {
-    let flags = AtFlags::SYMLINK_NOFOLLOW;
+/// Describes an entry, or returns `None` if there is none. One that may not be looked at
+/// is an error: a command could change that.
+fn stat(directory: impl AsFd, name: &CString) -> Result<Option<Statx>> {
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH;
     let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
-    match rustix::fs::statx(&root.handle, relative.as_c_str(), flags, wanted) {
+    match rustix::fs::statx(directory, name.as_c_str(), flags, wanted) {
         Ok(found) => Ok(Some(found)),
-        Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => Ok(None),
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
         Err(error) => Err(errno::error(error)),
     }
 }
@@ -271,4 +345,53 @@ fn linked(path: &VPath) -> Error {
             backend_core::Quoted::new(path.as_str())
         ),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_masked_is_in_order_and_what_is_hidden_already_is_left_out() {
+        let denied = |path: &str, with| Denied {
+            path: path.into(),
+            with,
+            identity: Identity {
+                entry: Entry {
+                    device: (0, 0),
+                    inode: 0,
+                },
+                time: (0, 0),
+            },
+        };
+        let entries = [
+            ("/a/b/c", With::Nothing),
+            ("/a/b", With::Itself),
+            ("/a-b", With::Nothing),
+            ("/a", With::ReadOnly),
+            ("/s/key", With::Nothing),
+            ("/s", With::Nothing),
+            ("/s-s", With::ReadOnly),
+            ("/s", With::Itself),
+            ("/s", With::Nothing),
+            ("/s/more/key", With::Itself),
+        ];
+        let sorted = in_order(entries.map(|(path, with)| denied(path, with)).to_vec());
+        let shown: Vec<_> = sorted
+            .iter()
+            .map(|one| (std::str::from_utf8(&one.path).unwrap(), one.with))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                ("/a", With::ReadOnly),
+                ("/a/b", With::Itself),
+                ("/a/b/c", With::Nothing),
+                ("/a-b", With::Nothing),
+                ("/s", With::Itself),
+                ("/s", With::Nothing),
+                ("/s-s", With::ReadOnly),
+            ]
+        );
+    }
 }

@@ -19,6 +19,26 @@ pub fn token() -> String {
     format!("9{:012}", fastrand::u64(0..1_000_000_000_000))
 }
 
+/// Returns the system's reason if it lets no process of this user mount anything in a
+/// namespace of its own. Tests of what is mounted for commands are skipped for that
+/// reason, and for no other.
+pub fn mounts_refused() -> Option<String> {
+    let mut command = std::process::Command::new("unshare");
+    if !rustix::process::geteuid().is_root() {
+        command.args(["--user", "--map-root-user"]);
+    }
+    let tried = command
+        .args(["--mount", "sh", "-c", "mount -t tmpfs none /tmp"])
+        .output();
+    match tried {
+        Ok(output) if !output.status.success() => {
+            Some(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+        }
+        // Without the program nothing is known to be refused.
+        _ => None,
+    }
+}
+
 /// Returns the processes that have `token` in their arguments.
 pub fn survivors(token: &str) -> Vec<i32> {
     let mut found = Vec::new();

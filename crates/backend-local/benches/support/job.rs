@@ -22,19 +22,8 @@ pub(crate) enum Job {
     Write,
     /// Run a command that does nothing.
     Execute,
-    /// Run one in a view.
-    View(Rules),
-}
-
-/// The rules of a view. The peer is the same command without one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rules {
-    /// Ten files, in a view that is kept.
-    Kept,
-    /// Ten files, in a view that was not made before.
-    Fresh,
-    /// A name at any depth in the tree, in a view that is kept.
-    Anywhere,
+    /// Run one in a view that is kept. The peer is the same command without one.
+    View,
 }
 
 /// The files that views deny.
@@ -79,9 +68,7 @@ impl Job {
             "local_edit" => Self::Edit,
             "local_write" => Self::Write,
             "local_execute" => Self::Execute,
-            "local_view" => Self::View(Rules::Kept),
-            "local_view_fresh" => Self::View(Rules::Fresh),
-            "local_view_tree" => Self::View(Rules::Anywhere),
+            "local_view" => Self::View,
             _ => panic!("there is no row {name}"),
         }
     }
@@ -101,7 +88,7 @@ impl Job {
     pub(crate) fn calls_per_turn(&self) -> usize {
         match self {
             Self::Read | Self::Edit | Self::Write => 5,
-            Self::Grep { .. } | Self::Glob { .. } | Self::Execute | Self::View(_) => 1,
+            Self::Grep { .. } | Self::Glob { .. } | Self::Execute | Self::View => 1,
         }
     }
 }

@@ -14,7 +14,7 @@ use backend_testkit::measure::{Bench, Sample};
 use bytes::Bytes;
 use tokio::runtime::Runtime;
 
-use super::job::{self, Job, OUR_FILES, READ_FILE, Rules, THEIR_FILES};
+use super::job::{self, Job, OUR_FILES, READ_FILE, THEIR_FILES};
 
 /// The backends that are measured, and the runtime they are called from.
 #[derive(Debug)]
@@ -24,8 +24,8 @@ pub(crate) struct Ours<'a> {
     scratch: LocalBackend,
     /// The scratch directory again, with commands.
     commands: Option<LocalBackend>,
-    /// The scratch directory and the tree, with confined commands that have views.
-    confined: Option<[LocalBackend; 2]>,
+    /// The scratch directory again, with confined commands that have views.
+    confined: Option<LocalBackend>,
 }
 
 impl<'a> Ours<'a> {
@@ -49,27 +49,22 @@ impl<'a> Ours<'a> {
             tree: bench.path("tree").map(|tree| open(&tree)),
             scratch: open(scratch),
             commands: runs_commands.then(|| commands.open().unwrap()),
-            confined: rows.iter().any(|id| id.contains("_view_")).then(|| {
+            confined: rows.iter().any(|id| id == "local_view_confined").then(|| {
                 for name in job::denied() {
                     fs::write(scratch.join(name), "denied").unwrap();
                 }
-                let tree = bench.path("tree").unwrap_or_else(|| scratch.to_owned());
-                [scratch, &tree].map(confined)
+                confined(scratch)
             }),
         }
     }
 
     /// Runs a command that does nothing, confined and without a view.
-    pub(crate) fn confined_call(&self, job: &Job) -> Sample {
-        self.run_confined(job, Command::new("true"))
+    pub(crate) fn confined_call(&self) -> Sample {
+        self.run_confined(Command::new("true"))
     }
 
-    fn run_confined(&self, job: &Job, command: Command) -> Sample {
-        let [scratch, tree] = self.confined.as_ref().unwrap();
-        let backend = match job {
-            Job::View(Rules::Anywhere) => tree,
-            _ => scratch,
-        };
+    fn run_confined(&self, command: Command) -> Sample {
+        let backend = self.confined.as_ref().unwrap();
         let (sample, outcome) = self.timed(backend.execute(command));
         assert!(outcome.status.success());
         sample.with_size(1)
@@ -123,15 +118,9 @@ impl<'a> Ours<'a> {
                 assert!(outcome.status.success());
                 sample.with_size(1)
             }
-            Job::View(rules) => {
-                let mut denied = job::denied();
-                match rules {
-                    Rules::Kept => {}
-                    Rules::Fresh => denied.push(format!("/fresh-{number}")),
-                    Rules::Anywhere => denied = vec!["**/.env".into()],
-                }
-                let view = View::new(Exclude::hide(denied).unwrap(), Exclude::none());
-                self.run_confined(job, Command::new("true").view(view))
+            Job::View => {
+                let view = View::new(Exclude::hide(job::denied()).unwrap(), Exclude::none());
+                self.run_confined(Command::new("true").view(view))
             }
         }
     }
@@ -148,7 +137,8 @@ impl<'a> Ours<'a> {
     }
 }
 
-fn confined(root: &Path) -> LocalBackend {
+/// Opens a directory with confined commands that have views.
+pub(crate) fn confined(root: &Path) -> LocalBackend {
     let confinement = Confinement::Landlock(Landlock::new().views(true));
     let builder = LocalBackend::builder(root).enable_execute(true);
     let builder = builder.commands(Commands::new().confinement(confinement));

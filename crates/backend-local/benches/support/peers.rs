@@ -80,7 +80,7 @@ impl Python {
                 let (path, content) = (THEIR_FILES.write, job::one_kib());
                 json!({ "op": "write", "root": scratch, "path": path, "content": content })
             }
-            Job::Execute | Job::View(_) => unreachable!("commands have other peers"),
+            Job::Execute | Job::View => unreachable!("commands have other peers"),
         };
         request["calls"] = json!(job.calls_per_turn());
         let sample = self.process.call(&request);

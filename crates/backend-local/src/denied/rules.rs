@@ -81,6 +81,15 @@ impl Rules {
         }
     }
 
+    /// Returns the mask of a directory of which the entries, about which something may be
+    /// denied, cannot be known.
+    pub(super) fn unknown(&self, state: &State, directory: &VPath) -> With {
+        match self.read.about(&state.read, directory) {
+            Share::Nothing => With::ReadOnly,
+            Share::Some | Share::All => With::Nothing,
+        }
+    }
+
     /// Whether a path with this mask is denied for where it is, and not for its name
     /// alone: in another directory it might not be.
     pub(super) fn is_anchored(&self, with: With, path: &VPath) -> bool {

@@ -1,11 +1,12 @@
 //! The directories that rules may concern, as they were when they were last listed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{CString, OsStr};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use backend_core::{Result, VPath};
+use backend_core::{Error, PathError, Result, VPath};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
@@ -16,15 +17,23 @@ use crate::supervisor::protocol::With;
 /// Looks at a tree that keeps changing before it counts as known.
 const ROUNDS: usize = 4;
 
+/// The same while directories are missing that were there.
+const MANY_ROUNDS: usize = 100;
+
 /// The time after its last change from which another change to a directory shows for
 /// certain in its times. More than a tick of any kernel.
 const SETTLED: Duration = Duration::from_millis(20);
+
+/// The same for a file system that keeps no more than seconds.
+const SETTLED_SECONDS: Duration = Duration::from_secs(3);
 
 /// A denied entry.
 #[derive(Debug, Clone)]
 pub(super) struct Found {
     /// The path beneath the backend's directory.
     pub(super) relative: CString,
+    /// Its name in the directory that was listed. Empty if it is that directory.
+    pub(super) name: CString,
     pub(super) path: VPath,
     pub(super) with: With,
     /// Whether it is a symbolic link.
@@ -39,10 +48,35 @@ pub(super) struct Tree {
     /// Each comes after the one that it lies in. `None` is one that is gone.
     directories: Vec<Option<Directory>>,
     gone: usize,
+    lost: Lost,
+}
+
+/// Directories that were there and are missing. Each was deleted, or a command has moved
+/// it from where it was not yet looked for to where it was looked for already.
+#[derive(Debug, Default)]
+struct Lost {
+    entries: HashSet<(u64, u64)>,
+    /// Whether there are more, which were gone before they could be looked at.
+    is_more: bool,
+}
+
+impl Lost {
+    fn add(&mut self, directory: &Directory) {
+        match directory.stamp {
+            Some(stamp) => {
+                self.entries.insert(stamp.entry);
+            }
+            None => self.is_more = true,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.entries.is_empty() && !self.is_more
+    }
 }
 
 #[derive(Debug)]
-struct Directory {
+pub(super) struct Directory {
     relative: CString,
     path: VPath,
     state: State,
@@ -78,9 +112,20 @@ impl Stamp {
         let Ok(now) = SystemTime::now().duration_since(UNIX_EPOCH) else {
             return false;
         };
-        let changed = Duration::new(self.changed.0.unsigned_abs(), self.changed.1 as u32);
-        now.saturating_sub(changed) > SETTLED
+        let [modified, changed] = [self.modified, self.changed]
+            .map(|(seconds, nanos)| Duration::new(seconds.unsigned_abs(), nanos as u32));
+        let is_coarse = modified.subsec_nanos() == 0 && changed.subsec_nanos() == 0;
+        let settled = if is_coarse { SETTLED_SECONDS } else { SETTLED };
+        now.saturating_sub(changed.max(modified)) > settled
     }
+}
+
+/// The error for what is not found because it is being moved.
+pub(super) fn moved() -> Error {
+    Error::unavailable(
+        "directories in which files are denied are being moved, so it is not known where the files \
+         are; run it again when that is over",
+    )
 }
 
 impl Tree {
@@ -88,7 +133,11 @@ impl Tree {
     /// that have other names.
     pub(super) fn update(&mut self, root: &Root, rules: &Rules, links: bool) -> Result<()> {
         if self.gone * 2 > self.directories.len() {
-            *self = Self::default();
+            // What is not found again is missing.
+            for directory in std::mem::take(&mut self.directories).iter().flatten() {
+                self.lost.add(directory);
+            }
+            self.gone = 0;
         }
         if self.directories.is_empty() {
             let path = root.path_of([] as [&str; 0])?;
@@ -96,7 +145,7 @@ impl Tree {
             self.directories
                 .push(Some(Directory::new(c".".into(), path, state, false)));
         }
-        for round in 0..ROUNDS {
+        for round in 0..MANY_ROUNDS {
             let mut same = true;
             let mut number = 0;
             // Listing one may add others at the end.
@@ -110,14 +159,32 @@ impl Tree {
                 number += 1;
             }
             if same {
-                break;
+                // Nothing was moved meanwhile, so what is missing was deleted.
+                self.lost = Lost::default();
+                return Ok(());
+            }
+            if round >= ROUNDS && self.is_nothing_lost() {
+                return Ok(());
             }
         }
-        Ok(())
+        Err(moved())
     }
 
-    pub(super) fn found(&self) -> impl Iterator<Item = &Found> {
-        self.directories.iter().flatten().flat_map(|one| &one.found)
+    /// Whether every directory that was missing was found again.
+    fn is_nothing_lost(&mut self) -> bool {
+        if !self.lost.entries.is_empty() {
+            let there = self.directories.iter().flatten();
+            for stamp in there.filter_map(|one| one.stamp) {
+                self.lost.entries.remove(&stamp.entry);
+            }
+        }
+        self.lost.is_empty()
+    }
+
+    /// Returns the directories in which something is denied.
+    pub(super) fn with_found(&self) -> impl Iterator<Item = &Directory> {
+        let there = self.directories.iter().flatten();
+        there.filter(|one| !one.found.is_empty())
     }
 
     /// Lists a directory again.
@@ -125,6 +192,7 @@ impl Tree {
         let Some(directory) = self.directories.get_mut(number).and_then(Option::as_mut) else {
             return Ok(());
         };
+        let before = directory.stamp;
         let listed = match directory.read(root, rules, links) {
             Ok(listed) => listed,
             // Gone, or a link by now: the directory above says so as well.
@@ -132,10 +200,19 @@ impl Tree {
                 self.remove(number);
                 return Ok(());
             }
-            // A command may read no more than this process.
-            Err(Errno::ACCESS | Errno::PERM) => Vec::new(),
+            // A command, which is its owner too, could make it readable, or knows what is
+            // in it.
+            Err(Errno::ACCESS | Errno::PERM) if number > 0 => {
+                directory.close(root, rules);
+                Vec::new()
+            }
             Err(error) => return Err(errno::error(error)),
         };
+        let entry = |stamp: Stamp| stamp.entry;
+        let moved = before
+            .map(entry)
+            .filter(|before| directory.stamp.map(entry) != Some(*before));
+        self.lost.entries.extend(moved);
         let mut known: HashMap<CString, usize> = HashMap::new();
         for child in self.children(number) {
             if let Some(Some(one)) = self.directories.get(child) {
@@ -176,6 +253,7 @@ impl Tree {
             let removed = self.directories.get_mut(number).and_then(Option::take);
             if let Some(removed) = removed {
                 self.gone += 1;
+                self.lost.add(&removed);
                 doomed.extend(removed.children);
             }
         }
@@ -196,6 +274,26 @@ impl Directory {
         }
     }
 
+    pub(super) fn entries(&self) -> &[Found] {
+        &self.found
+    }
+
+    /// Opens it, or returns `None` if it is not at its path any more.
+    pub(super) fn open(&self, root: &Root) -> Result<Option<OwnedFd>> {
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let relative = self.relative.as_c_str();
+        match rustix::fs::openat2(&root.handle, relative, flags, Mode::empty(), resolve) {
+            Ok(opened) => {
+                let stamp = Stamp::new(&rustix::fs::fstat(&opened).map_err(errno::error)?);
+                let is_same = self.stamp.is_some_and(|listed| listed.entry == stamp.entry);
+                Ok(is_same.then_some(opened))
+            }
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS) => Ok(None),
+            Err(error) => Err(errno::error(error)),
+        }
+    }
+
     /// Whether it is as it was when it was listed.
     fn is_known(&self, root: &Root) -> bool {
         let flags = AtFlags::SYMLINK_NOFOLLOW;
@@ -211,8 +309,10 @@ impl Directory {
         let flags = LIST | OFlags::NOFOLLOW;
         let relative = self.relative.as_c_str();
         let opened = rustix::fs::openat2(&root.handle, relative, flags, Mode::empty(), resolve);
-        let opened = opened.inspect_err(|_| self.stamp = None)?;
+        let opened = opened?;
         let stamp = Stamp::new(&rustix::fs::fstat(&opened)?);
+        // It may be one that can be listed, and of which nothing can be opened.
+        rustix::fs::statat(&opened, c".", AtFlags::empty())?;
         let (mut found, mut children) = (Vec::new(), Vec::new());
         let listed = each_name(&opened, |name, kind| {
             let kind = match kind {
@@ -241,10 +341,21 @@ impl Directory {
         found: &mut Vec<Found>,
         children: &mut Vec<Self>,
     ) {
-        let Ok(path) = self.path.child(&name.to_string_lossy()) else {
-            return;
-        };
         let is_directory = kind == FileType::Directory;
+        let shown = name.to_string_lossy();
+        let path = match self.path.child(&shown) {
+            Ok(path) => path,
+            // What a file operation is writing. Its mask would go with it to its last
+            // name.
+            Err(PathError::Reserved(_)) if !is_directory => return,
+            // A command can make a directory with such a name and move others into it.
+            Err(PathError::Reserved(_)) => match self.path.child(&format!(".{shown}")) {
+                Ok(path) => path,
+                Err(_) => return found.push(self.unknown(name, rules)),
+            },
+            // Too deep or too long to be judged.
+            Err(_) => return found.push(self.unknown(name, rules)),
+        };
         if self.is_inside {
             if is_directory {
                 let state = self.state.clone();
@@ -266,9 +377,35 @@ impl Directory {
         }
     }
 
+    /// Denies it as a whole, because its entries cannot be known.
+    fn close(&mut self, root: &Root, rules: &Rules) {
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        let entry = rustix::fs::statat(&root.handle, self.relative.as_c_str(), flags);
+        self.stamp = entry.ok().map(|entry| Stamp::new(&entry));
+        self.is_settled = self.stamp.is_some_and(|stamp| stamp.is_settled());
+        if !self.is_inside {
+            self.found = vec![Found {
+                relative: self.relative.clone(),
+                name: CString::default(),
+                path: self.path.clone(),
+                with: rules.unknown(&self.state, &self.path),
+                is_link: false,
+                is_inside: false,
+            }];
+        }
+    }
+
+    /// Denies an entry of which the name cannot be judged.
+    fn unknown(&self, name: &OsStr, rules: &Rules) -> Found {
+        let with = rules.unknown(&self.state, &self.path);
+        self.found(name, self.path.clone(), with, false)
+    }
+
     fn found(&self, name: &OsStr, path: VPath, with: With, is_link: bool) -> Found {
         Found {
             relative: self.beneath(name),
+            // A name from the kernel has no NUL.
+            name: CString::new(name.as_bytes()).unwrap_or_default(),
             path,
             with,
             is_link,

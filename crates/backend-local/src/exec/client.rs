@@ -221,14 +221,19 @@ impl SupervisorClient {
         }
     }
 
-    /// Starts a command. Its replies arrive at the receiver.
+    /// Returns a number that no command and no other request has.
+    pub(crate) fn number(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Starts a command with a [`number`](Self::number) of its own. Its replies arrive at
+    /// the receiver.
     pub(crate) async fn spawn(
         &self,
-        mut spawn: protocol::Spawn,
+        spawn: protocol::Spawn,
         descriptors: &[BorrowedFd<'_>],
-    ) -> Result<(u64, mpsc::UnboundedReceiver<Reply>)> {
-        let id = self.next.fetch_add(1, Ordering::Relaxed);
-        spawn.id = id;
+    ) -> Result<mpsc::UnboundedReceiver<Reply>> {
+        let id = spawn.id;
         let frame = encode(&Request::Spawn(spawn)).map_err(too_long)?;
         let (to, from) = mpsc::unbounded_channel();
         lock(&self.commands).insert(id, Listener { to, pid: None });
@@ -239,7 +244,7 @@ impl SupervisorClient {
             self.forget(id);
             return Err(lost());
         }
-        Ok((id, from))
+        Ok(from)
     }
 
     /// Asks the supervisor to end a command's processes.
@@ -255,18 +260,35 @@ impl SupervisorClient {
         view: u64,
         places: Vec<protocol::Masked>,
         strict: bool,
-    ) -> Result<MaskAnswer<'_>> {
-        let id = self.next.fetch_add(1, Ordering::Relaxed);
+    ) -> Result<Answer<'_>> {
+        let id = self.number();
         let mask = protocol::Mask {
             id,
             view,
             places,
             strict,
         };
-        let frame = encode(&Request::Mask(mask)).map_err(too_long)?;
+        self.ask(id, &Request::Mask(mask)).await
+    }
+
+    /// Asks the supervisor to kill everything that a command has started. The answer
+    /// arrives at the receiver.
+    pub(crate) async fn kill(&self, command: u64) -> Result<Answer<'_>> {
+        let id = self.number();
+        let end = protocol::End {
+            id,
+            command,
+            scope: Scope::Tree,
+            grace: Some(0),
+        };
+        self.ask(id, &Request::End(end)).await
+    }
+
+    async fn ask(&self, id: u64, request: &Request) -> Result<Answer<'_>> {
+        let frame = encode(request).map_err(too_long)?;
         let (to, from) = mpsc::unbounded_channel();
         lock(&self.commands).insert(id, Listener { to, pid: None });
-        let answer = MaskAnswer {
+        let answer = Answer {
             client: self,
             id,
             from,
@@ -288,26 +310,22 @@ impl SupervisorClient {
     }
 }
 
-/// The answer to a request to mask paths, which nothing needs to wait for.
+/// The answer to a request, which nothing needs to wait for.
 #[derive(Debug)]
-pub(crate) struct MaskAnswer<'a> {
+pub(crate) struct Answer<'a> {
     client: &'a SupervisorClient,
     id: u64,
     from: mpsc::UnboundedReceiver<Reply>,
 }
 
-impl MaskAnswer<'_> {
-    /// Waits until the paths are masked. Returns the reason if they are not.
-    pub(crate) async fn wait(mut self) -> Option<String> {
-        match self.from.recv().await {
-            Some(Reply::Masked { problem, .. }) => problem,
-            // Its commands have ended with it.
-            _ => None,
-        }
+impl Answer<'_> {
+    /// Waits for it. Returns `None` if the supervisor has ended, and its commands with it.
+    pub(crate) async fn wait(mut self) -> Option<Reply> {
+        self.from.recv().await
     }
 }
 
-impl Drop for MaskAnswer<'_> {
+impl Drop for Answer<'_> {
     fn drop(&mut self) {
         self.client.forget(self.id);
     }

@@ -34,8 +34,12 @@ impl Supervised {
     ) -> Result<Self> {
         let ends = start.ends;
         let place = view.as_ref().map(|view| in_view(view, &start.directory));
+        let id = client.number();
+        if let Some(view) = &view {
+            view.starts(id)?;
+        }
         let spawn = protocol::Spawn {
-            id: 0,
+            id,
             line: start.line,
             environment: start.environment,
             stdin: ends.stdin.is_some(),
@@ -48,7 +52,7 @@ impl Supervised {
         descriptors.extend(ends.stdin.as_ref().map(AsFd::as_fd));
         descriptors.push(ends.stdout.as_fd());
         descriptors.extend(ends.stderr.as_ref().map(AsFd::as_fd));
-        let (id, replies) = client.spawn(spawn, &descriptors).await?;
+        let replies = client.spawn(spawn, &descriptors).await?;
         Ok(Self {
             client,
             id,
@@ -115,7 +119,13 @@ impl Supervised {
         let grace = grace.map(|grace| u64::try_from(grace.as_millis()).unwrap_or(u64::MAX));
         let id = self.id;
         self.ended = None;
-        self.client.end(protocol::End { id, scope, grace }).await?;
+        let end = protocol::End {
+            id,
+            command: id,
+            scope,
+            grace,
+        };
+        self.client.end(end).await?;
         self.until(|job| job.ended.take()).await
     }
 }

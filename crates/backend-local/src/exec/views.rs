@@ -1,9 +1,9 @@
 //! The views of a backend's commands, kept by a supervisor and shared by commands with
 //! the same rules.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use backend_core::ops::{Command, View};
@@ -15,13 +15,16 @@ use crate::denied::{Denied, DeniedList, Identity};
 use crate::engine;
 use crate::fs::RootedFs;
 use crate::supervisor::MOST_VIEWS;
-use crate::supervisor::protocol::{Masked, With};
+use crate::supervisor::protocol::{Masked, Reply, With};
 
 /// The most views that are kept without a command in them.
 const MOST_IDLE: usize = 8;
 
 /// The time for which a view is kept without a command in it.
 const IDLE: Duration = Duration::from_secs(10 * 60);
+
+/// Looks at files that keep being moved before the commands that may do it are ended.
+const MOST_LOOKS: usize = 8;
 
 /// The views of one backend.
 #[derive(Debug)]
@@ -53,6 +56,9 @@ struct Kept {
     masked: tokio::sync::Mutex<Option<MaskedPaths>>,
     /// Commands in it.
     users: AtomicUsize,
+    /// Their numbers, and those of commands that may have left processes behind. `None`
+    /// once they were ended, because what is denied could not be kept from them.
+    commands: Mutex<Option<HashSet<u64>>>,
     used: Mutex<Instant>,
     /// Whether nothing starts in it any more.
     is_broken: AtomicBool,
@@ -62,23 +68,50 @@ type MaskedPaths = HashMap<(Vec<u8>, With), Identity>;
 
 /// A view with a command in it, for as long as this exists.
 #[derive(Debug)]
-pub(crate) struct InUse(Arc<Kept>);
+pub(crate) struct InUse {
+    view: Arc<Kept>,
+    command: OnceLock<u64>,
+    keeps_leftovers: bool,
+}
 
 impl InUse {
     pub(super) fn id(&self) -> u64 {
-        self.0.id
+        self.view.id
+    }
+
+    /// Notes the number of the command, before it is started.
+    pub(super) fn starts(&self, command: u64) -> Result<()> {
+        match lock(&self.view.commands).as_mut() {
+            Some(commands) => commands.insert(command),
+            None => {
+                return Err(Error::unavailable(
+                    "the command's view was closed while it was starting; run it again",
+                ));
+            }
+        };
+        let _ = self.command.set(command);
+        Ok(())
     }
 
     /// Uses the view for no other command.
     pub(super) fn give_up(&self) {
-        self.0.is_broken.store(true, Ordering::SeqCst);
+        self.view.is_broken.store(true, Ordering::SeqCst);
     }
 }
 
 impl Drop for InUse {
     fn drop(&mut self) {
-        *lock(&self.0.used) = Instant::now();
-        self.0.users.fetch_sub(1, Ordering::SeqCst);
+        *lock(&self.view.used) = Instant::now();
+        if self.keeps_leftovers {
+            // What it leaves behind is never known to have ended.
+            return;
+        }
+        if let (Some(commands), Some(command)) =
+            (lock(&self.view.commands).as_mut(), self.command.get())
+        {
+            commands.remove(command);
+        }
+        self.view.users.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -97,26 +130,65 @@ impl Views {
         client: &Arc<SupervisorClient>,
         command: &Command,
     ) -> Result<InUse> {
-        let (entered, forgotten) = self.find(client, &command.view)?;
-        for old in forgotten {
-            old.client.forget_view(old.id).await?;
+        loop {
+            let (mut entered, forgotten) = self.find(client, &command.view)?;
+            for old in forgotten {
+                old.client.forget_view(old.id).await?;
+            }
+            if !self.prepare(&entered).await? {
+                entered.give_up();
+                continue;
+            }
+            self.update_others(&entered).await;
+            entered.keeps_leftovers = command.keep_leftovers;
+            return Ok(entered);
         }
-        let view = &entered.0;
+    }
+
+    /// Masks everything that is there now. Returns `false` if the view can be used no
+    /// longer.
+    async fn prepare(&self, entered: &InUse) -> Result<bool> {
+        let view = &entered.view;
         let mut masked = view.masked.lock().await;
+        if view.is_broken() {
+            return Ok(false);
+        }
         let (list, fs) = (Arc::clone(&view.list), Arc::clone(&self.fs));
         let denied = engine::blocking(move || lock(&list).refresh(&fs)).await?;
+        if is_outdated(masked.as_ref(), &denied) {
+            return Ok(false);
+        }
         let places = missing(masked.as_ref(), &denied);
         if masked.is_none() || !places.is_empty() {
             // A command that is sent later starts behind it.
-            drop(client.mask(view.id, places, true).await?);
+            drop(view.client.mask(view.id, places, true).await?);
         }
-        *masked = Some(as_masked(denied));
-        drop(masked);
-        if command.keep_leftovers {
-            // What it leaves behind is never known to have ended.
-            view.users.fetch_add(1, Ordering::SeqCst);
+        *masked = Some(as_masked(denied, masked.as_ref()));
+        Ok(true)
+    }
+
+    /// Masks what is there now in views of the same rules in which nothing starts any
+    /// more, and something runs.
+    async fn update_others(&self, entered: &InUse) {
+        let of_same_rules = |one: &&Arc<Kept>| {
+            !Arc::ptr_eq(one, &entered.view)
+                && one.is_in_use()
+                && is_same(&one.view, &entered.view.view)
+        };
+        let others = lock(&self.kept).views.clone();
+        let others: Vec<_> = others.iter().filter(of_same_rules).cloned().collect();
+        if others.is_empty() {
+            return;
         }
-        Ok(entered)
+        let fs = Arc::clone(&self.fs);
+        let work = move || {
+            let engine = engine::handle()?;
+            for view in others {
+                engine.block_on(view.update(&fs));
+            }
+            Ok(())
+        };
+        let _ = engine::blocking(work).await;
     }
 
     /// Finds or adds a view, which then counts as used. Returns the ones to forget, too.
@@ -137,12 +209,17 @@ impl Views {
                 list: registry.list(view),
                 masked: tokio::sync::Mutex::default(),
                 users: AtomicUsize::new(0),
+                commands: Mutex::new(Some(HashSet::new())),
                 used: Mutex::new(Instant::now()),
                 is_broken: AtomicBool::new(false),
             }),
         };
         kept.users.fetch_add(1, Ordering::SeqCst);
-        let entered = InUse(Arc::clone(&kept));
+        let entered = InUse {
+            view: Arc::clone(&kept),
+            command: OnceLock::new(),
+            keeps_leftovers: false,
+        };
         let forgotten = registry.forget_idle();
         if registry.views.len() >= MOST_VIEWS {
             return Err(Error::unavailable(format!(
@@ -158,21 +235,12 @@ impl Views {
     /// May block.
     pub(super) fn mask_again(&self) {
         let views = lock(&self.kept).views.clone();
-        let used = views
-            .iter()
-            .filter(|one| one.users.load(Ordering::SeqCst) > 0);
         let Ok(engine) = engine::handle() else {
             return;
         };
-        used.for_each(|view| {
-            if let Err(problem) = engine.block_on(view.mask_again(&self.fs)) {
-                tracing::warn!(
-                    problem,
-                    "a view is not up to date, and no other command starts in it"
-                );
-                view.is_broken.store(true, Ordering::SeqCst);
-            }
-        });
+        for view in views.iter().filter(|one| one.is_in_use()) {
+            engine.block_on(view.update(&self.fs));
+        }
     }
 }
 
@@ -181,23 +249,77 @@ impl Kept {
         self.is_broken.load(Ordering::SeqCst)
     }
 
-    async fn mask_again(&self, fs: &RootedFs) -> Result<(), String> {
+    fn is_in_use(&self) -> bool {
+        self.users.load(Ordering::SeqCst) > 0
+    }
+
+    /// Masks what is there now, or ends the commands in it.
+    async fn update(&self, fs: &RootedFs) {
         let mut masked = self.masked.lock().await;
-        if masked.is_none() {
-            // Its first masks are not sent yet.
-            return Ok(());
+        // If its first masks are not sent yet, they will be those of what is there then.
+        if let Some(known) = masked.as_mut()
+            && let Err(problem) = self.mask_again(known, fs).await
+        {
+            tracing::warn!(
+                problem,
+                "what is denied cannot be kept from running commands any more, so they are ended"
+            );
+            self.close().await;
         }
-        let denied = lock(&self.list)
-            .refresh(fs)
-            .map_err(|error| error.to_string())?;
-        let places = missing(masked.as_ref(), &denied);
-        if !places.is_empty() {
-            let sent = self.client.mask(self.id, places, false).await;
-            let answer = sent.map_err(|error| error.to_string())?;
-            answer.wait().await.map_or(Ok(()), Err)?;
+    }
+
+    async fn mask_again(&self, known: &mut MaskedPaths, fs: &RootedFs) -> Result<(), String> {
+        let told = |error: Error| error.to_string();
+        if self.is_broken() {
+            // Not all of it may have been masked.
+            known.clear();
         }
-        *masked = Some(as_masked(denied));
-        Ok(())
+        for _ in 0..MOST_LOOKS {
+            let denied = lock(&self.list).refresh_running(fs).map_err(told)?;
+            let places = missing(Some(known), &denied);
+            let keys: Vec<_> = places
+                .iter()
+                .map(|place| (place.path.clone(), place.with))
+                .collect();
+            let mut missed = Vec::new();
+            if !places.is_empty() {
+                let answer = self.client.mask(self.id, places, false).await;
+                match answer.map_err(told)?.wait().await {
+                    Some(Reply::Masked {
+                        problem: Some(problem),
+                        ..
+                    }) => return Err(problem),
+                    Some(Reply::Masked { missed: these, .. }) => missed = these,
+                    _ => {}
+                }
+            }
+            *known = as_masked(denied, Some(known));
+            if missed.is_empty() {
+                return Ok(());
+            }
+            for number in missed {
+                let key = usize::try_from(number)
+                    .ok()
+                    .and_then(|number| keys.get(number));
+                key.and_then(|key| known.remove(key));
+            }
+        }
+        Err("it is being moved all the time".into())
+    }
+
+    /// Ends the commands in it, and lets no other start.
+    async fn close(&self) {
+        self.is_broken.store(true, Ordering::SeqCst);
+        let commands = lock(&self.commands).take().unwrap_or_default();
+        // What was sent before and has not started does not start after this.
+        let _ = self.client.forget_view(self.id).await;
+        let mut answers = Vec::new();
+        for command in commands {
+            answers.extend(self.client.kill(command).await);
+        }
+        for answer in answers {
+            answer.wait().await;
+        }
     }
 }
 
@@ -257,13 +379,28 @@ fn missing(masked: Option<&MaskedPaths>, denied: &[Denied]) -> Vec<Masked> {
     let missing = missing.map(|one| Masked {
         path: one.path.clone(),
         with: one.with,
+        entry: one.identity.entry,
     });
     missing.collect()
 }
 
-fn as_masked(denied: Vec<Denied>) -> MaskedPaths {
-    let pairs = denied.into_iter();
-    pairs
+/// Whether a directory that must not be renamed came after the first masks. The next
+/// command gets a view in which it is mounted on itself.
+fn is_outdated(masked: Option<&MaskedPaths>, denied: &[Denied]) -> bool {
+    let is_new = |masked: &MaskedPaths, one: &Denied| {
+        one.with == With::Itself && masked.get(&(one.path.clone(), one.with)) != Some(&one.identity)
+    };
+    masked.is_some_and(|masked| denied.iter().any(|one| is_new(masked, one)))
+}
+
+/// Returns what is masked, once [`missing`] is.
+fn as_masked(denied: Vec<Denied>, before: Option<&MaskedPaths>) -> MaskedPaths {
+    let is_there = |key: &(Vec<u8>, With), identity: &Identity| {
+        key.1 != With::Itself || before.is_none_or(|before| before.get(key) == Some(identity))
+    };
+    denied
+        .into_iter()
         .map(|one| ((one.path, one.with), one.identity))
+        .filter(|(key, identity)| is_there(key, identity))
         .collect()
 }

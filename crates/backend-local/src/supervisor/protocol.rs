@@ -9,6 +9,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
+use rustix::fs::Statx;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags,
@@ -21,7 +22,7 @@ use super::kill::Scope;
 use super::limits::Launch;
 
 /// The version that both sides must share.
-pub(crate) const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 4;
 
 /// The size of the largest message, in bytes. More than the kernel accepts as
 /// arguments and environment of one program.
@@ -108,7 +109,7 @@ pub(crate) struct Mask {
     pub(crate) view: u64,
     /// In the order in which they are masked.
     pub(crate) places: Vec<Masked>,
-    /// Whether a path that does not exist is an error.
+    /// Whether it is an error if something else is at a path than what is meant.
     pub(crate) strict: bool,
 }
 
@@ -118,6 +119,26 @@ pub(crate) struct Masked {
     /// A host path, absolute and without links.
     pub(crate) path: Vec<u8>,
     pub(crate) with: With,
+    /// What is to be masked. Something else there, such as what a command has moved to
+    /// that path, would take the mask in its place.
+    pub(crate) entry: Entry,
+}
+
+/// A file or directory, for as long as it exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    /// The major and the minor number.
+    pub(crate) device: (u32, u32),
+    pub(crate) inode: u64,
+}
+
+impl Entry {
+    pub(crate) fn new(found: &Statx) -> Self {
+        Self {
+            device: (found.stx_dev_major, found.stx_dev_minor),
+            inode: found.stx_ino,
+        }
+    }
 }
 
 /// A mask of a path.
@@ -134,7 +155,9 @@ pub(crate) enum With {
 /// The processes of a command to end.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct End {
+    /// The number that the answer goes to.
     pub(crate) id: u64,
+    pub(crate) command: u64,
     pub(crate) scope: Scope,
     /// Milliseconds between TERM and KILL. `None` only counts them.
     pub(crate) grace: Option<u64>,
@@ -170,6 +193,9 @@ pub(crate) enum Reply {
     /// A [`Mask`] request is done.
     Masked {
         id: u64,
+        /// The places, by their number in the request, where something else was found
+        /// than what was meant, or nothing.
+        missed: Vec<u32>,
         /// The reason why no command starts in the view any more.
         problem: Option<String>,
     },

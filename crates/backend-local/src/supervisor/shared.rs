@@ -95,9 +95,12 @@ impl Shared {
             scope => scope,
         };
         let grace = end.grace.map(Duration::from_millis);
-        let target = self.target(end.id);
+        if grace.is_some() {
+            self.table().cancel(end.command);
+        }
+        let target = self.target(end.command);
         let count = target.map_or(0, |target| kill::end(&target, scope, grace));
-        self.table().settle(end.id);
+        self.table().settle(end.command);
         self.tell(&Reply::Ended { id: end.id, count });
     }
 }

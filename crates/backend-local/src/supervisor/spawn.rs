@@ -11,12 +11,12 @@ use std::sync::{Arc, Mutex};
 use backend_core::sync::lock;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
+use rustix::process::Signal;
 
 use super::limits::{self, Prepared};
 use super::process::{MARKER, ticks};
 use super::program::{Environment, Leads, Program};
-use super::protocol::{InView, Trouble};
-use super::protocol::{Reply, Spawn};
+use super::protocol::{Exit, InView, Reply, Spawn, Trouble};
 use super::shared::Shared;
 use super::table::Record;
 
@@ -58,12 +58,26 @@ impl Spawner {
     /// Starts a command and reports the result.
     pub(crate) fn spawn(&self, shared: &Shared, spawn: Spawn, descriptors: Vec<OwnedFd>) {
         let (id, announce) = (spawn.id, spawn.announce);
-        let reply = match self.try_spawn(shared, spawn, descriptors) {
-            Ok(_) if !announce => return,
-            Ok(pid) => Reply::Spawned { id, pid },
-            Err(trouble) => Reply::Failed { id, trouble },
-        };
-        shared.tell(&reply);
+        match self.try_spawn(shared, spawn, descriptors) {
+            Ok(_) if !announce => {}
+            Ok(pid) => shared.tell(&Reply::Spawned { id, pid }),
+            Err(trouble) => Self::fail(shared, id, announce, trouble),
+        }
+    }
+
+    /// Reports a command that did not start.
+    pub(crate) fn fail(shared: &Shared, id: u64, announce: bool, trouble: Trouble) {
+        let cancelled = Errno::CANCELED.raw_os_error();
+        let is_cancelled = shared.table().begin(id)
+            || matches!(trouble, Trouble::Shell(error) if error == cancelled);
+        shared.tell(&if is_cancelled && !announce {
+            // As if it was killed at once.
+            let exit = Exit::Signal(Signal::KILL.as_raw());
+            let group = false;
+            Reply::Exited { id, exit, group }
+        } else {
+            Reply::Failed { id, trouble }
+        });
     }
 
     fn try_spawn(
@@ -134,7 +148,7 @@ impl Spawner {
     /// Starts the process and adds it to the table in one step.
     fn start(shared: &Shared, id: u64, program: &Program) -> io::Result<i32> {
         let mut table = shared.table();
-        if shared.is_ending() {
+        if table.begin(id) || shared.is_ending() {
             return Err(Errno::CANCELED.into());
         }
         let since = ticks();

@@ -1,6 +1,6 @@
 //! A supervisor's record of its commands.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 /// The number of finished commands that are remembered.
 const FINISHED: usize = 256;
@@ -11,6 +11,10 @@ pub(crate) struct Table {
     pub(crate) leaders: HashMap<i32, u64>,
     /// Commands whose processes may have to be ended.
     pub(crate) commands: HashMap<u64, Record>,
+    /// Commands that other threads were asked to start, and have not started.
+    pending: HashSet<u64>,
+    /// Those of them that are not to start any more.
+    cancelled: HashSet<u64>,
     /// The number of commands started so far.
     pub(crate) started: u64,
     /// Commands with no process left in their group, with their start time. A
@@ -20,6 +24,24 @@ pub(crate) struct Table {
 }
 
 impl Table {
+    /// Records that another thread will start a command.
+    pub(crate) fn expect(&mut self, id: u64) {
+        self.pending.insert(id);
+    }
+
+    /// Keeps a command from starting that another thread was asked to start.
+    pub(crate) fn cancel(&mut self, id: u64) {
+        if self.pending.remove(&id) {
+            self.cancelled.insert(id);
+        }
+    }
+
+    /// Whether a command is not to start any more. From now on it cannot be cancelled.
+    pub(crate) fn begin(&mut self, id: u64) -> bool {
+        self.pending.remove(&id);
+        self.cancelled.remove(&id)
+    }
+
     /// Records that a command's first process and its group are gone.
     pub(crate) fn finish(&mut self, id: u64) {
         if let Some(record) = self.commands.remove(&id) {
@@ -60,4 +82,25 @@ pub(crate) struct Record {
     pub(crate) exited: bool,
     /// Whether its processes are being ended.
     pub(crate) ending: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_is_ended_before_it_starts_does_not_start() {
+        let mut table = Table::default();
+        table.expect(1);
+        table.expect(2);
+        table.cancel(1);
+        // Nobody was asked to start this one.
+        table.cancel(3);
+        assert!(table.begin(1));
+        assert!(!table.begin(2) && !table.begin(3));
+        // Once it has begun, its processes are ended.
+        table.cancel(2);
+        assert!(!table.begin(2));
+        assert!(table.pending.is_empty() && table.cancelled.is_empty());
+    }
 }

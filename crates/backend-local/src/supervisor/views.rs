@@ -90,6 +90,7 @@ impl Views {
         let refuse = |problem: &str| {
             shared.tell(&Reply::Masked {
                 id,
+                missed: Vec::new(),
                 problem: Some(problem.into()),
             });
         };
@@ -120,7 +121,9 @@ impl Views {
 
     /// Starts a command in its view, once everything is masked that was asked for.
     pub(super) fn spawn(&self, shared: &Shared, spawn: Spawn, descriptors: Vec<OwnedFd>) {
-        let id = spawn.id;
+        let (id, announce) = (spawn.id, spawn.announce);
+        // A request to end it may come before its spawner has started it.
+        shared.table().expect(id);
         let place = spawn.place.as_ref();
         let view = place.and_then(|place| self.kept.get(&place.view));
         let is_sent = view.is_some_and(|view| {
@@ -133,7 +136,7 @@ impl Views {
         });
         if !is_sent {
             let trouble = Trouble::View("it is gone; run the command again".into());
-            shared.tell(&Reply::Failed { id, trouble });
+            Spawner::fail(shared, id, announce, trouble);
         }
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use backend_core::ErrorKind::{PermissionDenied, TooLarge};
 use backend_core::ops::{
-    Command, CopyOptions, DeleteOptions, EditOptions, HardLinks, RenameOptions, ShellId, StopMode,
+    Command, CopyOptions, DeleteOptions, EditOptions, HardLinks, RenameOptions, StopMode,
     TerminalSize, View, WriteOptions,
 };
 use backend_core::search::{Exclude, ExcludeRule};
@@ -17,12 +17,7 @@ use backend_local::{Commands, Confinement, Landlock, LocalBackend, Supervisor};
 use backend_testkit::{fails, path};
 use bytes::Bytes;
 
-use crate::support::commands::PATIENCE;
 use crate::support::views::*;
-
-fn hide(patterns: &[&str]) -> Exclude {
-    Exclude::hide(patterns.iter().copied()).unwrap()
-}
 
 /// Runs a line in a view that denies reading these, and returns what it prints.
 async fn in_view(place: &Place, patterns: &[&str], line: &str) -> String {
@@ -37,7 +32,7 @@ async fn in_view(place: &Place, patterns: &[&str], line: &str) -> String {
 
 #[tokio::test]
 async fn what_is_denied_is_refused_and_the_rest_is_as_before() {
-    let place = Place::new(true);
+    let Some(place) = Place::viewed() else { return };
     for name in DENIED {
         let said = place.says(&format!("cat {name}")).await;
         assert!(said.contains("Permission denied"), "{name}: {said}");
@@ -82,7 +77,7 @@ async fn what_is_denied_is_refused_and_the_rest_is_as_before() {
 
 #[tokio::test]
 async fn rules_mean_what_they_mean_for_file_tools() {
-    let place = Place::new(true);
+    let Some(place) = Place::viewed() else { return };
     let layer = vec![
         ExcludeRule::keep("/secrets/more"),
         ExcludeRule::hide("/secrets"),
@@ -111,7 +106,7 @@ async fn rules_mean_what_they_mean_for_file_tools() {
 
 #[tokio::test]
 async fn what_appears_later_is_denied_to_the_next_command() {
-    let place = Place::new(true);
+    let Some(place) = Place::viewed() else { return };
     let made = "mkdir -p n/m && echo x > n/m/new.pem && echo x > .env2 && cat n/m/new.pem";
     assert_eq!(place.says(made).await, "x\n");
     let said = place.says("cat n/m/new.pem").await;
@@ -131,7 +126,7 @@ async fn what_appears_later_is_denied_to_the_next_command() {
 
 #[tokio::test]
 async fn many_paths_are_masked_and_too_many_refused() {
-    let place = Place::new(true);
+    let Some(place) = Place::viewed() else { return };
     for number in 0..990 {
         put(
             &place
@@ -160,7 +155,7 @@ async fn many_paths_are_masked_and_too_many_refused() {
 
 #[tokio::test]
 async fn a_file_with_another_name_is_refused_or_accepted() {
-    let place = Place::new(true);
+    let Some(place) = Place::viewed() else { return };
     for denied in [".env", "secrets/more/key"] {
         let other = place.inside.join("other-name");
         fs::hard_link(place.inside.join(denied), &other).unwrap();
@@ -181,35 +176,9 @@ async fn a_file_with_another_name_is_refused_or_accepted() {
     }
 }
 
-/// A shell that runs the lines that it is sent.
-struct Shell<'a>(&'a Place, ShellId);
-
-impl<'a> Shell<'a> {
-    async fn start(place: &'a Place, terminal: Option<TerminalSize>) -> Self {
-        let line = "while read line; do eval \"$line\" 2>&1; echo end$((1)); done";
-        let command = Command::new(line).view(rules()).terminal(terminal);
-        Self(place, place.backend.shell_start(command).await.unwrap().id)
-    }
-
-    async fn says(&self, line: &str) -> String {
-        let input = Bytes::from(format!("{line}\n"));
-        self.0
-            .backend
-            .shell_write(&self.1, Some(input))
-            .await
-            .unwrap();
-        let mut said = String::new();
-        while !said.contains("end1") {
-            let output = self.0.backend.shell_read(&self.1, PATIENCE).await.unwrap();
-            said += &String::from_utf8_lossy(&output.stdout);
-        }
-        said
-    }
-}
-
 #[tokio::test]
 async fn background_shells_and_terminals_are_in_the_view() {
-    let place = Place::new(true);
+    let Some(place) = Place::viewed() else { return };
     for terminal in [None, Some(TerminalSize::default())] {
         let shell = Shell::start(&place, terminal).await;
         let said = shell.says("cat .env secrets/key").await;
@@ -220,7 +189,7 @@ async fn background_shells_and_terminals_are_in_the_view() {
 
 #[tokio::test]
 async fn what_file_tools_replace_is_denied_before_they_return() {
-    let place = Place::new(true);
+    let Some(place) = Place::viewed() else { return };
     let shell = Shell::start(&place, None).await;
     let denied = async |name: &str, after: &str| {
         let said = shell.says(&format!("cat {name}")).await;
@@ -279,41 +248,9 @@ async fn what_file_tools_replace_is_denied_before_they_return() {
     assert_eq!(shell.says("cat open.txt").await, "openend1\n");
 }
 
-/// The limits of a view, which docs/confinement.md names.
-#[tokio::test]
-async fn what_is_not_covered_is_what_the_documentation_says() {
-    let place = Place::new(true);
-    // A host that replaces a file while a command runs, until another one starts.
-    let shell = Shell::start(&place, None).await;
-    assert!(!shell.says("cat .env").await.contains(SECRET));
-    put(&place.outside("b"), SECRET);
-    fs::rename(place.outside("b"), place.inside.join(".env")).unwrap();
-    assert!(shell.says("cat .env").await.contains(SECRET));
-    assert!(place.run("true").await.status.success());
-    assert!(!shell.says("cat .env").await.contains(SECRET));
-    // A copy that was made earlier, as by a command without rules or in git's objects.
-    fs::copy(place.inside.join(".env"), place.inside.join("copy")).unwrap();
-    assert_eq!(place.says("cat copy").await, SECRET);
-    // A shell that was started before the rule.
-    let line = "while read line; do eval \"$line\" 2>&1; echo end$((1)); done";
-    let early = place.backend.shell_start(Command::new(line)).await.unwrap();
-    assert!(place.run("true").await.status.success());
-    let early = Shell(&place, early.id);
-    assert!(early.says("cat .env").await.contains(SECRET));
-    // Names and sizes, and names that do not exist yet.
-    assert!(place.says("ls -A a/b").await.contains("x.pem"));
-    assert!(
-        place
-            .run("mkdir later && echo x > later/.env && cat later/.env")
-            .await
-            .status
-            .success()
-    );
-}
-
 #[tokio::test]
 async fn commands_with_the_same_rules_share_a_view() {
-    let place = Place::new(true);
+    let Some(place) = Place::viewed() else { return };
     let namespace = "readlink /proc/self/ns/mnt";
     let first = place.says(namespace).await;
     assert_eq!(place.says(namespace).await, first);
@@ -343,7 +280,7 @@ async fn commands_with_the_same_rules_share_a_view() {
 
 #[tokio::test]
 async fn the_level_is_told_and_what_needs_more_is_refused() {
-    let place = Place::new(true);
+    let Some(place) = Place::viewed() else { return };
     let info = place.backend.info();
     assert_eq!(
         (info.enforcement, info.enforcement_limit),
@@ -398,7 +335,7 @@ async fn the_level_is_told_and_what_needs_more_is_refused() {
 /// A directory of the backend that was moved is still the one that rules are about.
 #[tokio::test]
 async fn a_directory_that_was_moved_keeps_its_rules() {
-    let place = Place::new(true);
+    let Some(place) = Place::viewed() else { return };
     assert!(place.says("cat .env").await.contains("Permission denied"));
     let moved = place.outside("moved");
     fs::rename(&place.inside, &moved).unwrap();
@@ -411,7 +348,7 @@ async fn a_directory_that_was_moved_keeps_its_rules() {
 
 #[tokio::test]
 async fn a_command_in_a_view_times_out_and_leaves_nothing() {
-    let place = Place::new(true);
+    let Some(place) = Place::viewed() else { return };
     let token = backend_testkit::processes::token();
     let line = format!("(env -i setsid sleep {token} &) ; sleep {token}");
     let command = Command::new(line)
@@ -424,12 +361,272 @@ async fn a_command_in_a_view_times_out_and_leaves_nothing() {
 
 #[tokio::test]
 async fn views_go_together_with_a_network() {
-    let place = Place::with(Landlock::new().views(true).network(true));
+    let Some(place) = Place::viewed_with(Landlock::new().network(true)) else {
+        return;
+    };
     let said = place.says("cat .env; cat open.txt").await;
     assert!(
         said.contains("Permission denied") && said.starts_with("open"),
         "{said}"
     );
+}
+
+/// In a kept view, in which nothing runs meanwhile.
+#[tokio::test]
+async fn what_was_replaced_is_denied_to_the_next_command_in_the_same_view() {
+    let Some(place) = Place::viewed() else { return };
+    let backend = &place.backend;
+    let namespace = place.says("readlink /proc/self/ns/mnt").await;
+    let denied = async |name: &str, after: &str| {
+        let said = place
+            .says(&format!("cat {name}; readlink /proc/self/ns/mnt"))
+            .await;
+        assert!(said.contains("Permission denied"), "after {after}: {said}");
+        assert!(!said.contains(SECRET), "after {after}: {said}");
+        assert!(said.contains(&namespace), "after {after}: {said}");
+    };
+    let write = async |name: &str| {
+        let content = Bytes::from(format!("{SECRET} again\n"));
+        let (name, options) = (path(name), WriteOptions::default());
+        backend.write(&name, content.into(), options).await.unwrap();
+    };
+    write("/.env").await;
+    denied(".env", "write").await;
+    let edits = [Edit::new("again", "edited")];
+    let (name, options) = (path("/.env"), EditOptions::default());
+    backend.edit(&name, &edits, options).await.unwrap();
+    denied(".env", "edit").await;
+    write("/plain").await;
+    let over = RenameOptions::default().overwrite(true);
+    backend
+        .rename(&path("/plain"), &path("/.env"), over)
+        .await
+        .unwrap();
+    denied(".env", "rename over").await;
+    let gone = DeleteOptions::default();
+    backend.delete(&path("/.env"), gone).await.unwrap();
+    assert!(place.says("cat .env").await.contains("No such file"));
+    write("/.env").await;
+    denied(".env", "delete and create").await;
+    // The host does the same.
+    let file = place.inside.join(".env");
+    put(&file, SECRET);
+    denied(".env", "a write of the host").await;
+    put(&place.outside("b"), SECRET);
+    fs::rename(place.outside("b"), &file).unwrap();
+    denied(".env", "a rename of the host").await;
+    fs::remove_file(&file).unwrap();
+    put(&file, SECRET);
+    denied(".env", "a new file of the host").await;
+    fs::remove_dir_all(place.inside.join("secrets")).unwrap();
+    put(&place.inside.join("secrets/key"), SECRET);
+    denied("secrets/key", "a new directory of the host").await;
+    put(&place.inside.join("new/deep/x.pem"), SECRET);
+    denied("new/deep/x.pem", "a new name").await;
+}
+
+/// Some of what is denied for reading lies in what is denied for writing.
+#[tokio::test]
+async fn all_of_a_read_only_directory_is_read_only() {
+    let Some(place) = Place::viewed() else { return };
+    put(&place.inside.join("fixed/sub/only.txt"), SECRET);
+    put(&place.inside.join("fixed/sub/file"), "open");
+    let view = || View::new(hide(&["/fixed/sub/only.txt"]), hide(&["/fixed"]));
+    let line = "cat fixed/sub/only.txt; echo x > fixed/sub/file; echo x > fixed/sub/new; \
+                echo x > fixed/file; mv fixed/sub fixed/other; rm fixed/sub/file";
+    let outcome = place.backend.execute(Command::new(line).view(view()));
+    let outcome = outcome.await.unwrap();
+    assert_eq!(outcome.stdout.text(), "");
+    assert_eq!(
+        fs::read_to_string(place.inside.join("fixed/sub/file")).unwrap(),
+        "open"
+    );
+    assert!(!place.inside.join("fixed/sub/new").exists());
+}
+
+#[tokio::test]
+async fn a_denied_link_may_lead_into_a_denied_directory() {
+    let Some(place) = Place::viewed() else { return };
+    symlink("secrets/key", place.inside.join("link.pem")).unwrap();
+    symlink("secrets/more", place.inside.join("more.pem")).unwrap();
+    let said = place
+        .says("cat link.pem more.pem/key secrets/key; cat open.txt")
+        .await;
+    assert_eq!(said.matches("Permission denied").count(), 3, "{said}");
+    assert!(said.starts_with("open"), "{said}");
+}
+
+/// What one command leaves behind keeps nothing from the walk for a later one.
+#[tokio::test]
+async fn no_directory_hides_what_is_in_it_from_a_later_view() {
+    let long = "\\377".repeat(200);
+    let deep = "d/".repeat(260);
+    for (prepare, look) in [
+        (
+            "chmod 0311 sub/dir",
+            "cat sub/dir/.env; chmod 0755 sub/dir; cat sub/dir/.env",
+        ),
+        (
+            "chmod 0644 sub/dir",
+            "cat sub/dir/.env; chmod 0755 sub/dir; cat sub/dir/.env",
+        ),
+        (
+            "chmod 0 sub",
+            "cat sub/dir/.env; chmod 0755 sub; cat sub/dir/.env",
+        ),
+        (
+            "mkdir .agentbox-tmp-0123456789abcdef && mv sub .agentbox-tmp-0123456789abcdef/",
+            "cat .agentbox-tmp-0123456789abcdef/sub/dir/.env",
+        ),
+        (
+            &*format!("mkdir $(printf '{long}') && mv sub $(printf '{long}')/"),
+            &*format!("cat \"$(printf '{long}')/sub/dir/.env\""),
+        ),
+        (
+            &format!("mkdir -p {deep} && mv sub {deep}"),
+            &format!("cat {deep}sub/dir/.env; chmod 0755 {deep}*; cat {deep}sub/dir/.env"),
+        ),
+    ] {
+        let Some(mut place) = Place::viewed() else {
+            return;
+        };
+        let prepared = place.run(prepare).await;
+        assert!(prepared.status.success(), "{prepare}: {prepared:?}");
+        for _ in 0..2 {
+            place.reopen();
+            let said = place.says(look).await;
+            assert!(!said.contains(SECRET), "{prepare}: {said}");
+            assert!(said.contains("Permission denied"), "{prepare}: {said}");
+        }
+    }
+}
+
+/// A directory that must not be renamed, and was made after the first command.
+#[tokio::test]
+async fn a_directory_above_that_is_new_is_kept_from_the_next_command() {
+    let Some(place) = Place::viewed() else { return };
+    let line = "mv later moved; cat moved/only.txt later/only.txt";
+    let view = || View::new(hide(&["/later/only.txt"]), Exclude::none());
+    let run = async || {
+        let outcome = place.backend.execute(Command::new(line).view(view()));
+        outcome.await.unwrap().stderr.text()
+    };
+    run().await;
+    put(&place.inside.join("later/only.txt"), SECRET);
+    let said = run().await;
+    assert!(
+        said.contains("busy") && said.contains("Permission denied"),
+        "{said}"
+    );
+    assert!(place.inside.join("later").exists());
+}
+
+/// A running command makes so many denied names that they cannot all be masked.
+#[tokio::test]
+async fn a_command_from_which_it_cannot_be_kept_any_more_is_ended() {
+    let Some(place) = Place::viewed() else { return };
+    let shell = Shell::start(&place, None).await;
+    let made = shell
+        .says("for n in $(seq 1001); do echo > $n.pem; done")
+        .await;
+    assert_eq!(made, "end1\n");
+    let token = backend_testkit::processes::token();
+    let line = format!("env -i setsid sleep {token} &");
+    assert_eq!(shell.says(&line).await, "end1\n");
+    let content = Bytes::from(SECRET);
+    let name = path("/.env");
+    let written = place
+        .backend
+        .write(&name, content.into(), WriteOptions::default());
+    written.await.unwrap();
+    assert!(backend_testkit::processes::survivors(&token).is_empty());
+    assert!(!shell.ended().await.contains(SECRET));
+    fails(
+        TooLarge,
+        place
+            .backend
+            .execute(Command::new("true").view(rules()))
+            .await,
+    );
+    place
+        .backend
+        .execute(Command::new("rm *.pem"))
+        .await
+        .unwrap();
+    assert!(place.says("cat .env").await.contains("Permission denied"));
+}
+
+/// Another name for a file of its own does not end the masking.
+#[tokio::test]
+async fn a_command_that_links_its_own_file_is_kept_from_what_is_replaced() {
+    let Some(place) = Place::viewed() else { return };
+    let shell = Shell::start(&place, None).await;
+    let made = shell
+        .says("echo own > own && ln own own.pem && cat own.pem")
+        .await;
+    assert_eq!(made, "own\nend1\n");
+    let content = Bytes::from(SECRET);
+    let name = path("/.env");
+    let written = place
+        .backend
+        .write(&name, content.into(), WriteOptions::default());
+    written.await.unwrap();
+    let said = shell.says("cat .env own.pem").await;
+    assert_eq!(said.matches("Permission denied").count(), 2, "{said}");
+}
+
+/// A mask is put on what is denied, and on nothing that was moved to its path.
+#[tokio::test]
+async fn what_is_moved_while_it_is_masked_is_denied_nevertheless() {
+    let Some(place) = Place::viewed() else { return };
+    for name in ["one", "two"] {
+        put(&place.inside.join(name).join("x"), "open");
+    }
+    let shell = Shell::start(&place, None).await;
+    let line = "while [ ! -e stop ]; do mv one three; mv two one; mv one two; mv three one; done";
+    shell.tell(line).await;
+    for number in 0..60 {
+        let content = Bytes::from(format!("{SECRET} {number}"));
+        let name = path(if number % 2 == 0 {
+            "/one/.env"
+        } else {
+            "/two/.env"
+        });
+        let options = WriteOptions::default();
+        // The directory may be elsewhere just then.
+        let _ = place.backend.write(&name, content.into(), options).await;
+        let look = Command::new("cat one/.env two/.env three/.env").view(rules());
+        // So it may be when the command starts.
+        if let Ok(outcome) = place.backend.execute(look).await {
+            assert!(
+                !outcome.stdout.text().contains(SECRET),
+                "{number}: {outcome:?}"
+            );
+        }
+    }
+    fs::write(place.inside.join("stop"), "").unwrap();
+    assert!(!shell.said().await.contains(SECRET));
+    let said = place.says("cat one/.env two/.env three/.env").await;
+    assert!(!said.contains(SECRET), "{said}");
+}
+
+/// A command that ends before its view is made leaves nothing behind.
+#[tokio::test]
+async fn a_command_that_is_ended_at_once_does_not_start() {
+    let Some(place) = Place::viewed() else { return };
+    let token = backend_testkit::processes::token();
+    let (place, token) = (&place, &token);
+    let many = (0..40).map(|number| async move {
+        let view = View::new(hide(&[&format!("x{number}")]), Exclude::none());
+        let line = format!("exec sleep {token}");
+        let limit = Duration::from_micros(number * 50);
+        let command = Command::new(line).view(view).timeout(limit);
+        // There are not so many views at once.
+        place.backend.execute(command).await.is_ok()
+    });
+    let ran = futures::future::join_all(many).await;
+    assert!(ran.contains(&true));
+    backend_testkit::processes::none(token);
 }
 
 #[test]

@@ -7,8 +7,9 @@ use std::sync::{Arc, Condvar, Mutex};
 use backend_core::sync::lock;
 
 use super::super::protocol::{Mask, Reply, Spawn, Trouble};
+use super::super::spawn::Spawner;
 use super::super::threads::start;
-use super::mounts::Mounts;
+use super::mounts::{Applied, Mounts};
 use super::{Place, namespace};
 
 /// A request to mask paths.
@@ -84,7 +85,7 @@ impl Keeper {
     }
 
     fn keep(self, place: &Arc<Place>) {
-        let made = namespace::copy().and_then(|()| Mounts::open(&place.masks));
+        let mut made = namespace::copy().and_then(|()| Mounts::open(&place.masks));
         let problem = made.as_ref().err().cloned();
         self.gate.pass(0, problem);
         let spawner = Spawning {
@@ -97,14 +98,20 @@ impl Keeper {
             self.gate.pass(0, Some(text));
         }
         for order in self.orders {
-            let masked = match &made {
+            let Applied { missed, problem } = match &mut made {
                 Ok(mounts) => mounts.apply(&order.mask.places, order.mask.strict),
-                Err(text) => Err(text.clone()),
+                Err(text) => Applied {
+                    missed: Vec::new(),
+                    problem: Some(text.clone()),
+                },
             };
-            let problem = masked.err();
             self.gate.pass(order.number, problem.clone());
             let id = order.mask.id;
-            place.shared.tell(&Reply::Masked { id, problem });
+            place.shared.tell(&Reply::Masked {
+                id,
+                missed,
+                problem,
+            });
         }
     }
 }
@@ -121,14 +128,13 @@ impl Spawning {
         let restricted = self.place.policy.restrict();
         for job in self.jobs {
             let ready = restricted.clone().and_then(|()| self.gate.wait(job.after));
-            let (place, id) = (&self.place, job.spawn.id);
+            let (place, id, announce) = (&self.place, job.spawn.id, job.spawn.announce);
             match ready {
                 Ok(()) => place
                     .spawner
                     .spawn(&place.shared, job.spawn, job.descriptors),
                 Err(text) => {
-                    let trouble = Trouble::View(text);
-                    place.shared.tell(&Reply::Failed { id, trouble });
+                    Spawner::fail(&place.shared, id, announce, Trouble::View(text));
                 }
             }
         }

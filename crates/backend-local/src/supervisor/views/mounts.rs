@@ -1,12 +1,13 @@
 //! Making masks: the mounts of a view.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, StatVfsMountFlags, StatxAttributes,
+    AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, StatVfsMountFlags, Statx, StatxAttributes,
     StatxFlags,
 };
 use rustix::io::Errno;
@@ -15,7 +16,7 @@ use rustix::mount::{
     OpenTreeFlags,
 };
 
-use super::super::protocol::{Masked, With};
+use super::super::protocol::{Entry, Masked, With};
 
 /// The names of the masks, beneath the directory in which they are mounted.
 const FILE: &str = "file";
@@ -51,9 +52,19 @@ pub(super) fn make_masks(place: &Path) -> Result<(), String> {
 pub(super) struct Mounts {
     file: OwnedFd,
     directory: OwnedFd,
-    device: u64,
+    device: (u32, u32),
     /// Where something was mounted when the namespace was made.
     mounted: Vec<PathBuf>,
+    /// What is beneath a file or directory that is a mask, by the number of its mount.
+    covered: HashMap<u64, Entry>,
+}
+
+/// The result of masking paths.
+#[derive(Debug, Default)]
+pub(super) struct Applied {
+    /// The places, by their number, where something else was found than what was meant.
+    pub(super) missed: Vec<u32>,
+    pub(super) problem: Option<String>,
 }
 
 impl Mounts {
@@ -64,82 +75,99 @@ impl Mounts {
             opened.map_err(|error| format!("its masks are gone: {error}"))
         };
         let (file, directory) = (open(FILE)?, open(DIRECTORY)?);
-        let found = rustix::fs::fstat(&file).map_err(|error| error.to_string())?;
+        let found = look_at(&file).map_err(|error| error.to_string())?;
         let list = std::fs::read("/proc/thread-self/mountinfo");
         let list = list.map_err(|error| format!("its mounts cannot be listed: {error}"))?;
         let paths = list.split(|byte| *byte == b'\n').filter_map(mount_point);
         Ok(Self {
             file,
             directory,
-            device: found.st_dev,
+            device: Entry::new(&found).device,
             mounted: paths.collect(),
+            covered: HashMap::new(),
         })
     }
 
-    /// Masks these paths. One that is masked already stays as it is.
-    pub(super) fn apply(&self, places: &[Masked], strict: bool) -> Result<(), String> {
-        for place in places {
+    /// Masks these paths. One that is masked already stays as it is. A path that cannot
+    /// be masked keeps none of the others from it.
+    pub(super) fn apply(&mut self, places: &[Masked], strict: bool) -> Applied {
+        let mut applied = Applied::default();
+        for (number, place) in (0..).zip(places) {
             let path = Path::new(std::ffi::OsStr::from_bytes(&place.path));
-            match self.mask(path, place.with) {
-                Ok(()) => {}
+            let problem = match self.mask(path, place) {
+                Ok(true) => continue,
                 // It was removed or moved since it was listed.
-                Err(Errno::NOENT | Errno::NOTDIR) if !strict => {}
-                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
-                    return Err(format!(
+                Ok(false) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
+                    applied.missed.push(number);
+                    if !strict {
+                        continue;
+                    }
+                    format!(
                         "{} was moved while the command was starting; run it again",
                         path.display()
-                    ));
+                    )
                 }
-                Err(error) => {
-                    return Err(refused(&format!("mask {}", path.display()), error));
-                }
-            }
+                Err(error) => refused(&format!("mask {}", path.display()), error),
+            };
+            applied.problem.get_or_insert(problem);
         }
-        Ok(())
+        applied
     }
 
-    fn mask(&self, path: &Path, with: With) -> rustix::io::Result<()> {
+    /// Masks what is meant. Returns `false` if something else is at the path by now.
+    fn mask(&mut self, path: &Path, place: &Masked) -> rustix::io::Result<bool> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         let target = rustix::fs::openat2(CWD, path, flags, Mode::empty(), links)?;
-        let found = rustix::fs::fstat(&target)?;
-        if found.st_dev == self.device {
-            return Ok(());
+        let found = look_at(&target)?;
+        let entry = Entry::new(&found);
+        if entry.device == self.device {
+            // It may be the mask of what a command has moved to this path.
+            return Ok(self.covered.get(&found.stx_mnt_id) == Some(&place.entry));
         }
-        let kind = FileType::from_raw_mode(found.st_mode);
-        match (with, kind) {
-            (With::Nothing, FileType::Directory) => cover(&self.directory, false, &target),
-            (With::Nothing, _) => cover(&self.file, false, &target),
-            (With::Itself, FileType::Directory) if !is_mount(&target)? => {
-                cover(&target, true, &target)
+        if entry != place.entry {
+            return Ok(false);
+        }
+        let kind = FileType::from_raw_mode(found.stx_mode.into());
+        match (place.with, kind) {
+            (With::Nothing, kind) => {
+                let mask = match kind {
+                    FileType::Directory => &self.directory,
+                    _ => &self.file,
+                };
+                let mask = attach(mask, false, &target)?;
+                self.covered.insert(look_at(&mask)?.stx_mnt_id, entry);
             }
-            (With::Itself, _) => Ok(()),
-            (With::ReadOnly, kind) => self.freeze(path, &target, kind == FileType::Directory),
+            (With::Itself, FileType::Directory) if !is_mount_root(&found) => {
+                attach(&target, true, &target)?;
+            }
+            (With::Itself, _) => {}
+            (With::ReadOnly, kind) => self.freeze(path, &target, kind == FileType::Directory)?,
         }
+        Ok(true)
     }
 
     /// Makes a file, or a directory with all that is mounted beneath it, read-only.
     fn freeze(&self, path: &Path, target: &OwnedFd, whole: bool) -> rustix::io::Result<()> {
-        if flags_of(target)?.contains(StatVfsMountFlags::RDONLY) {
-            return Ok(());
+        if !is_read_only(target)? {
+            make_read_only(&attach(target, whole, target)?)?;
         }
-        let tree = attach(target, whole, target)?;
-        make_read_only(&tree)?;
         let beneath = |mounted: &&PathBuf| whole && *mounted != path && mounted.starts_with(path);
         for mounted in self.mounted.iter().filter(beneath) {
             let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let mounted = rustix::fs::open(mounted, flags, Mode::empty())?;
-            make_read_only(&mounted)?;
+            match rustix::fs::open(mounted, flags, Mode::empty()) {
+                Ok(mounted) if is_read_only(&mounted)? => {}
+                Ok(mounted) => make_read_only(&mounted)?,
+                // The host has taken it away since.
+                Err(Errno::NOENT | Errno::NOTDIR) => {}
+                Err(error) => return Err(error),
+            }
         }
         Ok(())
     }
 }
 
-/// Mounts `what`, as a tree if asked, over `target`.
-fn cover(what: &OwnedFd, whole: bool, target: &OwnedFd) -> rustix::io::Result<()> {
-    attach(what, whole, target).map(drop)
-}
-
+/// Mounts `what`, as a tree if asked, over `target`, and returns the mount.
 fn attach(what: &OwnedFd, whole: bool, target: &OwnedFd) -> rustix::io::Result<OwnedFd> {
     let mut flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
@@ -173,6 +201,10 @@ fn make_read_only(mount: &OwnedFd) -> rustix::io::Result<()> {
     rustix::mount::mount_remount(path, flags, "")
 }
 
+fn is_read_only(entry: &OwnedFd) -> rustix::io::Result<bool> {
+    Ok(flags_of(entry)?.contains(StatVfsMountFlags::RDONLY))
+}
+
 fn flags_of(entry: impl AsFd) -> rustix::io::Result<StatVfsMountFlags> {
     Ok(rustix::fs::fstatvfs(entry)?.f_flag)
 }
@@ -191,9 +223,13 @@ pub(super) fn refused(what: &str, error: Errno) -> String {
 }
 
 /// Whether something is mounted exactly here.
-fn is_mount(entry: &OwnedFd) -> rustix::io::Result<bool> {
-    let found = rustix::fs::statx(entry, "", AtFlags::EMPTY_PATH, StatxFlags::TYPE)?;
-    Ok(found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
+fn is_mount_root(found: &Statx) -> bool {
+    found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT)
+}
+
+pub(super) fn look_at(entry: &OwnedFd) -> rustix::io::Result<Statx> {
+    let wanted = StatxFlags::TYPE | StatxFlags::MODE | StatxFlags::INO | StatxFlags::MNT_ID;
+    rustix::fs::statx(entry, "", AtFlags::EMPTY_PATH, wanted)
 }
 
 /// Returns the path in a line of `mountinfo`: the fifth field, with octal escapes.

@@ -2,15 +2,16 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
+use rustix::fs::{AtFlags, CWD, StatxFlags};
 use rustix::io::Errno;
 
 use super::super::confine::Prepared;
-use super::super::protocol::{Masked, With};
+use super::super::protocol::{Entry, Masked, With};
 use super::super::threads::start;
 use super::mounts::Mounts;
 use super::{Place, namespace};
@@ -57,14 +58,23 @@ fn keep(masks: &Path, directory: PathBuf, policy: Arc<Prepared>) -> Result<(), S
         ("secret", With::Nothing),
         ("secrets", With::Nothing),
     ];
-    let places = places.map(|(name, with)| Masked {
-        path: match name {
-            "" => directory.as_os_str().as_bytes().to_vec(),
-            name => directory.join(name).as_os_str().as_bytes().to_vec(),
-        },
-        with,
-    });
-    Mounts::open(masks)?.apply(&places, true)?;
+    let place = |(name, with)| {
+        let path = match name {
+            "" => directory.clone(),
+            name => directory.join(name),
+        };
+        let found = rustix::fs::statx(CWD, &path, AtFlags::empty(), StatxFlags::INO);
+        found.map(|found| Masked {
+            path: path.into_os_string().into_vec(),
+            with,
+            entry: Entry::new(&found),
+        })
+    };
+    let places: Result<Vec<_>, _> = places.into_iter().map(place).collect();
+    let places = places.map_err(|error| format!("the self-test of views is gone: {error}"))?;
+    if let Some(problem) = Mounts::open(masks)?.apply(&places, true).problem {
+        return Err(problem);
+    }
     let (tell, told) = channel();
     start("probe", move || {
         let looked = policy.restrict().and_then(|()| try_all(&directory));

@@ -141,3 +141,42 @@ chroot . cat .env  # never
 chroot /proc/1/root cat $R/.env  # never
 echo x > fixed/file; test "$(cat fixed/file)" = x && cat open.txt .env
 sed -i s/open/x/ .git/config; grep x .git/config && cat .env
+nsenter --mount=/proc/$H/ns/mnt cat $R/.env  # never
+nsenter --mount=/proc/$S/ns/mnt cat $R/.env  # never
+nsenter --mount=/proc/1/ns/mnt cat $R/.env  # never
+nsenter --mount=/proc/$$/ns/mnt cat $R/.env  # never
+nsenter --user=/proc/$S/ns/user --mount=/proc/$S/ns/mnt cat $R/.env  # never
+pivot_root . sub && cat /.env  # never
+unshare -m --propagation shared sh -c 'umount .env; cat .env'  # never
+unshare -r chroot . cat .env  # never
+setpriv --ambient-caps +all cat .env
+capsh --addamb=cap_dac_override -- -c 'cat .env'
+sudo -n cat .env
+su -c 'cat .env'
+gdb -p $S -batch -ex 'shell cat .env'
+strace -p $S -o out; cat .env
+cat /proc/$$/map_files/* /proc/$$/fd/*; cat .env
+for f in /proc/[0-9]*/map_files/*; do cat "$f"; done | grep -a hunter  # never
+for f in /proc/[0-9]*/task/*/fd/*; do timeout 1 head -c 99 "$f/.env"; done
+for n in /proc/[0-9]*/ns/mnt; do nsenter --mount=$n cat $R/.env; done  # never
+mkdir d && cd d && ln -s .. up && cat up/.env
+cd sub && mkdir ../d && mv ../d . && cat ../.env
+mkfifo new; (cat .env > new &); timeout 2 cat new
+cat .env | tee new; cat new
+sh -c 'sleep 0.2; cat .env' & wait
+while ! cat .env; do n=x$n; [ ${#n} -gt 20 ] && break; done
+for n in 1 2 3 4 5 6 7 8; do (mv .env moved; cat moved; mv moved .env) & (cat .env) & done; wait
+flock .env cat .env
+script -qc 'cat .env' /dev/null
+cp --sparse=always .env copy; cat copy
+cp -l .env copy; cat copy
+cp -s $R/.env copy; cat copy
+rsync .env copy; cat copy
+find . -name .env -execdir cat {} ';'
+find $R -samefile .env -exec cat {} +
+stat -c %N .env; cat .env
+env -C secrets cat key
+bash -c 'exec {f}< .env; cat <&$f'
+bash -c 'coproc cat .env; cat <&${COPROC[0]}'
+git -C . --no-pager diff --no-index /dev/null secrets/key
+tar cf - --hard-dereference secrets | tar xOf -
