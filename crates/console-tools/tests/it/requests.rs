@@ -30,7 +30,12 @@ async fn asked(ruleset: Option<&Ruleset>, calls: &[(&str, Value)]) -> Vec<Vec<Op
     for (tool, arguments) in calls {
         let reply = chat.call(tool, arguments.clone()).await;
         assert!(reply.is_success(), "{tool} {arguments}: {}", reply.text);
-        asked.push(seen.taken().into_iter().map(|call| call.operation).collect());
+        asked.push(
+            seen.taken()
+                .into_iter()
+                .map(|call| call.operation)
+                .collect(),
+        );
     }
     asked
 }
