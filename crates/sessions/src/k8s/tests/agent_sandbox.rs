@@ -53,6 +53,14 @@ fn end(world: &mut World, name: &str) -> (u16, Value) {
     (200, json!({"type": "DELETED", "object": claim}))
 }
 
+/// The requests so far. A pod that was looked at more than a second before its sandbox is
+/// started, on a busy machine, is looked at again: that is one look here.
+fn requests(world: &Shared) -> Vec<String> {
+    let mut requests = world.lock().unwrap().requests.clone();
+    requests.dedup();
+    requests
+}
+
 async fn open(engine: &AgentSandboxEngine) -> Result<Claim> {
     engine.claim(&OpenRequest::new(id("alice"))).await
 }
@@ -70,7 +78,7 @@ async fn a_claim_is_followed_until_it_has_its_pod() {
         format!("WATCH {CLAIMS}/{alice}"),
         "GET pods/warm".to_owned(),
     ];
-    assert_eq!(world.lock().unwrap().requests, expected);
+    assert_eq!(requests(&world), expected);
 }
 
 #[tokio::test]
@@ -120,10 +128,14 @@ async fn the_pod_that_a_claim_names_is_started_before_the_claim_is_ready() {
             panic!("no other process has it");
         };
         assert_eq!(sandbox.id(), if gets_it { "warm" } else { "other" });
-        let world = world.lock().unwrap();
-        let looks = world.requests.iter();
-        let looks = looks.filter(|request| request.starts_with("GET pods/"));
-        assert_eq!(looks.count(), if gets_it { 1 } else { 2 });
+        let mut looks = requests(&world);
+        looks.retain(|request| request.starts_with("GET pods/"));
+        let expected = if gets_it {
+            vec!["GET pods/warm"]
+        } else {
+            vec!["GET pods/warm", "GET pods/other"]
+        };
+        assert_eq!(looks, expected);
     }
 }
 
