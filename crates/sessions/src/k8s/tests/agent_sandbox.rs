@@ -39,11 +39,21 @@ fn refuse(world: &mut World, name: &str) -> (u16, Value) {
 }
 
 /// Names the pod that a claim is to have, and says so.
-fn name(world: &mut World, name: &str) -> (u16, Value) {
+fn name_in(notes: &str, world: &mut World, name: &str) -> (u16, Value) {
     let claim = world.get(CLAIMS, name);
-    claim["metadata"]["annotations"]["agents.x-k8s.io/sandbox-name"] = "warm".into();
+    claim["metadata"][notes]["agents.x-k8s.io/sandbox-name"] = "warm".into();
     let claim = claim.clone();
     (200, json!({"type": "MODIFIED", "object": claim}))
+}
+
+/// Does so as agent-sandbox 0.4.
+fn label(world: &mut World, name: &str) -> (u16, Value) {
+    name_in("labels", world, name)
+}
+
+/// Does so as later versions.
+fn annotate(world: &mut World, name: &str) -> (u16, Value) {
+    name_in("annotations", world, name)
 }
 
 /// Deletes a claim, and says so.
@@ -112,8 +122,9 @@ async fn a_claim_that_ends_meanwhile_is_no_session() {
 
 #[tokio::test]
 async fn the_pod_that_a_claim_names_is_started_before_the_claim_is_ready() {
-    for gets_it in [true, false] {
-        let (engine, world) = engine(name);
+    let controllers: [(Watched, bool); 3] = [(label, true), (annotate, true), (label, false)];
+    for (named, gets_it) in controllers {
+        let (engine, world) = engine(named);
         let alice = names().session(&id("alice"));
         // The claim is not ready before the pod was looked at.
         let looked: Event = Box::new(move |world: &mut World| {
@@ -142,7 +153,7 @@ async fn the_pod_that_a_claim_names_is_started_before_the_claim_is_ready() {
 
 #[tokio::test]
 async fn a_claim_that_ends_with_its_pod_named_is_no_session() {
-    let (engine, world) = engine(name);
+    let (engine, world) = engine(label);
     let alice = names().session(&id("alice"));
     let ended: Event = Box::new(move |world: &mut World| {
         end(world, &alice);
