@@ -6,13 +6,14 @@
 //!   glob matches. The other files of a directory are links to one file, so that a million of
 //!   them take little space; both sides open and read each link. Trees are removed in the end.
 //! - ripgrep is started anew for each call, as in [the suite of a local directory](local.rs).
-//!   It lists all files with `rg --files`, and those of a directory with `--max-depth 1`.
+//!   It lists all files with `rg --files`, and those of a directory with `--max-depth 1`: names
+//!   as it finds them, where ours are in order and have sizes and times.
 //! - A command is `head -c N /dev/zero`. We keep the default limit of its output, and plain
 //!   tokio keeps all of it. Its memory is the most that a process took that ran nothing else.
 //! - A sandbox is a directory with a supervisor. Its time is that from nothing to the end of
 //!   `true` in each of them, all at once; plain tokio runs a shell in each directory. Its
-//!   memory is what this process and its children share, above that of before, while every
-//!   sandbox waits; plain tokio has a shell in each directory that waits for input.
+//!   memory is that of this process and its children while every sandbox waits, above that of
+//!   before; plain tokio has a shell in each directory that waits for input.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,

@@ -23,7 +23,7 @@ use crate::id::SessionId;
 /// The most pods that are remembered as gone.
 const GONE: usize = 65_536;
 /// The time for the first report of the watch. Without one, pods are read.
-const REPORT_TIMEOUT: Duration = Duration::from_secs(10);
+const REPORT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The pods by their ids. Clones share them.
 #[derive(Debug, Clone)]

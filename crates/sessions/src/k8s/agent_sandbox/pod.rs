@@ -14,8 +14,8 @@ use tokio::time::{sleep, timeout};
 
 use super::{AgentSandboxEngine, POLL_INTERVAL};
 
-/// Annotation of a claim: the name of the sandbox, and so of the pod, that its controller has
-/// chosen for it.
+/// The name of the sandbox, and so of the pod, that its controller has chosen for a claim: a
+/// label of the claim in agent-sandbox 0.4, an annotation in later versions.
 const POD: &str = "agents.x-k8s.io/sandbox-name";
 
 /// The time without a reported change after which it is looked at.
@@ -113,10 +113,9 @@ impl AgentSandboxEngine {
 
 /// Returns the pod that a claim is to have, which its controller decides first.
 fn named_pod(claim: &Object) -> Option<&str> {
-    let noted = claim.annotations.get(POD).map(String::as_str);
-    noted
-        .filter(|name| !name.is_empty())
-        .or_else(|| ready_pod(&claim.content))
+    let noted = claim.labels.get(POD).or(claim.annotations.get(POD));
+    let noted = noted.map(String::as_str).filter(|name| !name.is_empty());
+    noted.or_else(|| ready_pod(&claim.content))
 }
 
 /// Returns the pod of a claim that is ready: it has the name of the claim's sandbox.
