@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::{CString, OsStr};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use backend_core::{Error, PathError, Result, VPath};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
@@ -17,8 +17,12 @@ use crate::supervisor::protocol::With;
 /// Looks at a tree that keeps changing before it counts as known.
 const ROUNDS: usize = 4;
 
-/// The same while directories are missing that were there.
-const MANY_ROUNDS: usize = 100;
+/// The time to look further while directories are missing that were there. Large trees
+/// take a while to be deleted, which looks the same.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The pause between these looks.
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// The time after its last change from which another change to a directory shows for
 /// certain in its times. More than a tick of any kernel.
@@ -145,7 +149,8 @@ impl Tree {
             self.directories
                 .push(Some(Directory::new(c".".into(), path, state, false)));
         }
-        for round in 0..MANY_ROUNDS {
+        let began = Instant::now();
+        for round in 0.. {
             let mut same = true;
             let mut number = 0;
             // Listing one may add others at the end.
@@ -163,8 +168,14 @@ impl Tree {
                 self.lost = Lost::default();
                 return Ok(());
             }
-            if round >= ROUNDS && self.is_nothing_lost() {
-                return Ok(());
+            if round >= ROUNDS {
+                if self.is_nothing_lost() {
+                    return Ok(());
+                }
+                if began.elapsed() > PATIENCE {
+                    break;
+                }
+                std::thread::sleep(PAUSE);
             }
         }
         Err(moved())
