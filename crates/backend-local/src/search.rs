@@ -4,6 +4,7 @@
 mod ahead;
 mod content;
 mod handles;
+mod listing;
 mod pipeline;
 mod walker;
 

@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use backend_core::sync::lock;
 
-use super::walker::Listing;
+use super::listing::Listing;
 
 /// The number of directories that are listed ahead at once, and so the number of
 /// handles and listings that wait for the walk.

@@ -26,7 +26,8 @@ use backend_core::{Error, ErrorKind, Result};
 use tokio::sync::Semaphore;
 
 use super::ahead::Ahead;
-use super::walker::{Batch, Candidate, ListingBuffer, Walker, list_beneath};
+use super::listing::{ListingBuffer, list_beneath};
+use super::walker::{Batch, Candidate, Walker};
 use crate::cancel::CancelFlag;
 use crate::engine;
 

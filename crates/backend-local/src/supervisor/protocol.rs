@@ -119,7 +119,7 @@ pub(crate) struct Masked {
     /// A host path, absolute and without links.
     pub(crate) path: Vec<u8>,
     pub(crate) with: With,
-    /// What is to be masked. Something else there, such as what a command has moved to
+    /// The entry that is meant. Something else there, such as what a command has moved to
     /// that path, would take the mask in its place.
     pub(crate) entry: Entry,
 }

@@ -94,7 +94,7 @@ mod tests {
         table.expect(1);
         table.expect(2);
         table.cancel(1);
-        // Nobody was asked to start this one.
+        // No thread was asked to start this one.
         table.cancel(3);
         assert!(table.begin(1));
         assert!(!table.begin(2) && !table.begin(3));

@@ -69,7 +69,7 @@ async fn small_changes_are_made_on_this_thread_if_wanted() {
         } else {
             ("z", "yyyyy")
         };
-        let edits = [Edit::new(old, new).replace_all(true)];
+        let edits = [Edit::new(old, new).all()];
         let edit = backend.edit(&at("small"), &edits, EditOptions::default());
         edit.now_or_never().is_some_and(|edited| edited.is_ok())
     });

@@ -1,4 +1,4 @@
-//! What a view does not cover. Each test shows one row of the table in
+//! The limits of views. Each test shows one row of the table in
 //! docs/confinement.md, and until when it is so.
 
 use std::fs;

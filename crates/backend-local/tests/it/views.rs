@@ -456,7 +456,7 @@ async fn a_denied_link_may_lead_into_a_denied_directory() {
     assert!(said.starts_with("open"), "{said}");
 }
 
-/// What one command leaves behind keeps nothing from the walk for a later one.
+/// The walk for a later command finds everything, whatever an earlier one leaves behind.
 #[tokio::test]
 async fn no_directory_hides_what_is_in_it_from_a_later_view() {
     let long = "\\377".repeat(200);

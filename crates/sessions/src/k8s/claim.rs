@@ -38,7 +38,7 @@ impl Opening<'_> {
     }
 }
 
-/// What has come of a claim of a pod that is ready.
+/// The outcome of a claim of a pod that is ready.
 enum Takeover {
     /// It is that of the session.
     Won(Box<Pod>),

@@ -55,7 +55,7 @@ pub(super) struct Mounts {
     device: (u32, u32),
     /// Where something was mounted when the namespace was made.
     mounted: Vec<PathBuf>,
-    /// What is beneath a file or directory that is a mask, by the number of its mount.
+    /// The entry beneath a file or directory that is a mask, by the number of its mount.
     covered: HashMap<u64, Entry>,
 }
 

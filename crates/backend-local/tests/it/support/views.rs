@@ -110,8 +110,8 @@ impl Place {
         Self::with(Landlock::new().views(views))
     }
 
-    /// Returns a place with views, or `None` if the system lets nobody mount. Where it
-    /// does, a backend without views fails the test.
+    /// Returns a place with views, or `None` if the system refuses mounts. Where it
+    /// does not, a backend without views fails the test.
     pub(crate) fn viewed() -> Option<Self> {
         Self::viewed_with(Landlock::new())
     }
