@@ -124,6 +124,15 @@ impl Stamp {
     }
 }
 
+/// Waits until the tree is worth another look.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "nothing reports that a tree stays as it is"
+)]
+fn pause() {
+    std::thread::sleep(PAUSE);
+}
+
 /// The error for what is not found because it is being moved.
 pub(super) fn moved() -> Error {
     Error::unavailable(
@@ -175,7 +184,7 @@ impl Tree {
                 if began.elapsed() > PATIENCE {
                     break;
                 }
-                std::thread::sleep(PAUSE);
+                pause();
             }
         }
         Err(moved())
