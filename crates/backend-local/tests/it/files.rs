@@ -51,6 +51,7 @@ async fn small_changes_are_made_on_this_thread_if_wanted() {
         .unwrap();
     fs::write(root.join("large"), vec![b'x'; 1 << 20]).unwrap();
     symlink("large", root.join("link")).unwrap();
+    let small = at("small");
     let durable = WriteOptions::default().durable(true);
     let write = |path: &str, bytes: usize, options| {
         let (backend, path) = (backend.clone(), at(path));
@@ -70,7 +71,7 @@ async fn small_changes_are_made_on_this_thread_if_wanted() {
             ("z", "yyyyy")
         };
         let edits = [Edit::new(old, new).all()];
-        let edit = backend.edit(&at("small"), &edits, EditOptions::default());
+        let edit = backend.edit(&small, &edits, EditOptions::default());
         edit.now_or_never().is_some_and(|edited| edited.is_ok())
     });
     assert!(edited);
@@ -90,7 +91,7 @@ async fn small_changes_are_made_on_this_thread_if_wanted() {
     }
     // Without the option nothing is.
     let other = LocalBackend::open(&root).unwrap();
-    let write = other.write(&at("small"), "z".into(), WriteOptions::default());
+    let write = other.write(&small, "z".into(), WriteOptions::default());
     let mut write = std::pin::pin!(write);
     assert!(write.as_mut().now_or_never().is_none());
     write.await.unwrap();
