@@ -238,6 +238,10 @@ fn ended_text(ended: &ContainerStateTerminated) -> String {
         Some("OOMKilled") => {
             return "ran out of memory; a larger `memory` keeps it alive".to_owned();
         }
+        // The runtime does not always hear of it before it tells the end.
+        Some("" | "Error" | "Completed") | None if code == 137 => {
+            "ended with code 137, it was killed, as happens when there is no memory left".to_owned()
+        }
         Some("" | "Error" | "Completed") | None => format!("ended with code {code}"),
         Some(reason) => format!("ended with code {code} ({})", Quoted::new(reason)),
     };
