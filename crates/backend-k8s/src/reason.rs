@@ -232,16 +232,19 @@ fn waited(waiting: &ContainerStateWaiting, container: &ContainerStatus) -> PodSt
     }
 }
 
+/// The exit code of a process that SIGKILL ended.
+const KILLED: i32 = 137;
+
 fn ended_text(ended: &ContainerStateTerminated) -> String {
     let code = ended.exit_code;
     let text = match ended.reason.as_deref() {
         Some("OOMKilled") => {
             return "ran out of memory; a larger `memory` keeps it alive".to_owned();
         }
-        // The runtime does not always hear of it before it tells the end.
-        Some("" | "Error" | "Completed") | None if code == 137 => {
-            "ended with code 137, it was killed, as happens when there is no memory left".to_owned()
-        }
+        // Some runtimes report the end before they know that memory was the reason.
+        Some("" | "Error" | "Completed") | None if code == KILLED => format!(
+            "was killed (code {code}); if it ran out of memory, a larger `memory` keeps it alive"
+        ),
         Some("" | "Error" | "Completed") | None => format!("ended with code {code}"),
         Some(reason) => format!("ended with code {code} ({})", Quoted::new(reason)),
     };

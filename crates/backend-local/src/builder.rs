@@ -99,8 +99,8 @@ impl LocalBuilder {
         /// Makes small writes and edits on the caller's thread, where the kernel has the
         /// directory cached and its file system is local.
         ///
-        /// Off by default, because a busy disk then holds up whatever else runs on that
-        /// thread. It suits a program with one client: to wake another thread and to be
+        /// Off by default: a busy disk would then delay the other tasks of that thread. It
+        /// suits a program with one client: to wake another thread and to be
         /// woken by it takes longer than a small change.
         write_inline: bool,
         /// Makes searches include hidden entries by default.

@@ -1,15 +1,17 @@
 //! The paths that a view keeps from commands, found and kept up to date.
 //!
 //! Rules are patterns; a mask needs a path that exists. The directories that rules may
-//! concern are walked once. Afterwards each is only compared with what it was, and
-//! listed again if it has changed.
+//! concern are walked once. Afterwards those are listed again that have changed: the
+//! kernel reports it, or they are compared with what they were.
 
 mod rules;
 mod tree;
+mod watches;
 
 use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::os::fd::{AsFd, AsRawFd as _};
+use std::sync::Arc;
 
 use backend_core::ops::{HardLinks, View};
 use backend_core::{Error, ErrorKind, Result, VPath};
@@ -78,30 +80,44 @@ pub(crate) struct DeniedList {
     hard_links: HardLinks,
     /// One of each of the backend's directories.
     trees: Vec<Tree>,
+    /// The paths of what runs by itself.
+    own: Vec<VPath>,
+    last: Last,
+}
+
+/// The last answer. It is mostly the next one, too.
+#[derive(Debug, Default)]
+struct Last {
+    found: Vec<Denied>,
+    /// The same in order.
+    denied: Arc<Vec<Denied>>,
 }
 
 impl DeniedList {
-    pub(crate) fn new(view: &View) -> Self {
+    pub(crate) fn new(view: &View, fs: &RootedFs) -> Self {
         Self {
             rules: Rules::new(view),
             hard_links: view.hard_links,
             trees: Vec::new(),
+            own: own_paths(fs),
+            last: Last::default(),
         }
     }
 
     /// Returns what is denied now, in the order in which it is to be masked, to a command
-    /// that is about to start. May block.
-    pub(crate) fn refresh(&mut self, fs: &RootedFs) -> Result<Vec<Denied>> {
+    /// that is about to start. It is the same list as before if nothing has changed. May
+    /// block.
+    pub(crate) fn refresh(&mut self, fs: &RootedFs) -> Result<Arc<Vec<Denied>>> {
         self.refresh_with(fs, self.hard_links)
     }
 
     /// As [`refresh`](Self::refresh), for commands that run. Whether they run is not the
     /// question any more, so a file with another name is denied under this one.
-    pub(crate) fn refresh_running(&mut self, fs: &RootedFs) -> Result<Vec<Denied>> {
+    pub(crate) fn refresh_running(&mut self, fs: &RootedFs) -> Result<Arc<Vec<Denied>>> {
         self.refresh_with(fs, HardLinks::Accept)
     }
 
-    fn refresh_with(&mut self, fs: &RootedFs, links: HardLinks) -> Result<Vec<Denied>> {
+    fn refresh_with(&mut self, fs: &RootedFs, links: HardLinks) -> Result<Arc<Vec<Denied>>> {
         let mut trees = std::mem::take(&mut self.trees);
         trees.resize_with(fs.roots().len(), Tree::default);
         let mut found = Ok(None);
@@ -112,7 +128,14 @@ impl DeniedList {
             }
         }
         self.trees = trees;
-        found?.ok_or_else(tree::moved)
+        let found = found?.ok_or_else(tree::moved)?;
+        if found != self.last.found {
+            self.last = Last {
+                denied: Arc::new(in_order(found.clone())),
+                found,
+            };
+        }
+        Ok(Arc::clone(&self.last.denied))
     }
 
     /// Returns what is denied, or `None` if it is not where it was found.
@@ -150,8 +173,8 @@ impl DeniedList {
                 return Err(too_many());
             }
         }
-        for path in own_paths(fs) {
-            add_own(fs, &path, &mut all)?;
+        for path in &self.own {
+            add_own(fs, path, &mut all)?;
         }
         all.finish(fs).map(Some)
     }
@@ -164,7 +187,7 @@ impl DeniedList {
         if found.is_inside {
             return Ok(());
         }
-        if self.rules.is_anchored(found.with, &found.path) {
+        if found.is_anchored {
             all.pin(&found.path);
         }
         all.entries.push(Denied {
@@ -195,6 +218,8 @@ impl DeniedList {
             with: link.with,
             is_link: false,
             is_inside: link.is_inside,
+            // It is pinned in any case.
+            is_anchored: false,
         };
         all.pin(&found.path);
         self.add(&host_path(root)?, &found, &entry, all)
@@ -235,7 +260,7 @@ impl Listing {
                 });
             }
         }
-        Ok(in_order(entries))
+        Ok(entries)
     }
 }
 
@@ -267,16 +292,15 @@ fn in_order(mut entries: Vec<Denied>) -> Vec<Denied> {
 }
 
 /// Returns the paths of what runs by itself.
-fn own_paths(fs: &RootedFs) -> BTreeSet<VPath> {
+fn own_paths(fs: &RootedFs) -> Vec<VPath> {
     let tops = fs.roots().iter();
     let tops = tops.filter_map(|root| root.path_of([] as [&str; 0]).ok());
-    tops.chain([fs.working_dir()])
-        .flat_map(|top| {
-            RUN_BY_THEMSELVES
-                .iter()
-                .filter_map(move |name| top.join(name).ok())
-        })
-        .collect()
+    let paths = tops.chain([fs.working_dir()]).flat_map(|top| {
+        let names = RUN_BY_THEMSELVES.iter();
+        names.filter_map(move |name| top.join(name).ok())
+    });
+    let paths: BTreeSet<_> = paths.collect();
+    paths.into_iter().collect()
 }
 
 fn add_own(fs: &RootedFs, path: &VPath, all: &mut Listing) -> Result<()> {

@@ -150,6 +150,20 @@ impl Exclude {
         self.0.as_ref().map_or(&[], |rules| &rules.layers)
     }
 
+    /// Returns the rules with their patterns compiled, as [`from_globs`](Self::from_globs)
+    /// takes them.
+    pub fn globs(&self) -> Vec<Vec<(Glob, ExcludeAction)>> {
+        let Some(rules) = &self.0 else {
+            return Vec::new();
+        };
+        let layers = rules.layers.iter().zip(&rules.sets);
+        let compiled = layers.map(|(layer, set)| {
+            let actions = layer.iter().map(|rule| rule.action);
+            set.globs().iter().cloned().zip(actions).collect()
+        });
+        compiled.collect()
+    }
+
     /// Leaves out the paths that this or `other` leaves out.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
@@ -203,6 +217,28 @@ impl Exclude {
         ExcludeState::new((0..rules.layers.len()).map(decide))
     }
 
+    /// Whether a file called `name` may be left out, in a directory with the state
+    /// `state`. `false` is certain. It takes less than [`enter`](Self::enter), which needs
+    /// the file's path.
+    ///
+    /// ```
+    /// use backend_core::VPath;
+    /// use backend_core::search::Exclude;
+    ///
+    /// let exclude = Exclude::hide(["**/.env"])?;
+    /// let root = exclude.state_for(&VPath::root());
+    /// assert!(exclude.may_hide_file(&root, ".env"));
+    /// assert!(!exclude.may_hide_file(&root, "main.rs"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn may_hide_file(&self, state: &ExcludeState, name: &str) -> bool {
+        state.is_hidden()
+            || self
+                .0
+                .as_ref()
+                .is_some_and(|rules| rules.may_hide_file(name))
+    }
+
     /// Whether everything beneath `directory`, which has the state `state`, is left
     /// out, so that a walk can skip it. `true` is certain; `false` means that
     /// something may be visible.
@@ -227,6 +263,15 @@ impl Rules {
         let relative = path.as_str().strip_prefix('/').unwrap_or_default();
         let nearest = self.sets[layer].nearest(relative);
         nearest.is_some_and(|rule| self.is_hide(layer, rule))
+    }
+
+    fn may_hide_file(&self, name: &str) -> bool {
+        let layers = self.layers.iter().zip(&self.sets);
+        layers.into_iter().any(|(layer, set)| {
+            let mut rules = layer.iter().zip(set.globs());
+            rules
+                .any(|(rule, glob)| rule.action == ExcludeAction::Hide && glob.may_match_name(name))
+        })
     }
 
     fn is_hide(&self, layer: usize, rule: usize) -> bool {

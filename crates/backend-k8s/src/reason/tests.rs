@@ -122,6 +122,12 @@ fn ends_and_restarts() {
     let killed = crash(json!({"exitCode": 137, "reason": "OOMKilled"}));
     assert!(failing(&killed).contains("ran out of memory"));
     assert!(restart_reason(&killed).starts_with("ran out of memory"));
+    let killed = crash(json!({"exitCode": 137, "reason": "Error"}));
+    let told = restart_reason(&killed);
+    assert!(
+        told.starts_with("was killed (code 137); if it ran out of memory"),
+        "{told}"
+    );
     let ended = json!({"terminated": {"exitCode": 1, "reason": "Error", "message": "why"}});
     let ended = pod(json!({"containerStatuses": [container(ended, json!({}))]}));
     assert_eq!(starting(&ended), "ended with code 1: 'why'");

@@ -2,7 +2,7 @@
 
 use backend_core::VPath;
 use backend_core::ops::View;
-use backend_core::search::{Exclude, ExcludeAction, ExcludeRule, ExcludeState, Glob};
+use backend_core::search::{Exclude, ExcludeAction, ExcludeState, Glob};
 
 use crate::supervisor::protocol::With;
 
@@ -44,6 +44,13 @@ impl Rules {
             read: self.read.exclude.state_for(directory),
             write: self.write.exclude.state_for(directory),
         }
+    }
+
+    /// Whether a file with this name, in the directory with the state `above`, may be
+    /// denied.
+    pub(super) fn may_deny_file(&self, above: &State, name: &str) -> bool {
+        self.read.exclude.may_hide_file(&above.read, name)
+            || self.write.exclude.may_hide_file(&above.write, name)
     }
 
     /// Decides about an entry of the directory with the state `above`.
@@ -125,19 +132,16 @@ struct Rule {
 
 impl Set {
     fn new(exclude: &Exclude) -> Self {
-        let rule = |rule: &ExcludeRule| {
-            Some(Rule {
-                // It was compiled before.
-                glob: Glob::new(&rule.pattern).ok()?,
-                hides: rule.action == ExcludeAction::Hide,
-                is_anchored: is_anchored(&rule.pattern),
-            })
+        let rule = |(glob, action): (Glob, ExcludeAction)| Rule {
+            hides: action == ExcludeAction::Hide,
+            is_anchored: is_anchored(glob.as_str()),
+            glob,
         };
-        let layers = exclude.layers().iter();
+        let layers = exclude.globs().into_iter();
         Self {
             exclude: exclude.clone(),
             layers: layers
-                .map(|rules| rules.iter().filter_map(rule).collect())
+                .map(|rules| rules.into_iter().map(rule).collect())
                 .collect(),
         }
     }
@@ -203,6 +207,8 @@ fn is_anchored(pattern: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use backend_core::search::ExcludeRule;
+
     use super::*;
 
     fn decide(view: &View, path: &str, is_directory: bool) -> (Option<With>, bool) {

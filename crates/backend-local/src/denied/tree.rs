@@ -11,6 +11,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
 use super::rules::{Rules, State};
+use super::watches::{Since, Watch, Watches};
 use crate::fs::{LIST, Root, each_name, errno, kind_at};
 use crate::supervisor::protocol::With;
 
@@ -20,6 +21,9 @@ const ROUNDS: usize = 4;
 /// The time to look further while directories are missing that were there. Large trees
 /// take a while to be deleted, which looks the same.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The most directories that are compared faster than reports about them are read.
+const FEW: usize = 4;
 
 /// The pause between these looks.
 const PAUSE: Duration = Duration::from_millis(2);
@@ -44,6 +48,8 @@ pub(super) struct Found {
     pub(super) is_link: bool,
     /// Whether it lies in a directory that is denied as a whole.
     pub(super) is_inside: bool,
+    /// Whether it is denied for where it is: see [`Rules::is_anchored`].
+    pub(super) is_anchored: bool,
 }
 
 /// The directories beneath one of the backend's that rules may concern.
@@ -91,6 +97,8 @@ pub(super) struct Directory {
     stamp: Option<Stamp>,
     /// Whether its last change was long enough before that.
     is_settled: bool,
+    /// From before it was listed, if it is watched.
+    watch: Option<Watch>,
     children: Vec<usize>,
     found: Vec<Found>,
 }
@@ -146,7 +154,7 @@ impl Tree {
     /// that have other names.
     pub(super) fn update(&mut self, root: &Root, rules: &Rules, links: bool) -> Result<()> {
         if self.gone * 2 > self.directories.len() {
-            // What is not found again is missing.
+            // A directory that is not found again counts as missing.
             for directory in std::mem::take(&mut self.directories).iter().flatten() {
                 self.lost.add(directory);
             }
@@ -162,10 +170,14 @@ impl Tree {
         for round in 0.. {
             let mut same = true;
             let mut number = 0;
+            let watches = self.watches();
+            if let Some(watches) = watches {
+                watches.read();
+            }
             // Listing one may add others at the end.
-            while let Some(place) = self.directories.get(number) {
+            while let Some(place) = self.directories.get_mut(number) {
                 if let Some(directory) = place
-                    && !(directory.is_known(root) && (round > 0 || directory.is_settled))
+                    && !directory.is_known(root, watches, round > 0)
                 {
                     same = false;
                     self.list(root, number, rules, links)?;
@@ -190,6 +202,12 @@ impl Tree {
         Err(moved())
     }
 
+    fn watches(&self) -> Option<&'static Watches> {
+        (self.directories.len() > FEW)
+            .then(Watches::shared)
+            .flatten()
+    }
+
     /// Whether every directory that was missing was found again.
     fn is_nothing_lost(&mut self) -> bool {
         if !self.lost.entries.is_empty() {
@@ -209,11 +227,12 @@ impl Tree {
 
     /// Lists a directory again.
     fn list(&mut self, root: &Root, number: usize, rules: &Rules, links: bool) -> Result<()> {
+        let watches = self.watches();
         let Some(directory) = self.directories.get_mut(number).and_then(Option::as_mut) else {
             return Ok(());
         };
         let before = directory.stamp;
-        let listed = match directory.read(root, rules, links) {
+        let listed = match directory.read(root, rules, links, watches) {
             Ok(listed) => listed,
             // Gone, or a link by now: the directory above says so as well.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) if number > 0 => {
@@ -249,6 +268,11 @@ impl Tree {
             if let Some(kept) = known.get(&child.relative).copied().filter(same) {
                 known.remove(&child.relative);
                 children.push(kept);
+                // It has the name, and may be another.
+                let kept = self.directories.get_mut(kept).and_then(Option::as_mut);
+                if let Some(watch) = kept.and_then(|one| one.watch.as_mut()) {
+                    watch.doubt();
+                }
             } else {
                 children.push(self.directories.len());
                 self.directories.push(Some(child));
@@ -289,6 +313,7 @@ impl Directory {
             is_inside,
             stamp: None,
             is_settled: false,
+            watch: None,
             children: Vec::new(),
             found: Vec::new(),
         }
@@ -314,8 +339,28 @@ impl Directory {
         }
     }
 
-    /// Whether it is as it was when it was listed.
-    fn is_known(&self, root: &Root) -> bool {
+    /// Whether it is as it was when it was listed. It is listed a second time if it had
+    /// changed just before, unless that was done.
+    fn is_known(&mut self, root: &Root, watches: Option<&Watches>, is_listed: bool) -> bool {
+        let Some((watch, watches)) = self.watch.as_ref().zip(watches) else {
+            return self.is_same(root) && (is_listed || self.is_settled);
+        };
+        match watch.since(watches) {
+            Since::Unchanged => true,
+            Since::Changed => false,
+            Since::Unknown => {
+                let losses = watches.losses();
+                let is_known = self.is_same(root) && self.is_settled;
+                if let Some(watch) = self.watch.as_mut().filter(|_| is_known) {
+                    watch.is_compared(losses);
+                }
+                is_known
+            }
+        }
+    }
+
+    /// Compares it with what it was.
+    fn is_same(&self, root: &Root) -> bool {
         let flags = AtFlags::SYMLINK_NOFOLLOW;
         let found = rustix::fs::statat(&root.handle, self.relative.as_c_str(), flags);
         let now = found.ok().map(|found| Stamp::new(&found));
@@ -323,16 +368,24 @@ impl Directory {
     }
 
     /// Lists it, and returns the directories in it to look at.
-    fn read(&mut self, root: &Root, rules: &Rules, links: bool) -> Result<Vec<Self>, Errno> {
+    fn read(
+        &mut self,
+        root: &Root,
+        rules: &Rules,
+        links: bool,
+        watches: Option<&Watches>,
+    ) -> Result<Vec<Self>, Errno> {
         self.found.clear();
+        self.watch = None;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         let flags = LIST | OFlags::NOFOLLOW;
         let relative = self.relative.as_c_str();
         let opened = rustix::fs::openat2(&root.handle, relative, flags, Mode::empty(), resolve);
         let opened = opened?;
-        let stamp = Stamp::new(&rustix::fs::fstat(&opened)?);
-        // It may be one that can be listed, and of which nothing can be opened.
-        rustix::fs::statat(&opened, c".", AtFlags::empty())?;
+        // By name: it may be one that can be listed, and of which nothing can be opened.
+        let stamp = rustix::fs::statat(&opened, c".", AtFlags::empty())?;
+        let stamp = Stamp::new(&stamp);
+        self.watch = watches.and_then(|watches| watches.watch(&opened, stamp.entry.0));
         let (mut found, mut children) = (Vec::new(), Vec::new());
         let listed = each_name(&opened, |name, kind| {
             let kind = match kind {
@@ -362,11 +415,16 @@ impl Directory {
         children: &mut Vec<Self>,
     ) {
         let is_directory = kind == FileType::Directory;
+        let may_be_denied = |name| rules.may_deny_file(&self.state, name);
+        // Most names are those of files that no rule is about.
+        if !is_directory && !self.is_inside && !name.to_str().is_none_or(may_be_denied) {
+            return;
+        }
         let shown = name.to_string_lossy();
         let path = match self.path.child(&shown) {
             Ok(path) => path,
-            // What a file operation is writing. Its mask would go with it to its last
-            // name.
+            // A file that an operation is still writing. A mask would move with it to its
+            // final name.
             Err(PathError::Reserved(_)) if !is_directory => return,
             // A command can make a directory with such a name and move others into it.
             Err(PathError::Reserved(_)) => match self.path.child(&format!(".{shown}")) {
@@ -381,7 +439,7 @@ impl Directory {
                 let state = self.state.clone();
                 children.push(Self::new(self.beneath(name), path, state, true));
             } else if kind == FileType::RegularFile {
-                found.push(self.found(name, path, With::Nothing, false));
+                found.push(self.found(name, path, With::Nothing, false, rules));
             }
             return;
         }
@@ -393,7 +451,7 @@ impl Directory {
             children.push(child);
         }
         if let Some(with) = decision.mask {
-            found.push(self.found(name, path, with, kind == FileType::Symlink));
+            found.push(self.found(name, path, with, kind == FileType::Symlink, rules));
         }
     }
 
@@ -402,15 +460,18 @@ impl Directory {
         let flags = AtFlags::SYMLINK_NOFOLLOW;
         let entry = rustix::fs::statat(&root.handle, self.relative.as_c_str(), flags);
         self.stamp = entry.ok().map(|entry| Stamp::new(&entry));
+        self.watch = None;
         self.is_settled = self.stamp.is_some_and(|stamp| stamp.is_settled());
         if !self.is_inside {
+            let with = rules.unknown(&self.state, &self.path);
             self.found = vec![Found {
                 relative: self.relative.clone(),
                 name: CString::default(),
                 path: self.path.clone(),
-                with: rules.unknown(&self.state, &self.path),
+                with,
                 is_link: false,
                 is_inside: false,
+                is_anchored: rules.is_anchored(with, &self.path),
             }];
         }
     }
@@ -418,11 +479,12 @@ impl Directory {
     /// Denies an entry of which the name cannot be judged.
     fn unknown(&self, name: &OsStr, rules: &Rules) -> Found {
         let with = rules.unknown(&self.state, &self.path);
-        self.found(name, self.path.clone(), with, false)
+        self.found(name, self.path.clone(), with, false, rules)
     }
 
-    fn found(&self, name: &OsStr, path: VPath, with: With, is_link: bool) -> Found {
+    fn found(&self, name: &OsStr, path: VPath, with: With, is_link: bool, rules: &Rules) -> Found {
         Found {
+            is_anchored: rules.is_anchored(with, &path),
             relative: self.beneath(name),
             // A name from the kernel has no NUL.
             name: CString::new(name.as_bytes()).unwrap_or_default(),

@@ -53,7 +53,7 @@ struct Kept {
     list: SharedList,
     /// Held from the look at the files until the request is sent, so that a later look
     /// is sent later.
-    masked: tokio::sync::Mutex<Option<MaskedPaths>>,
+    masks: tokio::sync::Mutex<Option<Masks>>,
     /// Commands in it.
     users: AtomicUsize,
     /// Their numbers, and those of commands that may have left processes behind. `None`
@@ -62,6 +62,14 @@ struct Kept {
     used: Mutex<Instant>,
     /// Whether nothing starts in it any more.
     is_broken: AtomicBool,
+}
+
+/// The masks of a view.
+#[derive(Debug, Default)]
+struct Masks {
+    paths: MaskedPaths,
+    /// The list of which everything is masked.
+    list: Option<Arc<Vec<Denied>>>,
 }
 
 type MaskedPaths = HashMap<(Vec<u8>, With), Identity>;
@@ -103,7 +111,7 @@ impl Drop for InUse {
     fn drop(&mut self) {
         *lock(&self.view.used) = Instant::now();
         if self.keeps_leftovers {
-            // What it leaves behind is never known to have ended.
+            // Nothing reports the end of the processes that it leaves behind.
             return;
         }
         if let (Some(commands), Some(command)) =
@@ -149,21 +157,29 @@ impl Views {
     /// longer.
     async fn prepare(&self, entered: &InUse) -> Result<bool> {
         let view = &entered.view;
-        let mut masked = view.masked.lock().await;
+        let mut masks = view.masks.lock().await;
         if view.is_broken() {
             return Ok(false);
         }
         let (list, fs) = (Arc::clone(&view.list), Arc::clone(&self.fs));
         let denied = engine::blocking(move || lock(&list).refresh(&fs)).await?;
-        if is_outdated(masked.as_ref(), &denied) {
+        let last = masks.as_ref().and_then(|masks| masks.list.as_ref());
+        if last.is_some_and(|last| Arc::ptr_eq(last, &denied)) {
+            return Ok(true);
+        }
+        let masked = masks.as_ref().map(|masks| &masks.paths);
+        if is_outdated(masked, &denied) {
             return Ok(false);
         }
-        let places = missing(masked.as_ref(), &denied);
+        let places = missing(masked, &denied);
         if masked.is_none() || !places.is_empty() {
             // A command that is sent later starts behind it.
             drop(view.client.mask(view.id, places, true).await?);
         }
-        *masked = Some(as_masked(denied, masked.as_ref()));
+        *masks = Some(Masks {
+            paths: as_masked(&denied, masked),
+            list: Some(denied),
+        });
         Ok(true)
     }
 
@@ -206,8 +222,8 @@ impl Views {
                 id: self.numbers.fetch_add(1, Ordering::Relaxed),
                 view: view.clone(),
                 client: Arc::clone(client),
-                list: registry.list(view),
-                masked: tokio::sync::Mutex::default(),
+                list: registry.list(view, &self.fs),
+                masks: tokio::sync::Mutex::default(),
                 users: AtomicUsize::new(0),
                 commands: Mutex::new(Some(HashSet::new())),
                 used: Mutex::new(Instant::now()),
@@ -255,10 +271,10 @@ impl Kept {
 
     /// Masks what is there now, or ends the commands in it.
     async fn update(&self, fs: &RootedFs) {
-        let mut masked = self.masked.lock().await;
+        let mut masks = self.masks.lock().await;
         // If its first masks are not sent yet, they will be those of what is there then.
-        if let Some(known) = masked.as_mut()
-            && let Err(problem) = self.mask_again(known, fs).await
+        if let Some(masks) = masks.as_mut()
+            && let Err(problem) = self.mask_again(masks, fs).await
         {
             tracing::warn!(
                 problem,
@@ -268,7 +284,9 @@ impl Kept {
         }
     }
 
-    async fn mask_again(&self, known: &mut MaskedPaths, fs: &RootedFs) -> Result<(), String> {
+    async fn mask_again(&self, masks: &mut Masks, fs: &RootedFs) -> Result<(), String> {
+        masks.list = None;
+        let known = &mut masks.paths;
         let told = |error: Error| error.to_string();
         if self.is_broken() {
             // Not all of it may have been masked.
@@ -293,7 +311,7 @@ impl Kept {
                     _ => {}
                 }
             }
-            *known = as_masked(denied, Some(known));
+            *known = as_masked(&denied, Some(known));
             if missed.is_empty() {
                 return Ok(());
             }
@@ -311,7 +329,7 @@ impl Kept {
     async fn close(&self) {
         self.is_broken.store(true, Ordering::SeqCst);
         let commands = lock(&self.commands).take().unwrap_or_default();
-        // What was sent before and has not started does not start after this.
+        // Commands that were sent and have not started do not start after this.
         let _ = self.client.forget_view(self.id).await;
         let mut answers = Vec::new();
         for command in commands {
@@ -325,14 +343,17 @@ impl Kept {
 
 impl Registry {
     /// Returns what is known of the denied paths of a view.
-    fn list(&mut self, view: &View) -> SharedList {
+    fn list(&mut self, view: &View, fs: &RootedFs) -> SharedList {
         let found = self
             .lists
             .iter()
             .position(|(rules, _)| is_same(rules, view));
         let entry = match found {
             Some(place) => self.lists.remove(place),
-            None => (view.clone(), Arc::new(Mutex::new(DeniedList::new(view)))),
+            None => (
+                view.clone(),
+                Arc::new(Mutex::new(DeniedList::new(view, fs))),
+            ),
         };
         let list = Arc::clone(&entry.1);
         self.lists.push(entry);
@@ -394,13 +415,13 @@ fn is_outdated(masked: Option<&MaskedPaths>, denied: &[Denied]) -> bool {
 }
 
 /// Returns what is masked, once [`missing`] is.
-fn as_masked(denied: Vec<Denied>, before: Option<&MaskedPaths>) -> MaskedPaths {
+fn as_masked(denied: &[Denied], before: Option<&MaskedPaths>) -> MaskedPaths {
     let is_there = |key: &(Vec<u8>, With), identity: &Identity| {
         key.1 != With::Itself || before.is_none_or(|before| before.get(key) == Some(identity))
     };
     denied
-        .into_iter()
-        .map(|one| ((one.path, one.with), one.identity))
+        .iter()
+        .map(|one| ((one.path.clone(), one.with), one.identity))
         .filter(|(key, identity)| is_there(key, identity))
         .collect()
 }

@@ -7,7 +7,8 @@
 //! confinement on to everything that the spawner starts.
 //!
 //! The supervisor itself is in a namespace of its own as well, from which each view is
-//! made: the cost of one grows with the mounts it is made from.
+//! made: the cost of one grows with the mounts it is made from. While a command runs, the
+//! next view is made ahead, without masks: to confine its spawner takes the longest.
 
 mod keeper;
 mod mounts;
@@ -17,8 +18,10 @@ mod probe;
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+
+use backend_core::sync::lock;
 
 pub(super) use namespace::enter as enter_namespace;
 
@@ -32,8 +35,9 @@ use keeper::{Gate, Job, Keeper, Order};
 /// The most views at once.
 pub(crate) const MOST_VIEWS: usize = 16;
 
-/// The most threads of views: two of each, and the one that makes them.
-pub(super) const MOST_THREADS: u64 = 2 * MOST_VIEWS as u64 + 1;
+/// The most threads of views: two of each, of a spare one and of a closed one, and the
+/// one that makes them.
+pub(super) const MOST_THREADS: u64 = 2 * (MOST_VIEWS as u64 + 2) + 1;
 
 /// All that every view needs.
 pub(super) struct Place {
@@ -48,8 +52,46 @@ pub(super) struct Place {
 /// another one makes them.
 #[derive(Default)]
 pub(super) struct Views {
-    makers: Option<Sender<Keeper>>,
+    upkeep: Option<Arc<Upkeep>>,
     kept: HashMap<u64, View>,
+}
+
+/// The work that takes long and can wait until a command runs.
+pub(super) struct Upkeep {
+    makers: Sender<Keeper>,
+    /// A view for the next command that needs its own.
+    spare: Mutex<Option<View>>,
+    /// One in which nothing starts any more, and whose threads are to be ended.
+    closed: Mutex<Option<View>>,
+}
+
+impl Upkeep {
+    /// Returns a view without masks, or `None` if it cannot be made.
+    fn take(&self) -> Option<View> {
+        let spare = lock(&self.spare).take();
+        let usable = spare.filter(|spare| !spare.gate.is_closed());
+        usable.or_else(|| self.make())
+    }
+
+    fn make(&self) -> Option<View> {
+        let (view, keeper) = View::new();
+        self.makers.send(keeper).ok().map(|()| view)
+    }
+
+    fn close(&self, view: View) {
+        view.gate.close();
+        let before = lock(&self.closed).replace(view);
+        drop(before);
+    }
+
+    pub(super) fn run(&self) {
+        let closed = lock(&self.closed).take();
+        drop(closed);
+        let mut spare = lock(&self.spare);
+        if spare.is_none() {
+            *spare = self.make();
+        }
+    }
 }
 
 /// The ends of a view's channels.
@@ -79,7 +121,11 @@ impl Views {
             }
         })?;
         Ok(Self {
-            makers: Some(makers),
+            upkeep: Some(Arc::new(Upkeep {
+                makers,
+                spare: Mutex::default(),
+                closed: Mutex::default(),
+            })),
             kept: HashMap::new(),
         })
     }
@@ -94,17 +140,16 @@ impl Views {
                 problem: Some(problem.into()),
             });
         };
-        let Some(makers) = &self.makers else {
+        let Some(upkeep) = &self.upkeep else {
             return refuse("there are no views here");
         };
         if !self.kept.contains_key(&mask.view) {
             if self.kept.len() == MOST_VIEWS {
                 return refuse("there are too many views; end some background shells");
             }
-            let (view, keeper) = View::new();
-            if makers.send(keeper).is_err() {
+            let Some(view) = upkeep.take() else {
                 return refuse("the thread that makes views is gone");
-            }
+            };
             self.kept.insert(mask.view, view);
         }
         if let Some(view) = self.kept.get_mut(&mask.view) {
@@ -131,6 +176,7 @@ impl Views {
                 spawn,
                 descriptors,
                 after: view.asked,
+                then: self.upkeep.clone(),
             };
             view.jobs.send(job).is_ok()
         });
@@ -140,9 +186,12 @@ impl Views {
         }
     }
 
-    /// Ends the threads of a view. Its namespace ends with its last process.
+    /// Starts nothing more in a view. Its threads end once another command runs, and its
+    /// namespace with its last process.
     pub(super) fn forget(&mut self, view: u64) {
-        self.kept.remove(&view);
+        if let (Some(upkeep), Some(view)) = (&self.upkeep, self.kept.remove(&view)) {
+            upkeep.close(view);
+        }
     }
 }
 

@@ -217,7 +217,7 @@ async fn a_repository_can_be_made_to_name_another_configuration() {
 #[tokio::test]
 async fn another_mount_of_the_directory_is_another_path() {
     if backend_testkit::processes::mounts_refused().is_some() {
-        println!("skipped: the system lets nobody mount");
+        println!("skipped: the system refuses mounts");
         return;
     }
     if !is_again() {

@@ -456,7 +456,8 @@ async fn a_denied_link_may_lead_into_a_denied_directory() {
     assert!(said.starts_with("open"), "{said}");
 }
 
-/// The walk for a later command finds everything, whatever an earlier one leaves behind.
+/// The walk for a later command finds each denied file, whatever an earlier one did to
+/// its directories.
 #[tokio::test]
 async fn no_directory_hides_what_is_in_it_from_a_later_view() {
     let long = "\\377".repeat(200);
@@ -499,6 +500,26 @@ async fn no_directory_hides_what_is_in_it_from_a_later_view() {
             assert!(said.contains("Permission denied"), "{prepare}: {said}");
         }
     }
+}
+
+/// Nothing has changed in any directory but the one above.
+#[tokio::test]
+async fn what_is_in_a_directory_that_was_moved_to_a_known_path_is_denied() {
+    let Some(place) = Place::viewed() else { return };
+    let at = |name: &str| place.inside.join(name);
+    let outside = |name: &str| place.inside.with_file_name(name);
+    for number in 0..8 {
+        put(&at(&format!("d{number}/deep/x")), "open");
+    }
+    put(&outside("new/deep/x"), "open");
+    put(&outside("new/deep/.env"), SECRET);
+    let said = place.says("cat d0/deep/x d1/deep/x").await;
+    assert_eq!(said, "openopen");
+    fs::rename(at("d1"), outside("old")).unwrap();
+    fs::rename(outside("new"), at("d1")).unwrap();
+    let said = place.says("cat d1/deep/x d1/deep/.env").await;
+    assert!(said.starts_with("open") && !said.contains(SECRET), "{said}");
+    assert!(said.contains("Permission denied"), "{said}");
 }
 
 /// A directory that must not be renamed, and was made after the first command.

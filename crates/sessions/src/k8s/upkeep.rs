@@ -59,7 +59,7 @@ impl K8sEngine {
                 _ => {}
             }
         }
-        self.sweep_marked(&marked, &all).await?;
+        self.sweep_marked(&marked, &all, is_living).await?;
         self.sweep_volumes(&all, now).await
     }
 
@@ -68,6 +68,7 @@ impl K8sEngine {
         &self,
         marked: &[(&Arc<Pod>, SessionId)],
         all: &[Arc<Pod>],
+        is_living: impl Fn(&Pod) -> bool,
     ) -> Result<()> {
         if marked.is_empty() {
             return Ok(());
@@ -79,8 +80,11 @@ impl K8sEngine {
         for (pod, id) in marked {
             let lock = locks.get(&*pods.names.session(id));
             let is_left = match pod.labels.contains_key(names::SPARE) {
-                // Its process was killed before it created the lease, or while it gave way.
-                true => lock.is_none_or(|lock| !lock.owners.contains(&pod.uid)),
+                // Its process gave way, or was killed before it created the lease.
+                true => match lock {
+                    Some(lock) => !lock.owners.contains(&pod.uid),
+                    None => !is_living(pod),
+                },
                 // Another pod won the session. Without a lease, it is still to be that pod.
                 false => lock.is_some_and(|lock| has_won(lock, pod, all)),
             };

@@ -1,8 +1,8 @@
 //! [`View`]: the pods of the space, as one watch for the whole process reports them.
 //!
 //! It saves requests and is no proof, except that a pod whose end was reported is gone: every
-//! decision is made by a request that fails if the view was wrong. Where none fails because a pod is missing in it, pods are only taken
-//! from it while the watch works.
+//! decision is made by a request that fails if the view was wrong. Where none fails because
+//! a pod is missing in it, pods are only taken from it while the watch works.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};

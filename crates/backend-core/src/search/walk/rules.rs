@@ -131,7 +131,7 @@ impl Rules {
         }
     }
 
-    /// Whether a file of this name is left out and not counted, in whatever directory.
+    /// Whether files with this name are left out in every directory, and not counted.
     fn fails_by_name(&self, name: &str) -> bool {
         let pattern = self.options.pattern.as_ref();
         pattern.is_some_and(|pattern| !pattern.may_match_name(name))

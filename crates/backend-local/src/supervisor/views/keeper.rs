@@ -10,7 +10,7 @@ use super::super::protocol::{Mask, Reply, Spawn, Trouble};
 use super::super::spawn::Spawner;
 use super::super::threads::start;
 use super::mounts::{Applied, Mounts};
-use super::{Place, namespace};
+use super::{Place, Upkeep, namespace};
 
 /// A request to mask paths.
 pub(super) struct Order {
@@ -24,6 +24,8 @@ pub(super) struct Job {
     pub(super) descriptors: Vec<OwnedFd>,
     /// The order that must have been carried out.
     pub(super) after: u64,
+    /// Done once it runs.
+    pub(super) then: Option<Arc<Upkeep>>,
 }
 
 /// The progress of a view: a command starts behind it.
@@ -53,6 +55,10 @@ impl Gate {
 
     pub(super) fn close(&self) {
         self.pass(u64::MAX, Some("it was forgotten".into()));
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        lock(&self.progress).broken.is_some()
     }
 
     /// Waits until an order is carried out.
@@ -136,6 +142,9 @@ impl Spawning {
                 Err(text) => {
                     Spawner::fail(&place.shared, id, announce, Trouble::View(text));
                 }
+            }
+            if let Some(upkeep) = job.then {
+                upkeep.run();
             }
         }
     }

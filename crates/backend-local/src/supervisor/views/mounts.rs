@@ -1,5 +1,6 @@
 //! Making masks: the mounts of a view.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
@@ -53,8 +54,6 @@ pub(super) struct Mounts {
     file: OwnedFd,
     directory: OwnedFd,
     device: (u32, u32),
-    /// Where something was mounted when the namespace was made.
-    mounted: Vec<PathBuf>,
     /// The entry beneath a file or directory that is a mask, by the number of its mount.
     covered: HashMap<u64, Entry>,
 }
@@ -76,14 +75,10 @@ impl Mounts {
         };
         let (file, directory) = (open(FILE)?, open(DIRECTORY)?);
         let found = look_at(&file).map_err(|error| error.to_string())?;
-        let list = std::fs::read("/proc/thread-self/mountinfo");
-        let list = list.map_err(|error| format!("its mounts cannot be listed: {error}"))?;
-        let paths = list.split(|byte| *byte == b'\n').filter_map(mount_point);
         Ok(Self {
             file,
             directory,
             device: Entry::new(&found).device,
-            mounted: paths.collect(),
             covered: HashMap::new(),
         })
     }
@@ -92,9 +87,11 @@ impl Mounts {
     /// be masked keeps none of the others from it.
     pub(super) fn apply(&mut self, places: &[Masked], strict: bool) -> Applied {
         let mut applied = Applied::default();
+        // Those of the host can be newer than this namespace.
+        let mounted = OnceCell::new();
         for (number, place) in (0..).zip(places) {
             let path = Path::new(std::ffi::OsStr::from_bytes(&place.path));
-            let problem = match self.mask(path, place) {
+            let problem = match self.mask(path, place, &mounted) {
                 Ok(true) => continue,
                 // It was removed or moved since it was listed.
                 Ok(false) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
@@ -115,7 +112,12 @@ impl Mounts {
     }
 
     /// Masks what is meant. Returns `false` if something else is at the path by now.
-    fn mask(&mut self, path: &Path, place: &Masked) -> rustix::io::Result<bool> {
+    fn mask(
+        &mut self,
+        path: &Path,
+        place: &Masked,
+        mounted: &OnceCell<rustix::io::Result<Vec<PathBuf>>>,
+    ) -> rustix::io::Result<bool> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         let target = rustix::fs::openat2(CWD, path, flags, Mode::empty(), links)?;
@@ -142,29 +144,35 @@ impl Mounts {
                 attach(&target, true, &target)?;
             }
             (With::Itself, _) => {}
-            (With::ReadOnly, kind) => self.freeze(path, &target, kind == FileType::Directory)?,
+            (With::ReadOnly, kind) => {
+                let whole = kind == FileType::Directory;
+                if !is_read_only(&target)? {
+                    make_read_only(&attach(&target, whole, &target)?)?;
+                }
+                if whole {
+                    let mounted = mounted.get_or_init(mount_points).as_ref();
+                    freeze_beneath(path, mounted.map_err(|error| *error)?)?;
+                }
+            }
         }
         Ok(true)
     }
+}
 
-    /// Makes a file, or a directory with all that is mounted beneath it, read-only.
-    fn freeze(&self, path: &Path, target: &OwnedFd, whole: bool) -> rustix::io::Result<()> {
-        if !is_read_only(target)? {
-            make_read_only(&attach(target, whole, target)?)?;
+/// Makes all that is mounted beneath a directory read-only.
+fn freeze_beneath(path: &Path, mounted: &[PathBuf]) -> rustix::io::Result<()> {
+    let beneath = |mounted: &&PathBuf| *mounted != path && mounted.starts_with(path);
+    for mounted in mounted.iter().filter(beneath) {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        match rustix::fs::open(mounted, flags, Mode::empty()) {
+            Ok(mounted) if is_read_only(&mounted)? => {}
+            Ok(mounted) => make_read_only(&mounted)?,
+            // The host has taken it away since.
+            Err(Errno::NOENT | Errno::NOTDIR) => {}
+            Err(error) => return Err(error),
         }
-        let beneath = |mounted: &&PathBuf| whole && *mounted != path && mounted.starts_with(path);
-        for mounted in self.mounted.iter().filter(beneath) {
-            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            match rustix::fs::open(mounted, flags, Mode::empty()) {
-                Ok(mounted) if is_read_only(&mounted)? => {}
-                Ok(mounted) => make_read_only(&mounted)?,
-                // The host has taken it away since.
-                Err(Errno::NOENT | Errno::NOTDIR) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
     }
+    Ok(())
 }
 
 /// Mounts `what`, as a tree if asked, over `target`, and returns the mount.
@@ -230,6 +238,14 @@ fn is_mount_root(found: &Statx) -> bool {
 pub(super) fn look_at(entry: &OwnedFd) -> rustix::io::Result<Statx> {
     let wanted = StatxFlags::TYPE | StatxFlags::MODE | StatxFlags::INO | StatxFlags::MNT_ID;
     rustix::fs::statx(entry, "", AtFlags::EMPTY_PATH, wanted)
+}
+
+/// Returns where anything is mounted in this thread's namespace.
+fn mount_points() -> rustix::io::Result<Vec<PathBuf>> {
+    let list = std::fs::read("/proc/thread-self/mountinfo");
+    let list = list.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+    let lines = list.split(|byte| *byte == b'\n');
+    Ok(lines.filter_map(mount_point).collect())
 }
 
 /// Returns the path in a line of `mountinfo`: the fifth field, with octal escapes.

@@ -97,15 +97,24 @@ async fn a_marked_pod_stays_as_long_as_it_can_be_that_of_its_session() {
 
 #[tokio::test]
 async fn a_marked_pod_of_a_living_process_is_that_of_a_claim() {
-    let world = Shared::default();
-    put_marked(&mut world.lock().unwrap(), "marked", "alice");
-    let engine = builder(&world).build().unwrap();
-    let labels = json!({SPACE: "default", names::PROCESS: "x"});
-    let active = annotations::millis(a_day_later());
-    let seen = json!({"labels": labels, "annotations": {annotations::ACTIVE: active}});
-    world.lock().unwrap().put("leases", "process", seen);
-    engine.maintain(a_day_later()).await.unwrap();
-    assert!(world.lock().unwrap().has("pods", "marked"));
+    for has_another in [false, true] {
+        let world = Shared::default();
+        put_marked(&mut world.lock().unwrap(), "marked", "alice");
+        if has_another {
+            let other = names().session(&id("alice"));
+            world
+                .lock()
+                .unwrap()
+                .put("pods", &other, metadata("alice", ""));
+        }
+        let engine = builder(&world).build().unwrap();
+        let labels = json!({SPACE: "default", names::PROCESS: "x"});
+        let active = annotations::millis(a_day_later());
+        let seen = json!({"labels": labels, "annotations": {annotations::ACTIVE: active}});
+        world.lock().unwrap().put("leases", "process", seen);
+        engine.maintain(a_day_later()).await.unwrap();
+        assert!(world.lock().unwrap().has("pods", "marked"), "{has_another}");
+    }
 }
 
 #[tokio::test]
