@@ -32,6 +32,6 @@ pub(crate) use list::{LIST, each_name, entry, is_temporary};
 pub(crate) use read::READ;
 pub(crate) use resolve::{kind_at, open_at};
 pub(crate) use rooted::RootedFs;
-pub(crate) use roots::{Root, is_local_filesystem};
+pub(crate) use roots::Root;
 pub(crate) use watch::{WatchRoot, refused as watch_refused};
 pub(crate) use write::PendingWrite;

@@ -202,6 +202,8 @@ pub struct Turn {
     response: Response,
     rest: Vec<u8>,
     ready: VecDeque<Value>,
+    /// The live output of its commands.
+    pub output: String,
 }
 
 impl Turn {
@@ -215,6 +217,7 @@ impl Turn {
             response,
             rest: Vec::new(),
             ready: VecDeque::new(),
+            output: String::new(),
         }
     }
 
@@ -233,9 +236,14 @@ impl Turn {
     }
 
     /// Returns the events up to the next question, with text in one piece, or to the end.
+    /// Live output, which a quick command may have none of, is added to `output`.
     pub async fn events(&mut self) -> Vec<Value> {
         let mut events: Vec<Value> = Vec::new();
         while let Some(event) = self.next().await {
+            if event["type"] == "output" {
+                self.output.push_str(event["text"].as_str().unwrap());
+                continue;
+            }
             let is_question = event["type"] == "question";
             match events.last_mut() {
                 Some(last) if event["type"] == "text" && last["type"] == "text" => {

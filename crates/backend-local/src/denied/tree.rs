@@ -22,7 +22,7 @@ const ROUNDS: usize = 4;
 /// take a while to be deleted, which looks the same.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The most directories that are compared faster than reports about them are read.
+/// Up to this many directories, comparing is faster than reading reports.
 const FEW: usize = 4;
 
 /// The pause between these looks.
@@ -245,7 +245,12 @@ impl Tree {
                 directory.close(root, rules);
                 Vec::new()
             }
-            Err(error) => return Err(errno::error(error)),
+            Err(error) => {
+                // Not all of it may be known, so it is listed again.
+                self.lost.add(directory);
+                directory.forget();
+                return Err(errno::error(error));
+            }
         };
         let entry = |stamp: Stamp| stamp.entry;
         let moved = before
@@ -339,20 +344,27 @@ impl Directory {
         }
     }
 
-    /// Whether it is as it was when it was listed. It is listed a second time if it had
-    /// changed just before, unless that was done.
-    fn is_known(&mut self, root: &Root, watches: Option<&Watches>, is_listed: bool) -> bool {
+    /// Takes nothing of the last listing for known.
+    fn forget(&mut self) {
+        self.stamp = None;
+        self.watch = None;
+        self.is_settled = false;
+    }
+
+    /// Whether it is as it was when it was listed. `is_later` is said of all looks of one
+    /// update but the first: that lists it again if it had changed just before.
+    fn is_known(&mut self, root: &Root, watches: Option<&Watches>, is_later: bool) -> bool {
         let Some((watch, watches)) = self.watch.as_ref().zip(watches) else {
-            return self.is_same(root) && (is_listed || self.is_settled);
+            return self.is_same(root) && (is_later || self.is_settled);
         };
         match watch.since(watches) {
             Since::Unchanged => true,
             Since::Changed => false,
             Since::Unknown => {
-                let losses = watches.losses();
+                let mounts = watches.mounts();
                 let is_known = self.is_same(root) && self.is_settled;
                 if let Some(watch) = self.watch.as_mut().filter(|_| is_known) {
-                    watch.is_compared(losses);
+                    watch.is_compared(mounts);
                 }
                 is_known
             }
@@ -377,6 +389,7 @@ impl Directory {
     ) -> Result<Vec<Self>, Errno> {
         self.found.clear();
         self.watch = None;
+        let mounts = watches.map(Watches::mounts);
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         let flags = LIST | OFlags::NOFOLLOW;
         let relative = self.relative.as_c_str();
@@ -385,7 +398,8 @@ impl Directory {
         // By name: it may be one that can be listed, and of which nothing can be opened.
         let stamp = rustix::fs::statat(&opened, c".", AtFlags::empty())?;
         let stamp = Stamp::new(&stamp);
-        self.watch = watches.and_then(|watches| watches.watch(&opened, stamp.entry.0));
+        let watch = watches.zip(mounts);
+        let watch = watch.and_then(|(watches, mounts)| watches.watch(&opened, mounts));
         let (mut found, mut children) = (Vec::new(), Vec::new());
         let listed = each_name(&opened, |name, kind| {
             let kind = match kind {
@@ -400,6 +414,7 @@ impl Directory {
         });
         listed.map_err(|_| Errno::IO)?;
         self.found = found;
+        self.watch = watch;
         self.is_settled = stamp.is_settled();
         self.stamp = Some(stamp);
         Ok(children)

@@ -16,10 +16,9 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 
-use crate::fs::is_local_filesystem;
-
 /// The most directories that are watched. Each takes about a kilobyte of the kernel's
-/// memory, and the user's other programs have the same limit. The rest is compared.
+/// memory, and the user's other programs share its limit, so at most half of that is
+/// used. The others are compared.
 const MOST_WATCHED: usize = 10_000;
 
 /// The most events that are read at once, more than the kernel keeps by default. A
@@ -27,44 +26,62 @@ const MOST_WATCHED: usize = 10_000;
 const MOST_EVENTS: usize = 32 * 1024;
 
 /// The events of what changes a directory's entries, its path, or who may list it.
+/// Without `MASK_ADD`, none is reported for a moment while it is watched a second time.
 const ENTRIES: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::DELETE)
     .union(WatchFlags::MOVE)
     .union(WatchFlags::MOVE_SELF)
     .union(WatchFlags::ATTRIB)
-    .union(WatchFlags::ONLYDIR);
+    .union(WatchFlags::ONLYDIR)
+    .union(WatchFlags::MASK_ADD);
 
-/// All watched directories.
+/// The file systems of which all changes are reported: ext2 to 4, XFS, Btrfs, tmpfs, F2FS
+/// and bcachefs. The layers of an overlay can be changed behind it, and so can network
+/// file systems.
+const REPORTING: [u64; 6] = [
+    0xef53,
+    0x5846_5342,
+    0x9123_683e,
+    0x0102_1994,
+    0xf2f5_2010,
+    0xca45_1a4e,
+];
+
+/// The watched directories of this process.
 #[derive(Debug)]
 pub(super) struct Watches {
     inotify: OwnedFd,
+    most: usize,
     /// Reports to `poll` when anything was mounted or unmounted: something else may be at
     /// the path of a directory that has not changed.
-    mounts: File,
-    state: Mutex<State>,
-    /// How often any directory may have changed without a report.
-    losses: AtomicU64,
-}
-
-#[derive(Debug, Default)]
-struct State {
+    mountinfo: File,
+    /// The number of these reports.
+    mounts: AtomicU64,
     /// By the kernel's number of the watch.
-    watched: HashMap<i32, Arc<Reported>>,
-    /// Whether all changes on a device are made on this machine.
-    local: HashMap<u64, bool>,
+    watched: Mutex<HashMap<i32, Arc<Reports>>>,
 }
 
 /// The number of reports about a directory.
 #[derive(Debug, Default)]
-struct Reported(AtomicU64);
+struct Reports(AtomicU64);
+
+impl Reports {
+    fn add(&self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::SeqCst)
+    }
+}
 
 /// A directory that is watched, from before it was listed.
 #[derive(Debug)]
 pub(super) struct Watch {
-    reported: Arc<Reported>,
-    /// The reports and losses up to then.
-    reports: u64,
-    losses: u64,
+    reports: Arc<Reports>,
+    /// The numbers up to then.
+    reported: u64,
+    mounts: u64,
 }
 
 /// The knowledge about a watched directory since it was listed.
@@ -72,113 +89,107 @@ pub(super) struct Watch {
 pub(super) enum Since {
     Unchanged,
     Changed,
-    /// Reports were lost, or another directory may be at its path: it is to be compared.
+    /// Another directory may be at its path, so it is to be compared.
     Unknown,
 }
 
 impl Watches {
-    /// Returns those of this process, or `None` if the kernel gives it none.
+    /// Returns the instance of this process, or `None` if the kernel refuses it.
     pub(super) fn shared() -> Option<&'static Self> {
         static SHARED: OnceLock<Option<Watches>> = OnceLock::new();
         SHARED.get_or_init(|| Self::new().ok()).as_ref()
     }
 
     fn new() -> std::io::Result<Self> {
+        let limit = std::fs::read_to_string("/proc/sys/fs/inotify/max_user_watches")?;
+        let limit = limit.trim().parse().unwrap_or(0);
         Ok(Self {
             inotify: inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?,
-            mounts: File::open("/proc/self/mountinfo")?,
-            state: Mutex::default(),
-            losses: AtomicU64::new(0),
+            most: MOST_WATCHED.min(limit / 2),
+            mountinfo: File::open("/proc/self/mountinfo")?,
+            mounts: AtomicU64::new(0),
+            watched: Mutex::default(),
         })
     }
 
-    /// Reads what the kernel has reported. Changes that were made before this call are
-    /// known after it.
+    /// Reads the kernel's reports. Changes that were made before this call are known
+    /// after it.
     pub(super) fn read(&self) {
-        // Held to the end: another thread must not find no events while these are counted.
-        let mut state = lock(&self.state);
-        let mut polled = [PollFd::new(&self.mounts, PollFlags::PRI)];
+        // Held to the end: another thread must not go on before these are counted.
+        let mut watched = lock(&self.watched);
+        let mut polled = [PollFd::new(&self.mountinfo, PollFlags::PRI)];
         if rustix::event::poll(&mut polled, Some(&Timespec::default())) != Ok(0) {
-            // A device may be another by now.
-            state.local.clear();
-            self.lose();
+            self.mounts.fetch_add(1, Ordering::SeqCst);
         }
+        if !self.count(&mut watched) {
+            // Even the report that a watch has ended may be lost.
+            watched.values().for_each(|reports| reports.add());
+        }
+        if watched.len() >= self.most {
+            watched.retain(|number, reports| {
+                let is_used = Arc::strong_count(reports) > 1;
+                if !is_used {
+                    let _ = inotify::remove_watch(&self.inotify, *number);
+                }
+                is_used
+            });
+        }
+    }
+
+    /// Counts the reports. Returns `false` if some were lost.
+    fn count(&self, watched: &mut HashMap<i32, Arc<Reports>>) -> bool {
         let mut buffer = [MaybeUninit::uninit(); 16 * 1024];
         let mut events = Reader::new(&self.inotify, &mut buffer);
         for _ in 0..MOST_EVENTS {
-            match events.next() {
-                Ok(event) => {
-                    let (flags, has_name) = (event.events(), event.file_name().is_some());
-                    self.count(&mut state, event.wd(), flags, has_name);
-                }
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return state.make_room(&self.inotify),
-                Err(_) => break,
+            let event = match events.next() {
+                Ok(event) => event,
+                Err(Errno::INTR) => continue,
+                Err(error) => return error == Errno::AGAIN,
+            };
+            let flags = event.events();
+            if flags.contains(ReadFlags::QUEUE_OVERFLOW) {
+                return false;
+            }
+            // The attributes of an entry, not its own.
+            if flags.contains(ReadFlags::ATTRIB) && event.file_name().is_some() {
+                continue;
+            }
+            if let Some(reports) = watched.get(&event.wd()) {
+                reports.add();
+            }
+            if flags.contains(ReadFlags::IGNORED) {
+                // It was deleted or unmounted, and its watch with it.
+                watched.remove(&event.wd());
             }
         }
-        self.lose();
+        false
     }
 
-    fn count(&self, state: &mut State, watch: i32, flags: ReadFlags, has_name: bool) {
-        if flags.contains(ReadFlags::QUEUE_OVERFLOW) {
-            return self.lose();
-        }
-        // The attributes of an entry, not its own.
-        if flags.contains(ReadFlags::ATTRIB) && has_name {
-            return;
-        }
-        if let Some(reported) = state.watched.get(&watch) {
-            reported.0.fetch_add(1, Ordering::SeqCst);
-        }
-        if flags.contains(ReadFlags::IGNORED) {
-            // It was deleted or unmounted, and its watch with it.
-            state.watched.remove(&watch);
-        }
+    /// Returns the number of reports so far that something was mounted or unmounted.
+    pub(super) fn mounts(&self) -> u64 {
+        self.mounts.load(Ordering::SeqCst)
     }
 
-    fn lose(&self) {
-        self.losses.fetch_add(1, Ordering::SeqCst);
-    }
-
-    /// Watches an open directory, which is listed afterwards. Returns `None` if that
-    /// would not report everything, or is refused.
-    pub(super) fn watch(&self, directory: &OwnedFd, device: u64) -> Option<Watch> {
-        let losses = self.losses.load(Ordering::SeqCst);
-        let mut state = lock(&self.state);
-        let local = state.local.entry(device);
-        let is_local = *local.or_insert_with(|| is_local_filesystem(directory));
-        if !is_local || state.watched.len() >= MOST_WATCHED {
+    /// Watches a directory, which was opened after `mounts` was read and is listed
+    /// afterwards. Returns `None` if not everything would be reported, or the kernel
+    /// refuses.
+    pub(super) fn watch(&self, directory: &OwnedFd, mounts: u64) -> Option<Watch> {
+        let kind = rustix::fs::fstatfs(directory).ok()?.f_type;
+        if !REPORTING.contains(&(kind as u64)) {
             return None;
         }
         let path = format!("/proc/self/fd/{}", directory.as_raw_fd());
-        let number = inotify::add_watch(&self.inotify, path, ENTRIES).ok()?;
-        let reported = Arc::clone(state.watched.entry(number).or_default());
-        Some(Watch {
-            reports: reported.0.load(Ordering::SeqCst),
-            losses,
-            reported,
-        })
-    }
-
-    /// Returns how often reports were lost so far, for [`Watch::is_compared`].
-    pub(super) fn losses(&self) -> u64 {
-        self.losses.load(Ordering::SeqCst)
-    }
-}
-
-impl State {
-    /// Ends the watches that nothing uses any more, if there are too many.
-    fn make_room(&mut self, inotify: &OwnedFd) {
-        if self.watched.len() < MOST_WATCHED {
-            return;
+        let mut watched = lock(&self.watched);
+        if watched.len() >= self.most {
+            return None;
         }
-        self.watched.retain(|number, reported| {
-            let is_used = Arc::strong_count(reported) > 1;
-            if !is_used {
-                let _ = inotify::remove_watch(inotify, *number);
-            }
-            is_used
-        });
+        let number = inotify::add_watch(&self.inotify, path, ENTRIES).ok()?;
+        let reports = Arc::clone(watched.entry(number).or_default());
+        Some(Watch {
+            reported: reports.get(),
+            mounts,
+            reports,
+        })
     }
 }
 
@@ -186,9 +197,9 @@ impl Watch {
     /// Returns what is known since the directory was listed, of what was
     /// [read](Watches::read).
     pub(super) fn since(&self, watches: &Watches) -> Since {
-        if self.reported.0.load(Ordering::SeqCst) != self.reports {
+        if self.reports.get() != self.reported {
             Since::Changed
-        } else if watches.losses() != self.losses {
+        } else if watches.mounts() != self.mounts {
             Since::Unknown
         } else {
             Since::Unchanged
@@ -197,12 +208,13 @@ impl Watch {
 
     /// Notes that another directory may be at its path.
     pub(super) fn doubt(&mut self) {
-        self.losses = u64::MAX;
+        self.mounts = u64::MAX;
     }
 
-    /// Notes that the directory was compared after so many losses, and is as it was.
-    pub(super) fn is_compared(&mut self, losses: u64) {
-        self.losses = losses;
+    /// Notes that the directory had not changed when it was compared, after `mounts` was
+    /// read.
+    pub(super) fn is_compared(&mut self, mounts: u64) {
+        self.mounts = mounts;
     }
 }
 
@@ -220,9 +232,7 @@ mod tests {
     }
 
     fn watch(watches: &Watches, path: &std::path::Path) -> Watch {
-        let opened = open(path);
-        let device = rustix::fs::fstat(&opened).unwrap().st_dev;
-        watches.watch(&opened, device).unwrap()
+        watches.watch(&open(path), watches.mounts()).unwrap()
     }
 
     #[test]
@@ -268,14 +278,14 @@ mod tests {
         fs::remove_dir(&inner).unwrap();
         watches.read();
         assert_eq!(watch.since(&watches), Since::Changed);
-        assert!(lock(&watches.state).watched.is_empty());
+        assert!(lock(&watches.watched).is_empty());
     }
 
     #[test]
-    fn lost_reports_make_everything_unknown_until_it_is_compared() {
+    fn after_lost_reports_everything_counts_as_changed() {
         let [one, other] = [(), ()].map(|()| tempfile::tempdir().unwrap());
         let watches = Watches::new().unwrap();
-        let mut kept = watch(&watches, one.path());
+        let kept = watch(&watches, one.path());
         let _other = watch(&watches, other.path());
         let limit = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
         let limit: usize = limit.trim().parse().unwrap();
@@ -285,16 +295,59 @@ mod tests {
             fs::remove_file(&file).unwrap();
         }
         watches.read();
-        assert_eq!(kept.since(&watches), Since::Unknown);
-        kept.is_compared(watches.losses());
+        assert_eq!(kept.since(&watches), Since::Changed);
+        let kept = watch(&watches, one.path());
+        watches.read();
         assert_eq!(kept.since(&watches), Since::Unchanged);
+    }
+
+    #[test]
+    fn a_directory_that_is_watched_again_is_reported_meanwhile() {
+        let directory = tempfile::tempdir().unwrap();
+        let watches = Watches::new().unwrap();
+        let file = directory.path().join("file");
+        let is_over = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::SeqCst) {
+                    inotify::add_watch(&watches.inotify, directory.path(), ENTRIES).unwrap();
+                }
+            });
+            let missed = (0..20_000).find(|_| {
+                let first = watch(&watches, directory.path());
+                fs::write(&file, "").unwrap();
+                watches.read();
+                let is_missed = first.since(&watches) != Since::Changed;
+                fs::remove_file(&file).unwrap();
+                watches.read();
+                is_missed
+            });
+            // Before it is judged: a panic would wait for the other thread.
+            is_over.store(true, Ordering::SeqCst);
+            assert_eq!(missed, None);
+        });
+    }
+
+    #[test]
+    fn there_is_a_limit_and_room_again_when_some_are_used_no_longer() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |number: usize| directory.path().join(number.to_string());
+        (0..4).for_each(|number| fs::create_dir(at(number)).unwrap());
+        let mut watches = Watches::new().unwrap();
+        watches.most = 3;
+        let mut kept: Vec<_> = (0..3).map(|number| watch(&watches, &at(number))).collect();
+        let more = || watches.watch(&open(&at(3)), watches.mounts()).is_some();
+        watches.read();
+        assert!(!more());
+        kept.pop();
+        watches.read();
+        assert!(more());
     }
 
     #[test]
     fn directories_of_which_not_everything_is_reported_are_not_watched() {
         let watches = Watches::new().unwrap();
         let proc = open(std::path::Path::new("/proc/self"));
-        let device = rustix::fs::fstat(&proc).unwrap().st_dev;
-        assert!(watches.watch(&proc, device).is_none());
+        assert!(watches.watch(&proc, watches.mounts()).is_none());
     }
 }

@@ -141,8 +141,7 @@ fn has_links(directory: &OwnedFd) -> Option<bool> {
     Some(found.st_nlink > 0)
 }
 
-/// Whether all changes in a directory are made on this machine.
-pub(crate) fn is_local_filesystem(directory: &OwnedFd) -> bool {
+pub(super) fn is_local_filesystem(directory: &OwnedFd) -> bool {
     rustix::fs::fstatfs(directory)
         .is_ok_and(|found| LOCAL_FILE_SYSTEMS.contains(&(found.f_type as u64)))
 }

@@ -8,7 +8,7 @@
 //!
 //! The supervisor itself is in a namespace of its own as well, from which each view is
 //! made: the cost of one grows with the mounts it is made from. While a command runs, the
-//! next view is made ahead, without masks: to confine its spawner takes the longest.
+//! next view is made ahead, without masks: confining its spawner takes longest.
 
 mod keeper;
 mod mounts;
@@ -35,9 +35,9 @@ use keeper::{Gate, Job, Keeper, Order};
 /// The most views at once.
 pub(crate) const MOST_VIEWS: usize = 16;
 
-/// The most threads of views: two of each, of a spare one and of a closed one, and the
-/// one that makes them.
-pub(super) const MOST_THREADS: u64 = 2 * (MOST_VIEWS as u64 + 2) + 1;
+/// The most threads of views: two of each, of a spare one, of a closed one and of some
+/// that are ending, and the one that makes them.
+pub(super) const MOST_THREADS: u64 = 2 * (MOST_VIEWS as u64 + 4) + 1;
 
 /// All that every view needs.
 pub(super) struct Place {
@@ -61,7 +61,7 @@ pub(super) struct Upkeep {
     makers: Sender<Keeper>,
     /// A view for the next command that needs its own.
     spare: Mutex<Option<View>>,
-    /// One in which nothing starts any more, and whose threads are to be ended.
+    /// A closed view, whose threads are still to end.
     closed: Mutex<Option<View>>,
 }
 
@@ -84,6 +84,7 @@ impl Upkeep {
         drop(before);
     }
 
+    /// Ends the threads of a closed view, and has a spare one made.
     pub(super) fn run(&self) {
         let closed = lock(&self.closed).take();
         drop(closed);
@@ -187,7 +188,7 @@ impl Views {
     }
 
     /// Starts nothing more in a view. Its threads end once another command runs, and its
-    /// namespace with its last process.
+    /// namespace with the last of them and of its processes.
     pub(super) fn forget(&mut self, view: u64) {
         if let (Some(upkeep), Some(view)) = (&self.upkeep, self.kept.remove(&view)) {
             upkeep.close(view);

@@ -6,14 +6,7 @@ use serde_json::Value;
 /// Says something. Returns the events without output, and the output of all calls.
 pub(crate) async fn said(server: &Server, session: &str, text: &str) -> (Vec<Value>, String) {
     let mut turn = Turn::begin(server, session, text).await;
-    let (mut events, mut output) = (turn.events().await, String::new());
-    for event in &events {
-        if event["type"] == "output" {
-            output.push_str(event["text"].as_str().unwrap());
-        }
-    }
-    events.retain(|event| event["type"] != "output");
-    (events, output)
+    (turn.events().await, turn.output)
 }
 
 /// Returns the replies of a turn.

@@ -87,7 +87,7 @@ impl Mounts {
     /// be masked keeps none of the others from it.
     pub(super) fn apply(&mut self, places: &[Masked], strict: bool) -> Applied {
         let mut applied = Applied::default();
-        // Those of the host can be newer than this namespace.
+        // The host may have mounted something since the namespace was made.
         let mounted = OnceCell::new();
         for (number, place) in (0..).zip(places) {
             let path = Path::new(std::ffi::OsStr::from_bytes(&place.path));
