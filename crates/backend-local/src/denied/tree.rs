@@ -22,9 +22,6 @@ const ROUNDS: usize = 4;
 /// take a while to be deleted, which looks the same.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Up to this many directories, comparing is faster than reading reports.
-const FEW: usize = 4;
-
 /// The pause between these looks.
 const PAUSE: Duration = Duration::from_millis(2);
 
@@ -34,6 +31,9 @@ const SETTLED: Duration = Duration::from_millis(20);
 
 /// The same for a file system that keeps no more than seconds.
 const SETTLED_SECONDS: Duration = Duration::from_secs(3);
+
+/// Up to this many directories, comparing is faster than reading reports.
+const FEW: usize = 4;
 
 /// A denied entry.
 #[derive(Debug, Clone)]
@@ -87,6 +87,8 @@ impl Lost {
 
 #[derive(Debug)]
 pub(super) struct Directory {
+    /// The number of the one that it lies in, if it is not the first.
+    above: Option<usize>,
     relative: CString,
     path: VPath,
     state: State,
@@ -161,6 +163,10 @@ impl Tree {
             self.gone = 0;
         }
         if self.directories.is_empty() {
+            // Directories of others, which are used no longer, may take all the room.
+            if let Some(watches) = Watches::shared() {
+                watches.read();
+            }
             let path = root.path_of([] as [&str; 0])?;
             let state = rules.start(&path);
             self.directories
@@ -177,7 +183,7 @@ impl Tree {
             // Listing one may add others at the end.
             while let Some(place) = self.directories.get_mut(number) {
                 if let Some(directory) = place
-                    && !directory.is_known(root, watches, round > 0)
+                    && !directory.check(root, watches, round > 0)
                 {
                     same = false;
                     self.list(root, number, rules, links)?;
@@ -228,20 +234,24 @@ impl Tree {
     /// Lists a directory again.
     fn list(&mut self, root: &Root, number: usize, rules: &Rules, links: bool) -> Result<()> {
         let watches = self.watches();
+        let entry = |stamp: Stamp| stamp.entry;
+        let above = self.at(number).and_then(|one| one.above);
+        let entry_above = above.and_then(|above| self.at(above)?.stamp.map(entry));
         let Some(directory) = self.directories.get_mut(number).and_then(Option::as_mut) else {
             return Ok(());
         };
         let before = directory.stamp;
-        let listed = match directory.read(root, rules, links, watches) {
+        let listed = match directory.read(root, rules, links, entry_above, watches) {
             Ok(listed) => listed,
-            // Gone, or a link by now: the directory above says so as well.
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) if number > 0 => {
+            // Gone, a link by now, or only away while one further above was moved.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) if above.is_some() => {
                 self.remove(number);
+                self.forget(above);
                 return Ok(());
             }
             // A command, which is its owner too, could make it readable, or knows what is
             // in it.
-            Err(Errno::ACCESS | Errno::PERM) if number > 0 => {
+            Err(Errno::ACCESS | Errno::PERM) if above.is_some() => {
                 directory.close(root, rules);
                 Vec::new()
             }
@@ -252,22 +262,21 @@ impl Tree {
                 return Err(errno::error(error));
             }
         };
-        let entry = |stamp: Stamp| stamp.entry;
         let moved = before
             .map(entry)
             .filter(|before| directory.stamp.map(entry) != Some(*before));
         self.lost.entries.extend(moved);
         let mut known: HashMap<CString, usize> = HashMap::new();
         for child in self.children(number) {
-            if let Some(Some(one)) = self.directories.get(child) {
+            if let Some(one) = self.at(child) {
                 known.insert(one.relative.clone(), child);
             }
         }
         let mut children = Vec::with_capacity(listed.len());
-        for child in listed {
+        for mut child in listed {
+            child.above = Some(number);
             let same = |one: &usize| {
-                let place = self.directories.get(*one).and_then(Option::as_ref);
-                place
+                self.at(*one)
                     .is_some_and(|one| one.state == child.state && one.is_inside == child.is_inside)
             };
             if let Some(kept) = known.get(&child.relative).copied().filter(same) {
@@ -290,9 +299,22 @@ impl Tree {
         Ok(())
     }
 
+    fn at(&self, number: usize) -> Option<&Directory> {
+        self.directories.get(number).and_then(Option::as_ref)
+    }
+
     fn children(&self, number: usize) -> Vec<usize> {
-        let directory = self.directories.get(number).and_then(Option::as_ref);
+        let directory = self.at(number);
         directory.map_or_else(Vec::new, |one| one.children.clone())
+    }
+
+    /// Has a directory listed again in the next look.
+    fn forget(&mut self, number: Option<usize>) {
+        let directory = number.and_then(|number| self.directories.get_mut(number)?.as_mut());
+        if let Some(directory) = directory.filter(|one| one.stamp.is_some()) {
+            self.lost.add(directory);
+            directory.forget();
+        }
     }
 
     /// Forgets a directory and those beneath it.
@@ -312,6 +334,7 @@ impl Tree {
 impl Directory {
     fn new(relative: CString, path: VPath, state: State, is_inside: bool) -> Self {
         Self {
+            above: None,
             relative,
             path,
             state,
@@ -351,9 +374,9 @@ impl Directory {
         self.is_settled = false;
     }
 
-    /// Whether it is as it was when it was listed. `is_later` is said of all looks of one
+    /// Returns whether it is as it was when it was listed. `is_later` is said of all looks of one
     /// update but the first: that lists it again if it had changed just before.
-    fn is_known(&mut self, root: &Root, watches: Option<&Watches>, is_later: bool) -> bool {
+    fn check(&mut self, root: &Root, watches: Option<&Watches>, is_later: bool) -> bool {
         let Some((watch, watches)) = self.watch.as_ref().zip(watches) else {
             return self.is_same(root) && (is_later || self.is_settled);
         };
@@ -364,7 +387,7 @@ impl Directory {
                 let mounts = watches.mounts();
                 let is_known = self.is_same(root) && self.is_settled;
                 if let Some(watch) = self.watch.as_mut().filter(|_| is_known) {
-                    watch.is_compared(mounts);
+                    watch.confirm(mounts);
                 }
                 is_known
             }
@@ -379,16 +402,18 @@ impl Directory {
         now.is_some() && now == self.stamp
     }
 
-    /// Lists it, and returns the directories in it to look at.
+    /// Lists it, and returns the directories in it to look at. `above` is the entry of the
+    /// one above when that was listed.
     fn read(
         &mut self,
         root: &Root,
         rules: &Rules,
         links: bool,
+        above: Option<(u64, u64)>,
         watches: Option<&Watches>,
     ) -> Result<Vec<Self>, Errno> {
         self.found.clear();
-        self.watch = None;
+        let before = self.watch.take();
         let mounts = watches.map(Watches::mounts);
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         let flags = LIST | OFlags::NOFOLLOW;
@@ -398,8 +423,17 @@ impl Directory {
         // By name: it may be one that can be listed, and of which nothing can be opened.
         let stamp = rustix::fs::statat(&opened, c".", AtFlags::empty())?;
         let stamp = Stamp::new(&stamp);
+        let is_settled = stamp.is_settled();
         let watch = watches.zip(mounts);
-        let watch = watch.and_then(|(watches, mounts)| watches.watch(&opened, mounts));
+        let watch =
+            watch.and_then(|(watches, mounts)| watches.watch(&opened, mounts, before.is_some()));
+        // Once it is watched, so that a move is reported from here on.
+        if self.above.is_some() {
+            let found = rustix::fs::statat(&opened, c"..", AtFlags::empty())?;
+            if above != Some(Stamp::new(&found).entry) {
+                return Err(Errno::NOENT);
+            }
+        }
         let (mut found, mut children) = (Vec::new(), Vec::new());
         let listed = each_name(&opened, |name, kind| {
             let kind = match kind {
@@ -415,7 +449,7 @@ impl Directory {
         listed.map_err(|_| Errno::IO)?;
         self.found = found;
         self.watch = watch;
-        self.is_settled = stamp.is_settled();
+        self.is_settled = is_settled;
         self.stamp = Some(stamp);
         Ok(children)
     }
@@ -519,5 +553,81 @@ impl Directory {
         path.extend_from_slice(name.as_bytes());
         // A name from the kernel has no NUL.
         CString::new(path).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use backend_core::ops::View;
+    use backend_core::search::Exclude;
+    use rustix::fs::{CWD, RenameFlags};
+
+    use super::*;
+    use crate::LocalBackend;
+    use crate::fs::RootedFs;
+
+    const SECRET: &str = "g/p/c/.env";
+
+    /// Lists `g/p/c` at a moment when `away` has moved `g`, which `back` undoes.
+    #[track_caller]
+    fn check_moved(away: impl Fn(&Path), back: impl Fn(&Path)) {
+        let place = tempfile::tempdir().unwrap();
+        for directory in ["g/p/c", "other/p/c", "more/one", "more/two"] {
+            fs::create_dir_all(place.path().join(directory)).unwrap();
+        }
+        fs::write(place.path().join(SECRET), "").unwrap();
+        let local = RootedFs::open(&LocalBackend::builder(place.path())).unwrap();
+        let root = &local.roots()[0];
+        let deny = Exclude::hide([".env"]).unwrap();
+        let rules = Rules::new(&View::new(deny, Exclude::none()));
+        // What has just changed is listed again in any case.
+        let settled = |path: &str| {
+            let found = rustix::fs::stat(place.path().join(path)).unwrap();
+            Stamp::new(&found).is_settled()
+        };
+        while !["", "g", "g/p", "g/p/c"].into_iter().all(settled) {
+            pause();
+        }
+        let mut tree = Tree::default();
+        let mut found = |moved: bool| {
+            if moved {
+                let is_secret = |one: &Directory| one.relative.as_bytes() == b"g/p/c";
+                let mut numbers = 0..tree.directories.len();
+                let number = numbers.find(|number| tree.at(*number).is_some_and(is_secret));
+                away(place.path());
+                tree.list(root, number.unwrap(), &rules, false).unwrap();
+                back(place.path());
+            }
+            tree.update(root, &rules, false).unwrap();
+            let found = tree.with_found().flat_map(|one| one.entries());
+            let found: Vec<_> = found.map(|one| one.relative.clone()).collect();
+            found
+        };
+        let secret = CString::new(SECRET).unwrap();
+        assert_eq!(found(false), [secret.clone()]);
+        assert_eq!(found(true), [secret]);
+    }
+
+    #[test]
+    fn a_directory_that_was_away_for_a_moment_is_found_again() {
+        let moved = |from: &str, to: &str, place: &Path| {
+            fs::rename(place.join(from), place.join(to)).unwrap();
+        };
+        check_moved(
+            |place| moved("g", "away", place),
+            |place| moved("away", "g", place),
+        );
+    }
+
+    #[test]
+    fn a_directory_in_whose_place_another_was_for_a_moment_is_listed_again() {
+        let exchange = |place: &Path| {
+            let [one, other] = ["g", "other"].map(|name| place.join(name));
+            rustix::fs::renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).unwrap();
+        };
+        check_moved(exchange, exchange);
     }
 }

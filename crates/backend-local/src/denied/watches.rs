@@ -4,7 +4,7 @@
 //! All views of this process share one inotify instance: a user has few of them, and
 //! directories are watched once for all rules.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -14,11 +14,12 @@ use std::sync::{Arc, Mutex, OnceLock};
 use backend_core::sync::lock;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
+use rustix::fs::{AtFlags, StatxFlags};
 use rustix::io::Errno;
 
 /// The most directories that are watched. Each takes about a kilobyte of the kernel's
-/// memory, and the user's other programs share its limit, so at most half of that is
-/// used. The others are compared.
+/// memory, and the user's other programs share its limit, so at most an eighth of that
+/// is used. The others are compared.
 const MOST_WATCHED: usize = 10_000;
 
 /// The most events that are read at once, more than the kernel keeps by default. A
@@ -26,7 +27,8 @@ const MOST_WATCHED: usize = 10_000;
 const MOST_EVENTS: usize = 32 * 1024;
 
 /// The events of what changes a directory's entries, its path, or who may list it.
-/// Without `MASK_ADD`, none is reported for a moment while it is watched a second time.
+/// That it was deleted is reported without being asked for (`IGNORED`). Without
+/// `MASK_ADD`, none is reported for a moment while it is watched a second time.
 const ENTRIES: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::DELETE)
     .union(WatchFlags::MOVE)
@@ -35,30 +37,82 @@ const ENTRIES: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::ONLYDIR)
     .union(WatchFlags::MASK_ADD);
 
-/// The file systems of which all changes are reported: ext2 to 4, XFS, Btrfs, tmpfs, F2FS
-/// and bcachefs. The layers of an overlay can be changed behind it, and so can network
-/// file systems.
-const REPORTING: [u64; 6] = [
-    0xef53,
-    0x5846_5342,
-    0x9123_683e,
-    0x0102_1994,
-    0xf2f5_2010,
-    0xca45_1a4e,
+/// The file systems of which all changes are reported. The layers of an overlay can be
+/// changed behind it, and network file systems and shares by other machines.
+const REPORTING: [&str; 8] = [
+    "bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "tmpfs", "xfs",
 ];
+
+const MOUNTS: &str = "/proc/self/mountinfo";
 
 /// The watched directories of this process.
 #[derive(Debug)]
 pub(super) struct Watches {
     inotify: OwnedFd,
     most: usize,
-    /// Reports to `poll` when anything was mounted or unmounted: something else may be at
-    /// the path of a directory that has not changed.
-    mountinfo: File,
-    /// The number of these reports.
-    mounts: AtomicU64,
+    mounts: Mutex<Mounts>,
     /// By the kernel's number of the watch.
     watched: Mutex<HashMap<i32, Arc<Reports>>>,
+}
+
+/// The mounts of this process.
+#[derive(Debug)]
+struct Mounts {
+    /// Reports to `poll` when anything was mounted or unmounted: something else may be at
+    /// the path of a directory that has not changed.
+    reports: File,
+    /// The number of these reports.
+    changes: u64,
+    /// The numbers of the mounts of [`REPORTING`] file systems, if they were read since.
+    reporting: Option<HashSet<u64>>,
+}
+
+impl Mounts {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            reports: File::open(MOUNTS)?,
+            changes: 0,
+            reporting: None,
+        })
+    }
+
+    fn count(&mut self) {
+        let mut polled = [PollFd::new(&self.reports, PollFlags::PRI)];
+        if rustix::event::poll(&mut polled, Some(&Timespec::default())) != Ok(0) {
+            self.changes += 1;
+            self.reporting = None;
+        }
+    }
+
+    /// Whether all changes to an open directory are reported. While it is open, no other
+    /// mount gets the number of its mount.
+    fn reports_on(&mut self, directory: &OwnedFd) -> bool {
+        let Ok(found) = rustix::fs::statx(directory, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID)
+        else {
+            return false;
+        };
+        if found.stx_mask & StatxFlags::MNT_ID.bits() == 0 {
+            return false;
+        }
+        self.count();
+        let reporting = self.reporting.get_or_insert_with(|| {
+            let list = std::fs::read(MOUNTS).unwrap_or_default();
+            let list = String::from_utf8_lossy(&list);
+            list.lines().filter_map(reporting_mount).collect()
+        });
+        reporting.contains(&found.stx_mnt_id)
+    }
+}
+
+/// Returns the number of the mount in a line of `mountinfo`, if it is of a [`REPORTING`]
+/// file system.
+fn reporting_mount(line: &str) -> Option<u64> {
+    let (mount, filesystem) = line.split_once(" - ")?;
+    let kind = filesystem.split(' ').next()?;
+    if !REPORTING.contains(&kind) {
+        return None;
+    }
+    mount.split(' ').next()?.parse().ok()
 }
 
 /// The number of reports about a directory.
@@ -79,9 +133,11 @@ impl Reports {
 #[derive(Debug)]
 pub(super) struct Watch {
     reports: Arc<Reports>,
-    /// The numbers up to then.
+    /// The number of them up to then.
     reported: u64,
-    mounts: u64,
+    /// The number of changed mounts up to then, or `None` if another directory may be at
+    /// its path.
+    mounts: Option<u64>,
 }
 
 /// The knowledge about a watched directory since it was listed.
@@ -105,9 +161,8 @@ impl Watches {
         let limit = limit.trim().parse().unwrap_or(0);
         Ok(Self {
             inotify: inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?,
-            most: MOST_WATCHED.min(limit / 2),
-            mountinfo: File::open("/proc/self/mountinfo")?,
-            mounts: AtomicU64::new(0),
+            most: MOST_WATCHED.min(limit / 8),
+            mounts: Mutex::new(Mounts::new()?),
             watched: Mutex::default(),
         })
     }
@@ -117,10 +172,7 @@ impl Watches {
     pub(super) fn read(&self) {
         // Held to the end: another thread must not go on before these are counted.
         let mut watched = lock(&self.watched);
-        let mut polled = [PollFd::new(&self.mountinfo, PollFlags::PRI)];
-        if rustix::event::poll(&mut polled, Some(&Timespec::default())) != Ok(0) {
-            self.mounts.fetch_add(1, Ordering::SeqCst);
-        }
+        lock(&self.mounts).count();
         if !self.count(&mut watched) {
             // Even the report that a watch has ended may be lost.
             watched.values().for_each(|reports| reports.add());
@@ -167,27 +219,31 @@ impl Watches {
 
     /// Returns the number of reports so far that something was mounted or unmounted.
     pub(super) fn mounts(&self) -> u64 {
-        self.mounts.load(Ordering::SeqCst)
+        lock(&self.mounts).changes
     }
 
     /// Watches a directory, which was opened after `mounts` was read and is listed
-    /// afterwards. Returns `None` if not everything would be reported, or the kernel
-    /// refuses.
-    pub(super) fn watch(&self, directory: &OwnedFd, mounts: u64) -> Option<Watch> {
-        let kind = rustix::fs::fstatfs(directory).ok()?.f_type;
-        if !REPORTING.contains(&(kind as u64)) {
+    /// afterwards. Returns `None` if not everything would be reported, the kernel refuses,
+    /// or there are too many; one that `is_watched` is not one more.
+    pub(super) fn watch(
+        &self,
+        directory: &OwnedFd,
+        mounts: u64,
+        is_watched: bool,
+    ) -> Option<Watch> {
+        if !lock(&self.mounts).reports_on(directory) {
             return None;
         }
         let path = format!("/proc/self/fd/{}", directory.as_raw_fd());
         let mut watched = lock(&self.watched);
-        if watched.len() >= self.most {
+        if watched.len() >= self.most && !is_watched {
             return None;
         }
         let number = inotify::add_watch(&self.inotify, path, ENTRIES).ok()?;
         let reports = Arc::clone(watched.entry(number).or_default());
         Some(Watch {
             reported: reports.get(),
-            mounts,
+            mounts: Some(mounts),
             reports,
         })
     }
@@ -199,7 +255,7 @@ impl Watch {
     pub(super) fn since(&self, watches: &Watches) -> Since {
         if self.reports.get() != self.reported {
             Since::Changed
-        } else if watches.mounts() != self.mounts {
+        } else if self.mounts != Some(watches.mounts()) {
             Since::Unknown
         } else {
             Since::Unchanged
@@ -208,13 +264,13 @@ impl Watch {
 
     /// Notes that another directory may be at its path.
     pub(super) fn doubt(&mut self) {
-        self.mounts = u64::MAX;
+        self.mounts = None;
     }
 
     /// Notes that the directory had not changed when it was compared, after `mounts` was
     /// read.
-    pub(super) fn is_compared(&mut self, mounts: u64) {
-        self.mounts = mounts;
+    pub(super) fn confirm(&mut self, mounts: u64) {
+        self.mounts = Some(mounts);
     }
 }
 
@@ -232,7 +288,7 @@ mod tests {
     }
 
     fn watch(watches: &Watches, path: &std::path::Path) -> Watch {
-        watches.watch(&open(path), watches.mounts()).unwrap()
+        watches.watch(&open(path), watches.mounts(), false).unwrap()
     }
 
     #[test]
@@ -336,9 +392,14 @@ mod tests {
         let mut watches = Watches::new().unwrap();
         watches.most = 3;
         let mut kept: Vec<_> = (0..3).map(|number| watch(&watches, &at(number))).collect();
-        let more = || watches.watch(&open(&at(3)), watches.mounts()).is_some();
+        let again = |number, is_watched| {
+            let watch = watches.watch(&open(&at(number)), watches.mounts(), is_watched);
+            watch.is_some()
+        };
+        let more = || again(3, false);
         watches.read();
         assert!(!more());
+        assert!(again(2, true));
         kept.pop();
         watches.read();
         assert!(more());
@@ -348,6 +409,12 @@ mod tests {
     fn directories_of_which_not_everything_is_reported_are_not_watched() {
         let watches = Watches::new().unwrap();
         let proc = open(std::path::Path::new("/proc/self"));
-        assert!(watches.watch(&proc, watches.mounts()).is_none());
+        assert!(watches.watch(&proc, watches.mounts(), false).is_none());
+        let line = |kind| format!("36 35 0:98 / /mnt/a\\040b rw,noatime master:1 - {kind} x rw");
+        assert_eq!(reporting_mount(&line("ext4")), Some(36));
+        for kind in ["9p", "fuse", "fuse.ext4", "nfs4", "overlay", "virtiofs", ""] {
+            assert_eq!(reporting_mount(&line(kind)), None, "{kind}");
+        }
+        assert_eq!(reporting_mount("36 35"), None);
     }
 }

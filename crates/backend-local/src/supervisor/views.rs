@@ -81,12 +81,14 @@ impl Upkeep {
     fn close(&self, view: View) {
         view.gate.close();
         let before = lock(&self.closed).replace(view);
+        // After the lock is released.
         drop(before);
     }
 
     /// Ends the threads of a closed view, and has a spare one made.
     pub(super) fn run(&self) {
         let closed = lock(&self.closed).take();
+        // After the lock is released.
         drop(closed);
         let mut spare = lock(&self.spare);
         if spare.is_none() {
@@ -177,7 +179,7 @@ impl Views {
                 spawn,
                 descriptors,
                 after: view.asked,
-                then: self.upkeep.clone(),
+                upkeep: self.upkeep.clone(),
             };
             view.jobs.send(job).is_ok()
         });

@@ -24,8 +24,8 @@ pub(super) struct Job {
     pub(super) descriptors: Vec<OwnedFd>,
     /// The order that must have been carried out.
     pub(super) after: u64,
-    /// Done once it runs.
-    pub(super) then: Option<Arc<Upkeep>>,
+    /// Its work is done after the command has started.
+    pub(super) upkeep: Option<Arc<Upkeep>>,
 }
 
 /// The progress of a view: a command starts behind it.
@@ -143,7 +143,7 @@ impl Spawning {
                     Spawner::fail(&place.shared, id, announce, Trouble::View(text));
                 }
             }
-            if let Some(upkeep) = job.then {
+            if let Some(upkeep) = job.upkeep {
                 upkeep.run();
             }
         }
