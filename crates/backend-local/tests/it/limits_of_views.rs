@@ -2,6 +2,7 @@
 //! docs/confinement.md, and until when it is so.
 
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 
 use backend_core::Backend as _;
@@ -210,6 +211,22 @@ async fn a_repository_can_be_made_to_name_another_configuration() {
         said.contains("Read-only") && said.contains("busy"),
         "{said}"
     );
+}
+
+#[tokio::test]
+async fn a_name_in_another_encoding_is_another_name() {
+    let Some(place) = Place::viewed() else { return };
+    put(&place.inside.join("clé.key"), SECRET);
+    let latin = std::ffi::OsStr::from_bytes(b"cl\xe9.key");
+    fs::write(place.inside.join(latin), "other secret").unwrap();
+    let view = View::new(hide(&["clé.key"]), Exclude::none());
+    let outcome = place.backend.execute(Command::new("cat cl*").view(view));
+    let outcome = outcome.await.unwrap();
+    assert_eq!(outcome.stdout.text(), "other secret");
+    assert!(outcome.stderr.text().contains("Permission denied"));
+    let view = View::new(hide(&["cl*.key"]), Exclude::none());
+    let outcome = place.backend.execute(Command::new("cat cl*").view(view));
+    assert_eq!(outcome.await.unwrap().stdout.text(), "");
 }
 
 /// The same directory, mounted at another place to which commands have access. The run
