@@ -29,8 +29,9 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// certain in its times. More than a tick of any kernel.
 const SETTLED: Duration = Duration::from_millis(20);
 
-/// The same for a file system that keeps no more than seconds.
-const SETTLED_SECONDS: Duration = Duration::from_secs(3);
+/// The same for a file system that keeps no more than seconds, or the times of another
+/// machine's clock.
+const SETTLED_LONG: Duration = Duration::from_secs(3);
 
 /// Up to this many directories, comparing is faster than reading reports.
 const FEW: usize = 4;
@@ -122,16 +123,52 @@ impl Stamp {
         }
     }
 
-    fn is_settled(&self) -> bool {
+    fn is_settled(&self, is_watched: bool) -> bool {
         let Ok(now) = SystemTime::now().duration_since(UNIX_EPOCH) else {
             return false;
         };
         let [modified, changed] = [self.modified, self.changed]
             .map(|(seconds, nanos)| Duration::new(seconds.unsigned_abs(), nanos as u32));
         let is_coarse = modified.subsec_nanos() == 0 && changed.subsec_nanos() == 0;
-        let settled = if is_coarse { SETTLED_SECONDS } else { SETTLED };
+        let settled = match is_coarse || !is_watched {
+            true => SETTLED_LONG,
+            false => SETTLED,
+        };
         now.saturating_sub(changed.max(modified)) > settled
     }
+}
+
+/// The directory that another lies in.
+#[derive(Debug, Clone, Copy)]
+struct Above {
+    number: usize,
+    /// `None` if it is to be listed again.
+    entry: Option<(u64, u64)>,
+}
+
+impl Above {
+    /// Whether an open directory lies in it.
+    fn holds(&self, directory: &OwnedFd) -> bool {
+        let found = rustix::fs::statat(directory, c"..", AtFlags::empty());
+        found.is_ok_and(|found| self.entry == Some(Stamp::new(&found).entry))
+    }
+}
+
+/// The whereabouts of a directory that could not be opened.
+enum Missing {
+    /// It is not in the directory above any more.
+    Gone,
+    /// It may be there again, or one above has been moved.
+    Moved,
+    /// It is there, and cannot be opened.
+    Unopened(Stamp),
+}
+
+/// Opens a directory of the tree without access to its entries.
+fn open_path(root: &Root, relative: impl rustix::path::Arg) -> Result<OwnedFd, Errno> {
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat2(&root.handle, relative, flags, Mode::empty(), resolve)
 }
 
 /// Waits until the tree is worth another look.
@@ -176,15 +213,12 @@ impl Tree {
         for round in 0.. {
             let mut same = true;
             let mut number = 0;
-            let watches = self.watches();
-            if let Some(watches) = watches {
+            if let Some(watches) = self.watches() {
                 watches.read();
             }
             // Listing one may add others at the end.
-            while let Some(place) = self.directories.get_mut(number) {
-                if let Some(directory) = place
-                    && !directory.check(root, watches, round > 0)
-                {
+            while number < self.directories.len() {
+                if !self.check(root, number, round > 0) {
                     same = false;
                     self.list(root, number, rules, links)?;
                 }
@@ -231,41 +265,79 @@ impl Tree {
         there.filter(|one| !one.found.is_empty())
     }
 
+    /// Returns whether a directory is as it was when it was listed. `is_later` is said of
+    /// all looks of one update but the first: that lists it again if it had changed just
+    /// before.
+    fn check(&mut self, root: &Root, number: usize, is_later: bool) -> bool {
+        let (watches, above) = (self.watches(), self.above(number));
+        let directory = self.directories.get_mut(number).and_then(Option::as_mut);
+        directory.is_none_or(|one| one.check(root, above, watches, is_later))
+    }
+
+    /// Returns the number of the directory that another lies in, with its entry when it was
+    /// listed.
+    fn above(&self, number: usize) -> Option<Above> {
+        let number = self.at(number)?.above?;
+        let stamp = self.at(number).and_then(|above| above.stamp);
+        Some(Above {
+            number,
+            entry: stamp.map(|stamp| stamp.entry),
+        })
+    }
+
     /// Lists a directory again.
     fn list(&mut self, root: &Root, number: usize, rules: &Rules, links: bool) -> Result<()> {
-        let watches = self.watches();
-        let entry = |stamp: Stamp| stamp.entry;
-        let above = self.at(number).and_then(|one| one.above);
-        let entry_above = above.and_then(|above| self.at(above)?.stamp.map(entry));
+        let (watches, above) = (self.watches(), self.above(number));
         let Some(directory) = self.directories.get_mut(number).and_then(Option::as_mut) else {
             return Ok(());
         };
         let before = directory.stamp;
-        let listed = match directory.read(root, rules, links, entry_above, watches) {
-            Ok(listed) => listed,
-            // Gone, a link by now, or only away while one further above was moved.
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) if above.is_some() => {
-                self.remove(number);
-                self.forget(above);
-                return Ok(());
+        let listed = match (directory.read(root, rules, links, above, watches), above) {
+            (Ok(listed), _) => listed,
+            (Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP), Some(above)) => {
+                match directory.look_for(root, above) {
+                    // It cannot come back without a change of the one above.
+                    Missing::Gone => {
+                        self.remove(number);
+                        return Ok(());
+                    }
+                    Missing::Moved => {
+                        self.remove(number);
+                        self.forget(above.number);
+                        return Ok(());
+                    }
+                    Missing::Unopened(stamp) => {
+                        directory.stamp = Some(stamp);
+                        directory.is_settled = false;
+                        Vec::new()
+                    }
+                }
             }
             // A command, which is its owner too, could make it readable, or knows what is
             // in it.
-            Err(Errno::ACCESS | Errno::PERM) if above.is_some() => {
+            (Err(Errno::ACCESS | Errno::PERM), Some(_)) => {
                 directory.close(root, rules);
                 Vec::new()
             }
-            Err(error) => {
+            (Err(error), _) => {
                 // Not all of it may be known, so it is listed again.
                 self.lost.add(directory);
                 directory.forget();
                 return Err(errno::error(error));
             }
         };
+        let entry = |stamp: Stamp| stamp.entry;
         let moved = before
             .map(entry)
             .filter(|before| directory.stamp.map(entry) != Some(*before));
         self.lost.entries.extend(moved);
+        self.adopt(number, listed);
+        Ok(())
+    }
+
+    /// Puts the directories that were listed in another beneath it. Those that are known
+    /// stay.
+    fn adopt(&mut self, number: usize, listed: Vec<Directory>) {
         let mut known: HashMap<CString, usize> = HashMap::new();
         for child in self.children(number) {
             if let Some(one) = self.at(child) {
@@ -296,7 +368,6 @@ impl Tree {
         if let Some(Some(directory)) = self.directories.get_mut(number) {
             directory.children = children;
         }
-        Ok(())
     }
 
     fn at(&self, number: usize) -> Option<&Directory> {
@@ -309,8 +380,8 @@ impl Tree {
     }
 
     /// Has a directory listed again in the next look.
-    fn forget(&mut self, number: Option<usize>) {
-        let directory = number.and_then(|number| self.directories.get_mut(number)?.as_mut());
+    fn forget(&mut self, number: usize) {
+        let directory = self.directories.get_mut(number).and_then(Option::as_mut);
         if let Some(directory) = directory.filter(|one| one.stamp.is_some()) {
             self.lost.add(directory);
             directory.forget();
@@ -353,10 +424,7 @@ impl Directory {
 
     /// Opens it, or returns `None` if it is not at its path any more.
     pub(super) fn open(&self, root: &Root) -> Result<Option<OwnedFd>> {
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let relative = self.relative.as_c_str();
-        match rustix::fs::openat2(&root.handle, relative, flags, Mode::empty(), resolve) {
+        match open_path(root, &self.relative) {
             Ok(opened) => {
                 let stamp = Stamp::new(&rustix::fs::fstat(&opened).map_err(errno::error)?);
                 let is_same = self.stamp.is_some_and(|listed| listed.entry == stamp.entry);
@@ -374,9 +442,14 @@ impl Directory {
         self.is_settled = false;
     }
 
-    /// Returns whether it is as it was when it was listed. `is_later` is said of all looks of one
-    /// update but the first: that lists it again if it had changed just before.
-    fn check(&mut self, root: &Root, watches: Option<&Watches>, is_later: bool) -> bool {
+    /// See [`Tree::check`].
+    fn check(
+        &mut self,
+        root: &Root,
+        above: Option<Above>,
+        watches: Option<&Watches>,
+        is_later: bool,
+    ) -> bool {
         let Some((watch, watches)) = self.watch.as_ref().zip(watches) else {
             return self.is_same(root) && (is_later || self.is_settled);
         };
@@ -385,7 +458,8 @@ impl Directory {
             Since::Changed => false,
             Since::Unknown => {
                 let mounts = watches.mounts();
-                let is_known = self.is_same(root) && self.is_settled;
+                // From here on, only its own move is reported.
+                let is_known = self.is_settled && self.is_same_in(root, above);
                 if let Some(watch) = self.watch.as_mut().filter(|_| is_known) {
                     watch.confirm(mounts);
                 }
@@ -402,14 +476,52 @@ impl Directory {
         now.is_some() && now == self.stamp
     }
 
-    /// Lists it, and returns the directories in it to look at. `above` is the entry of the
-    /// one above when that was listed.
+    /// Compares it with what it was, and the directory that it lies in.
+    fn is_same_in(&self, root: &Root, above: Option<Above>) -> bool {
+        let look = || -> Result<bool, Errno> {
+            let opened = open_path(root, &self.relative)?;
+            let now = Stamp::new(&rustix::fs::fstat(&opened)?);
+            Ok(Some(now) == self.stamp && above.is_none_or(|above| above.holds(&opened)))
+        };
+        look().unwrap_or(false)
+    }
+
+    /// Looks for one that could not be opened in the directory that it lies in.
+    fn look_for(&self, root: &Root, above: Above) -> Missing {
+        let relative = self.relative.as_bytes();
+        let (place, name) = match relative.iter().rposition(|byte| *byte == b'/') {
+            Some(slash) => (&relative[..slash], &relative[slash + 1..]),
+            None => (b".".as_slice(), relative),
+        };
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        let look = || -> Result<Missing, Errno> {
+            let place = open_path(root, place)?;
+            if above.entry != Some(Stamp::new(&rustix::fs::fstat(&place)?).entry) {
+                return Ok(Missing::Moved);
+            }
+            match rustix::fs::statat(&place, name, flags) {
+                Ok(found) if FileType::from_raw_mode(found.st_mode).is_dir() => {
+                    let again =
+                        rustix::fs::openat(&place, name, LIST | OFlags::NOFOLLOW, Mode::empty());
+                    Ok(match again {
+                        Ok(_) => Missing::Moved,
+                        Err(_) => Missing::Unopened(Stamp::new(&found)),
+                    })
+                }
+                Ok(_) | Err(Errno::NOENT) => Ok(Missing::Gone),
+                Err(error) => Err(error),
+            }
+        };
+        look().unwrap_or(Missing::Moved)
+    }
+
+    /// Lists it, and returns the directories in it to look at.
     fn read(
         &mut self,
         root: &Root,
         rules: &Rules,
         links: bool,
-        above: Option<(u64, u64)>,
+        above: Option<Above>,
         watches: Option<&Watches>,
     ) -> Result<Vec<Self>, Errno> {
         self.found.clear();
@@ -423,16 +535,13 @@ impl Directory {
         // By name: it may be one that can be listed, and of which nothing can be opened.
         let stamp = rustix::fs::statat(&opened, c".", AtFlags::empty())?;
         let stamp = Stamp::new(&stamp);
-        let is_settled = stamp.is_settled();
         let watch = watches.zip(mounts);
         let watch =
             watch.and_then(|(watches, mounts)| watches.watch(&opened, mounts, before.is_some()));
+        let is_settled = stamp.is_settled(watch.is_some());
         // Once it is watched, so that a move is reported from here on.
-        if self.above.is_some() {
-            let found = rustix::fs::statat(&opened, c"..", AtFlags::empty())?;
-            if above != Some(Stamp::new(&found).entry) {
-                return Err(Errno::NOENT);
-            }
+        if above.is_some_and(|above| !above.holds(&opened)) {
+            return Err(Errno::NOENT);
         }
         let (mut found, mut children) = (Vec::new(), Vec::new());
         let listed = each_name(&opened, |name, kind| {
@@ -506,11 +615,16 @@ impl Directory {
 
     /// Denies it as a whole, because its entries cannot be known.
     fn close(&mut self, root: &Root, rules: &Rules) {
-        let flags = AtFlags::SYMLINK_NOFOLLOW;
-        let entry = rustix::fs::statat(&root.handle, self.relative.as_c_str(), flags);
-        self.stamp = entry.ok().map(|entry| Stamp::new(&entry));
+        // Of exactly the one that cannot be listed: another may have been there before.
+        let look = || -> Result<Option<Stamp>, Errno> {
+            let opened = open_path(root, &self.relative)?;
+            let stamp = Stamp::new(&rustix::fs::fstat(&opened)?);
+            let again = rustix::fs::openat(&opened, c".", LIST, Mode::empty());
+            Ok(again.is_err().then_some(stamp))
+        };
+        self.stamp = look().unwrap_or(None);
         self.watch = None;
-        self.is_settled = self.stamp.is_some_and(|stamp| stamp.is_settled());
+        self.is_settled = self.stamp.is_some_and(|stamp| stamp.is_settled(false));
         if !self.is_inside {
             let with = rules.unknown(&self.state, &self.path);
             self.found = vec![Found {
@@ -559,7 +673,6 @@ impl Directory {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::path::Path;
 
     use backend_core::ops::View;
     use backend_core::search::Exclude;
@@ -571,63 +684,123 @@ mod tests {
 
     const SECRET: &str = "g/p/c/.env";
 
-    /// Lists `g/p/c` at a moment when `away` has moved `g`, which `back` undoes.
-    #[track_caller]
-    fn check_moved(away: impl Fn(&Path), back: impl Fn(&Path)) {
-        let place = tempfile::tempdir().unwrap();
-        for directory in ["g/p/c", "other/p/c", "more/one", "more/two"] {
-            fs::create_dir_all(place.path().join(directory)).unwrap();
-        }
-        fs::write(place.path().join(SECRET), "").unwrap();
-        let local = RootedFs::open(&LocalBackend::builder(place.path())).unwrap();
-        let root = &local.roots()[0];
-        let deny = Exclude::hide([".env"]).unwrap();
-        let rules = Rules::new(&View::new(deny, Exclude::none()));
-        // What has just changed is listed again in any case.
-        let settled = |path: &str| {
-            let found = rustix::fs::stat(place.path().join(path)).unwrap();
-            Stamp::new(&found).is_settled()
-        };
-        while !["", "g", "g/p", "g/p/c"].into_iter().all(settled) {
-            pause();
-        }
-        let mut tree = Tree::default();
-        let mut found = |moved: bool| {
-            if moved {
-                let is_secret = |one: &Directory| one.relative.as_bytes() == b"g/p/c";
-                let mut numbers = 0..tree.directories.len();
-                let number = numbers.find(|number| tree.at(*number).is_some_and(is_secret));
-                away(place.path());
-                tree.list(root, number.unwrap(), &rules, false).unwrap();
-                back(place.path());
+    /// A tree with `g/p/c` and `other/p/c`, one of which has a denied file.
+    struct Place {
+        directory: tempfile::TempDir,
+        local: RootedFs,
+        rules: Rules,
+        tree: Tree,
+    }
+
+    impl Place {
+        fn new(secret: &str) -> Self {
+            let directory = tempfile::tempdir().unwrap();
+            let at = |path: &str| directory.path().join(path);
+            let directories = ["g/p/c", "other/p/c", "more/one", "more/two"];
+            directories
+                .iter()
+                .for_each(|path| fs::create_dir_all(at(path)).unwrap());
+            fs::write(at(secret), "").unwrap();
+            // What has just changed is listed again in any case.
+            let settled = |path: &str| {
+                let found = rustix::fs::stat(at(path)).unwrap();
+                Stamp::new(&found).is_settled(true)
+            };
+            let paths = ["", "g", "g/p", "g/p/c", "other/p", "other/p/c"];
+            while !paths.into_iter().all(settled) {
+                pause();
             }
-            tree.update(root, &rules, false).unwrap();
-            let found = tree.with_found().flat_map(|one| one.entries());
-            let found: Vec<_> = found.map(|one| one.relative.clone()).collect();
-            found
-        };
-        let secret = CString::new(SECRET).unwrap();
-        assert_eq!(found(false), [secret.clone()]);
-        assert_eq!(found(true), [secret]);
+            let deny = Exclude::hide([".env"]).unwrap();
+            let local = RootedFs::open(&LocalBackend::builder(directory.path())).unwrap();
+            let mut place = Self {
+                directory,
+                local,
+                rules: Rules::new(&View::new(deny, Exclude::none())),
+                tree: Tree::default(),
+            };
+            assert_eq!(place.found(), [secret]);
+            place
+        }
+
+        /// Brings the tree up to date, and returns what is denied.
+        fn found(&mut self) -> Vec<String> {
+            let root = &self.local.roots()[0];
+            self.tree.update(root, &self.rules, false).unwrap();
+            let found = self.tree.with_found().flat_map(|one| one.entries());
+            let names = found.map(|one| one.relative.to_str().unwrap().to_owned());
+            names.collect()
+        }
+
+        /// Looks at one directory, as an update does.
+        fn look(&mut self, path: &str) {
+            let root = &self.local.roots()[0];
+            let is_meant = |one: &Directory| one.relative.to_str() == Ok(path);
+            let mut numbers = 0..self.tree.directories.len();
+            let number = numbers
+                .find(|number| self.tree.at(*number).is_some_and(is_meant))
+                .unwrap();
+            Watches::shared().unwrap().read();
+            if !self.tree.check(root, number, true) {
+                self.tree.list(root, number, &self.rules, false).unwrap();
+            }
+        }
+
+        fn rename(&self, from: &str, to: &str) {
+            let at = |path: &str| self.directory.path().join(path);
+            fs::rename(at(from), at(to)).unwrap();
+        }
+
+        /// Has `g` and `other` change places.
+        fn exchange(&self) {
+            let [one, other] = ["g", "other"].map(|name| self.directory.path().join(name));
+            rustix::fs::renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).unwrap();
+        }
+
+        /// Has a directory listed in the next look.
+        fn touch(&self, path: &str) {
+            fs::write(self.directory.path().join(path).join("new"), "").unwrap();
+        }
     }
 
     #[test]
     fn a_directory_that_was_away_for_a_moment_is_found_again() {
-        let moved = |from: &str, to: &str, place: &Path| {
-            fs::rename(place.join(from), place.join(to)).unwrap();
-        };
-        check_moved(
-            |place| moved("g", "away", place),
-            |place| moved("away", "g", place),
-        );
+        let mut place = Place::new(SECRET);
+        place.touch("g/p/c");
+        place.rename("g", "away");
+        place.look("g/p/c");
+        place.rename("away", "g");
+        assert_eq!(place.found(), [SECRET]);
     }
 
     #[test]
     fn a_directory_in_whose_place_another_was_for_a_moment_is_listed_again() {
-        let exchange = |place: &Path| {
-            let [one, other] = ["g", "other"].map(|name| place.join(name));
-            rustix::fs::renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).unwrap();
-        };
-        check_moved(exchange, exchange);
+        let mut place = Place::new(SECRET);
+        place.touch("g/p/c");
+        place.exchange();
+        place.look("g/p/c");
+        place.exchange();
+        assert_eq!(place.found(), [SECRET]);
+    }
+
+    #[test]
+    fn a_directory_that_was_back_for_a_moment_is_not_taken_for_the_one_that_is_there() {
+        let mut place = Place::new("other/p/c/.env");
+        place.exchange();
+        [".", "g", "g/p"].iter().for_each(|path| place.look(path));
+        place.exchange();
+        place.look("g/p/c");
+        place.exchange();
+        assert_eq!(place.found(), [SECRET]);
+    }
+
+    #[test]
+    fn a_deleted_directory_leaves_the_one_above_as_it_is() {
+        let mut place = Place::new(SECRET);
+        fs::remove_dir_all(place.directory.path().join("g/p/c")).unwrap();
+        place.look("g/p/c");
+        let is_above = |one: &&Directory| one.relative.to_bytes() == b"g/p";
+        let above = place.tree.directories.iter().flatten().find(is_above);
+        assert!(above.unwrap().stamp.is_some());
+        assert!(place.found().is_empty());
     }
 }
