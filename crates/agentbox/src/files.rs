@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 
@@ -65,6 +65,18 @@ pub(crate) fn resolve_path(path: &str, directory: &Path) -> PathBuf {
     };
     // Removes `/.`, which is redundant and would be shown to the user.
     path.components().collect()
+}
+
+/// Returns a path without `..`, as far as its directories are there. A link at its end
+/// stays one.
+pub(crate) fn resolve_parent_dirs(path: &Path) -> PathBuf {
+    let climbs = path.components().any(|part| part == Component::ParentDir);
+    let canonical = |path: &Path| path.canonicalize().ok().filter(|_| climbs);
+    let found = match (path.parent(), path.file_name()) {
+        (Some(directory), Some(name)) => canonical(directory).map(|found| found.join(name)),
+        _ => canonical(path),
+    };
+    found.unwrap_or_else(|| path.to_owned())
 }
 
 /// Returns this program's directory: in the one a variable names, or in the home.

@@ -7,7 +7,7 @@ use permissions::{Action, Op, OpClass, Policy, Preset, Ruleset};
 use toml::Value;
 
 use crate::exit::{Failure, usage};
-use crate::files::read_text;
+use crate::files::{read_text, resolve_parent_dirs};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Rules {
@@ -106,7 +106,7 @@ impl Rules {
             Source::Preset(preset) => Some(preset.name().to_owned()),
             Source::File(path, _) => {
                 let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-                Some(path.to_string_lossy().into_owned())
+                Some(resolve_parent_dirs(&path).to_string_lossy().into_owned())
             }
             Source::Config => None,
         }

@@ -380,13 +380,18 @@ pub struct ErrorChain<'a>(&'a Error);
 
 impl fmt::Display for ErrorChain<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)?;
+        let mut text = self.0.to_string();
         let mut source = self.0.source();
         while let Some(error) = source {
-            write!(f, ": {error}")?;
+            let said = error.to_string();
+            // A message often ends with that of its source.
+            if !text.ends_with(&said) {
+                text.push_str(": ");
+                text.push_str(&said);
+            }
             source = error.source();
         }
-        Ok(())
+        f.write_str(&text)
     }
 }
 

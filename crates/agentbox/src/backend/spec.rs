@@ -8,7 +8,7 @@ use toml::{Table, Value};
 
 use super::kind::{self, ALLOWED_DIRECTORIES, Kind, Tables};
 use crate::exit::{Failure, environment, usage};
-use crate::files::resolve_path;
+use crate::files::{resolve_parent_dirs, resolve_path};
 use crate::output;
 
 /// Maximum nesting of backends. Anything deeper is taken for a mistake.
@@ -218,7 +218,7 @@ pub(crate) fn absolute(spec: &str, directory: &Path) -> Result<String, Failure> 
         (Some(kind), Some(path)) if !is_container(kind) && !path.is_empty() => (kind, path),
         _ => return Ok(spec.to_owned()),
     };
-    let path = resolve_path(path, directory);
+    let path = resolve_parent_dirs(&resolve_path(path, directory));
     // A lossy conversion would name a different path.
     let path = path.to_str().ok_or_else(|| {
         let shown = directory.display();

@@ -19,7 +19,7 @@ use crate::backend::{self, session_engine};
 use crate::config::config_directory;
 use crate::config::layers::ForwardedVariable;
 use crate::exit::{self, Failure, usage};
-use crate::files::from_here;
+use crate::files::{from_here, resolve_parent_dirs};
 use crate::output;
 use crate::system;
 use crate::terminal::safe;
@@ -140,7 +140,10 @@ fn program() -> Result<PathBuf, Failure> {
                 .map(|directory| directory.join(&called))
                 .find(is_this)
         }
-        _ => Some(PathBuf::from(from_here(&called.to_string_lossy()))).filter(is_this),
+        _ => {
+            let path = from_here(&called.to_string_lossy());
+            Some(resolve_parent_dirs(Path::new(&path))).filter(is_this)
+        }
     });
     Ok(found.unwrap_or(file))
 }
@@ -194,6 +197,7 @@ fn arguments(app: &App, backend: String) -> Result<Vec<String>, Failure> {
     }
     if let Some(file) = &app.config.file {
         let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
+        let file = resolve_parent_dirs(&file);
         let file = file.to_str().ok_or_else(|| {
             Failure::usage("the config file's path is not valid UTF-8; put it elsewhere")
         })?;
@@ -329,19 +333,6 @@ fn with_path(url: &str, notes: &mut Vec<String>) -> String {
     }
     notes.push("# the URL had no path; /mcp is where agentbox serves".to_owned());
     format!("{}/mcp", url.trim_end_matches('/'))
-}
-
-/// Resolves `..` in a path, if its directory exists.
-fn resolve_parent_dirs(path: &Path) -> PathBuf {
-    let climbs = path
-        .components()
-        .any(|part| part == std::path::Component::ParentDir);
-    let directory = path.parent().filter(|_| climbs);
-    let directory = directory.and_then(|directory| directory.canonicalize().ok());
-    match directory.zip(path.file_name()) {
-        Some((directory, name)) => directory.join(name),
-        None => path.to_path_buf(),
-    }
 }
 
 fn invalid_address(given: &str) -> Failure {

@@ -18,6 +18,7 @@ pub(super) const ALIASES: &[(&str, &str)] = &[
     ("docker.network_mode", "docker.network"),
     ("docker.pids_limit", "docker.pids"),
     ("edit_format", "options.edit_format"),
+    ("local.enable_execute", "local.commands"),
     ("max_document_bytes", "options.limits.document_bytes"),
     ("max_image_bytes", "options.limits.image_bytes"),
     (

@@ -84,7 +84,7 @@ pub(crate) fn full_name<'n>(name: &'n str, tools: &Definitions) -> &'n str {
 }
 
 /// Returns the names of all tools, full and short.
-pub(crate) fn tool_names(tools: &Definitions) -> impl Iterator<Item = &str> {
+pub(crate) fn tool_names(tools: &Definitions) -> impl Iterator<Item = &str> + Clone {
     let full = tools.iter().map(|tool| tool.name.as_str());
     let short = SHORT_NAMES.iter().map(|(short, _)| *short);
     full.chain(short.filter(move |short| tools.get(full_name(short, tools)).is_some()))
@@ -226,14 +226,21 @@ fn unknown(name: &str, text: &str, tools: &Definitions) -> String {
 
 /// Returns ` (did you mean X?)` for an unknown name.
 pub(crate) fn suggestion(name: &str, tools: &Definitions) -> String {
-    let all = tool_names(tools).chain(BUILTINS.iter().copied());
+    let mut all = tool_names(tools).chain(BUILTINS.iter().copied());
     let name = name.to_lowercase();
-    let scored = all.map(|known| (strsim::jaro_winkler(&name, known), known));
-    match scored.max_by(|one, two| one.0.total_cmp(&two.0)) {
-        Some((similarity, best)) if similarity > MIN_SIMILARITY => {
-            format!(" (did you mean {best}?)")
-        }
-        _ => String::new(),
+    let scored = all
+        .clone()
+        .map(|known| (strsim::jaro_winkler(&name, known), known));
+    let best = scored.max_by(|one, two| one.0.total_cmp(&two.0));
+    let similar = best.filter(|(similarity, _)| *similarity > MIN_SIMILARITY);
+    // That finds nothing in common between names as short as `cta` and `cat`.
+    let is_near = |known: &&str| name.len() >= 3 && strsim::osa_distance(&name, known) <= 1;
+    match similar
+        .map(|(_, known)| known)
+        .or_else(|| all.find(is_near))
+    {
+        Some(best) => format!(" (did you mean {best}?)"),
+        None => String::new(),
     }
 }
 

@@ -50,6 +50,12 @@ fn display_leaves_the_source_to_the_chain() {
     assert_eq!(error.chain().to_string(), "cannot write: disk on fire");
     assert!(format!("{error:?}").contains("disk on fire"));
     assert!(error.source().is_some());
+    let message = format!("a.toml: {error}");
+    let again = Error::new(ErrorKind::Config, message).with_source(error);
+    assert_eq!(
+        again.chain().to_string(),
+        "a.toml: cannot write: disk on fire"
+    );
 }
 
 #[test]

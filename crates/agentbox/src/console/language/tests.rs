@@ -284,6 +284,10 @@ fn what_is_no_tool_may_be_a_command() {
             "there is no tool 'raed' (did you mean read?); to run a command: !raed a",
         ),
         (
+            "cta a",
+            "there is no tool 'cta' (did you mean cat?); to run a command: !cta a",
+        ),
+        (
             "shels",
             "there is no tool 'shels' (did you mean shells?); to run a command: !shels",
         ),

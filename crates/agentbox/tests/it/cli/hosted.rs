@@ -13,16 +13,17 @@ const NOWHERE: (&str, &str) = ("DAYTONA_API_URL", "http://127.0.0.1:1/api");
 #[test]
 fn without_the_feature_one_sentence_names_it() {
     let dir = TestDir::new();
-    for arguments in [
-        &["call", "ls"][..],
-        &["run", "--", "true"],
-        &["sandboxes", "list"],
-        &["sessions", "list"],
-        &["mcp"],
-        &["mcp-config", "zed"],
+    for (arguments, code) in [
+        (&["call", "ls"][..], 3),
+        // As with `timeout`: it was not started.
+        (&["run", "--", "true"], 125),
+        (&["sandboxes", "list"], 3),
+        (&["sessions", "list"], 3),
+        (&["mcp"], 3),
+        (&["mcp-config", "zed"], 3),
     ] {
         let all = [&["--backend", "daytona:busybox"], arguments].concat();
-        let ended = dir.run(&all).code(3);
+        let ended = dir.run(&all).code(code);
         ended.complains("daytona needs a build with the feature daytona");
         ended.complains("install --path crates/agentbox --features daytona");
     }

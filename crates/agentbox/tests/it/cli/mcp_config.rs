@@ -318,6 +318,15 @@ fn paths_are_those_that_last() {
     let token = dir.path("").canonicalize().unwrap().join("token");
     assert!(said.contains(token.to_str().unwrap()), "{said}");
     assert!(!said.contains(".."), "{said}");
+    std::fs::create_dir(dir.path("project")).unwrap();
+    for given in [
+        "local:bin/../project",
+        "local:project/../bin/..",
+        "state:bin/../new",
+    ] {
+        let said = config(&dir, "zed", &["--backend", given]).code(0).out;
+        assert!(!said.contains(".."), "{given}: {said}");
+    }
     // A server elsewhere has the same path by default.
     for url in ["http://box.example:8000", "http://box.example:8000/"] {
         let ended = config(&dir, "zed", &["--http", url]).code(0);

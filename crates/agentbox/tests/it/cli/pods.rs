@@ -32,16 +32,17 @@ fn dir() -> TestDir {
 #[test]
 fn without_the_feature_one_sentence_names_it() {
     let dir = dir();
-    for arguments in [
-        &["call", "ls"][..],
-        &["run", "--", "true"],
-        &["sandboxes", "list"],
-        &["sessions", "list"],
-        &["mcp"],
-        &["mcp-config", "zed"],
+    for (arguments, code) in [
+        (&["call", "ls"][..], 3),
+        // As with `timeout`: it was not started.
+        (&["run", "--", "true"], 125),
+        (&["sandboxes", "list"], 3),
+        (&["sessions", "list"], 3),
+        (&["mcp"], 3),
+        (&["mcp-config", "zed"], 3),
     ] {
         let all = [&["--backend", "k8s:busybox"], arguments].concat();
-        let ended = dir.run_with(&all, &[NOWHERE]).code(3);
+        let ended = dir.run_with(&all, &[NOWHERE]).code(code);
         ended.complains("k8s needs a build with the feature k8s");
         ended.complains("cargo install --path crates/agentbox --features k8s");
     }
