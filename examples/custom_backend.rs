@@ -1,4 +1,4 @@
-//! A custom backend in fewer than a hundred lines: a flat map in memory.
+//! A custom backend in about a hundred lines: a flat map in memory.
 //!
 //! Run it with `cargo run --example custom_backend`: it runs the whole conformance
 //! suite.

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use backend_core::ops::Command;
 use backend_core::{BackendExt as _, Sandbox as _};
+use backend_local::{Commands, Confinement, Landlock};
 use futures::{StreamExt as _, TryStreamExt as _};
 use sessions::{LocalEngine, REAPER_INTERVAL, SessionManager, StoredSessions, TreeOptions};
 
@@ -54,9 +55,10 @@ fn run(root: &Path) -> Result<(), Box<dyn Error>> {
 
 /// The service: all users come, and then it is shut down.
 async fn serve(root: OsString) -> Result<(), Box<dyn Error>> {
-    // Commands of users that do not trust each other also need a confinement:
-    // `LocalEngineBuilder::commands` sets it.
+    // Without this, a command reaches the files of all users.
+    let commands = Commands::new().confinement(Confinement::Landlock(Landlock::new()));
     let engine = LocalEngine::builder(root)
+        .commands(commands)
         .session_quota(100 * 1024 * 1024)
         .open()?;
     let manager = SessionManager::builder()

@@ -87,6 +87,7 @@ fn remember_source() {
     let own = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let agent = own.with_file_name("sandbox-agent");
     if agent.join("Cargo.toml").is_file() {
-        println!("cargo::rustc-env=AGENTBOX_AGENT_SOURCE={}", agent.display());
+        // `cargo run` passes it on to the program, which takes `AGENTBOX_…` for settings.
+        println!("cargo::rustc-env=SANDBOX_AGENT_SOURCE={}", agent.display());
     }
 }

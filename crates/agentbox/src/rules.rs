@@ -31,7 +31,8 @@ impl Rules {
         let (ruleset, source) = match name.parse::<Preset>() {
             Ok(preset) => (preset.ruleset(), Source::Preset(preset)),
             Err(unknown) if !path.exists() => {
-                return Err(usage!("{unknown}, and there is no such file"));
+                let shown = path.display();
+                return Err(usage!("there is no file {shown}, and {unknown}"));
             }
             Err(_) => {
                 let text = read_text(path, "ruleset")?;

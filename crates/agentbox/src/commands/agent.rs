@@ -20,7 +20,7 @@ use crate::signals::{self, Interrupts};
 use crate::system::{self, ProcessGroup};
 
 /// The directory of its source, if this program was built beside it.
-const SOURCE: Option<&str> = option_env!("AGENTBOX_AGENT_SOURCE");
+const SOURCE: Option<&str> = option_env!("SANDBOX_AGENT_SOURCE");
 
 /// Its name on crates.io.
 const PACKAGE: &str = "agentbox-sandbox-agent";

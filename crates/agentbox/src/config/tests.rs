@@ -19,6 +19,12 @@ fn load(flags: &str, file: &str, pairs: &[(&str, &str)]) -> Result<Config, Failu
     Config::load(flags, Some(path), variables(pairs).into_iter())
 }
 
+/// `cargo run` passes the variables of the build script on to the program.
+#[test]
+fn the_build_script_sets_no_variable_that_is_taken_for_a_setting() {
+    assert!(!include_str!("../../build.rs").contains("rustc-env=AGENTBOX_"));
+}
+
 #[test]
 fn the_defaults_are_the_programs() {
     let config = Config::load(Table::new(), None, std::iter::empty()).unwrap();

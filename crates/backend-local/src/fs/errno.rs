@@ -45,7 +45,7 @@ pub(crate) fn error(errno: Errno) -> Error {
 /// The error for a link that would have to be followed and leads out of the
 /// backend's directories.
 pub(crate) fn link_leads_outside() -> Error {
-    denied("a symbolic link on the way leads outside; name the file itself")
+    denied("a symbolic link on the way leads outside, where nothing can be reached")
 }
 
 /// The error for a path outside the backend's directories, with those that can be

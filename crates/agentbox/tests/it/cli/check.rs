@@ -137,7 +137,7 @@ fn what_is_no_ruleset_is_an_error_that_says_where() {
     let dir = TestDir::new();
     dir.run(&["check", "redonly", "read", "a"])
         .code(64)
-        .complains("no such file");
+        .complains("there is no file redonly");
     dir.file("bad.toml", "default = \"maybe\"\n");
     dir.run(&["check", "bad.toml", "read", "a"])
         .code(64)
