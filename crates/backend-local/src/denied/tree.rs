@@ -296,9 +296,12 @@ impl Tree {
             (Ok(listed), _) => listed,
             (Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP), Some(above)) => {
                 match directory.look_for(root, above) {
-                    // It cannot come back without a change of the one above.
+                    // It cannot come back without a change of the one above, which shows.
                     Missing::Gone => {
                         self.remove(number);
+                        if !self.at(above.number).is_some_and(Directory::shows_changes) {
+                            self.forget(above.number);
+                        }
                         return Ok(());
                     }
                     Missing::Moved => {
@@ -468,6 +471,11 @@ impl Directory {
         }
     }
 
+    /// Whether every change since it was listed is reported, or shows in its times.
+    fn shows_changes(&self) -> bool {
+        self.watch.is_some() || self.is_settled
+    }
+
     /// Compares it with what it was.
     fn is_same(&self, root: &Root) -> bool {
         let flags = AtFlags::SYMLINK_NOFOLLOW;
@@ -499,18 +507,22 @@ impl Directory {
             if above.entry != Some(Stamp::new(&rustix::fs::fstat(&place)?).entry) {
                 return Ok(Missing::Moved);
             }
-            match rustix::fs::statat(&place, name, flags) {
-                Ok(found) if FileType::from_raw_mode(found.st_mode).is_dir() => {
-                    let again =
-                        rustix::fs::openat(&place, name, LIST | OFlags::NOFOLLOW, Mode::empty());
-                    Ok(match again {
-                        Ok(_) => Missing::Moved,
-                        Err(_) => Missing::Unopened(Stamp::new(&found)),
-                    })
-                }
-                Ok(_) | Err(Errno::NOENT) => Ok(Missing::Gone),
-                Err(error) => Err(error),
-            }
+            let found = match rustix::fs::statat(&place, name, flags) {
+                Ok(found) if FileType::from_raw_mode(found.st_mode).is_dir() => Stamp::new(&found),
+                Ok(_) | Err(Errno::NOENT) => return Ok(Missing::Gone),
+                Err(error) => return Err(error),
+            };
+            let flags = LIST | OFlags::NOFOLLOW;
+            Ok(
+                match rustix::fs::openat(&place, name, flags, Mode::empty()) {
+                    // One that was moved has just changed. Another error is that of one that is
+                    // there, and is denied as a whole.
+                    Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) if found.is_settled(true) => {
+                        Missing::Unopened(found)
+                    }
+                    _ => Missing::Moved,
+                },
+            )
         };
         look().unwrap_or(Missing::Moved)
     }
@@ -673,6 +685,7 @@ impl Directory {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::os::unix::fs::PermissionsExt;
 
     use backend_core::ops::View;
     use backend_core::search::Exclude;
@@ -791,6 +804,27 @@ mod tests {
         place.look("g/p/c");
         place.exchange();
         assert_eq!(place.found(), [SECRET]);
+    }
+
+    #[test]
+    #[allow(clippy::print_stdout, reason = "says what was not tested")]
+    fn one_that_may_not_be_listed_counts_as_moved_until_it_is_read_again() {
+        if rustix::process::geteuid().is_root() {
+            println!("skipped: root may list everything");
+            return;
+        }
+        let place = Place::new(SECRET);
+        let at = place.directory.path().join("g/p/c");
+        let mode = |bits| <fs::Permissions as PermissionsExt>::from_mode(bits);
+        fs::set_permissions(&at, mode(0)).unwrap();
+        let root = &place.local.roots()[0];
+        let is_meant = |one: &Directory| one.relative.to_bytes() == b"g/p/c";
+        let mut numbers = 0..place.tree.directories.len();
+        let number = numbers.find(|number| place.tree.at(*number).is_some_and(is_meant));
+        let above = place.tree.above(number.unwrap()).unwrap();
+        let directory = place.tree.at(number.unwrap()).unwrap();
+        assert!(matches!(directory.look_for(root, above), Missing::Moved));
+        fs::set_permissions(&at, mode(0o755)).unwrap();
     }
 
     #[test]
