@@ -4,6 +4,7 @@
 //! concern are walked once. Afterwards those are listed again that have changed: the
 //! kernel reports it, or they are compared with what they were.
 
+mod directory;
 mod rules;
 mod tree;
 mod watches;
@@ -20,8 +21,9 @@ use rustix::io::Errno;
 
 use crate::fs::{Root, RootedFs, errno};
 use crate::supervisor::protocol::{Entry, With};
+use directory::Found;
 use rules::Rules;
-use tree::{Found, Tree};
+use tree::Tree;
 
 /// The most files and directories that one view masks.
 pub(crate) const MOST_DENIED: usize = 1_000;
