@@ -182,7 +182,7 @@ impl Directory {
             Since::Changed => false,
             Since::Unknown => {
                 let mounts = watches.mounts();
-                // From here on, only its own move is reported.
+                // A move of one above is not reported here, so that one is compared, too.
                 let is_known = self.is_settled && self.is_same_in(root, above);
                 if let Some(watch) = self.watch.as_mut().filter(|_| is_known) {
                     watch.confirm(mounts);

@@ -43,6 +43,7 @@ const REPORTING: [&str; 8] = [
     "bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "tmpfs", "xfs",
 ];
 
+/// The mounts of this process, a line for each.
 const MOUNTS: &str = "/proc/self/mountinfo";
 
 /// The watched directories of this process.
