@@ -16,6 +16,7 @@ mod bench;
 mod book;
 mod cluster;
 mod dist;
+mod docker;
 mod flags;
 mod images;
 mod lock;

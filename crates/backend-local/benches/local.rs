@@ -8,7 +8,8 @@
 //!   pattern that finds the same files as ours is `**/*.toml`.
 //! - ripgrep is started anew for each call and timed until it has ended and its
 //!   output is read: `rg --no-require-git --line-number PATTERN .` and
-//!   `rg --no-require-git --files -g PATTERN`.
+//!   `rg --no-require-git --files -g PATTERN`. Beside it our `glob` returns names only
+//!   (`GlobQuery::metadata`).
 //! - Results may differ a little. The Python package honours no ignore files outside a
 //!   git repository, and its glob also finds what is hidden or ignored; so does a `-g`
 //!   that names a file. ripgrep gives up on a file at the first NUL wherever that is; we
@@ -72,7 +73,7 @@ fn main() {
             continue;
         }
         let (name, peer) = id.rsplit_once('_').unwrap();
-        let job = Job::named(name);
+        let job = Job::named(name, peer);
         let our_call = |round| ours.turn(&job, round);
         let caller = match peer {
             "confined" => Some(Box::new(|_| ours.confined_call()) as Call<'_>),

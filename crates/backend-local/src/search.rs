@@ -12,7 +12,9 @@ use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use backend_core::ops::{Entry, FileKind, GlobQuery, GlobResult, GrepQuery, GrepResult, Skipped};
+use backend_core::ops::{
+    Entry, FileKind, GlobOrder, GlobQuery, GlobResult, GrepQuery, GrepResult, Skipped,
+};
 use backend_core::search::{GlobCollector, GrepCollector, SkipReason};
 use backend_core::{Error, Result, VPath};
 use content::{Contents, GrepTask};
@@ -52,7 +54,10 @@ pub(crate) async fn glob(
             return Err(Error::not_a_directory());
         };
         let walker = Walker::new(directory, path, options, above);
-        let (found, skipped) = pipeline::run(GlobTask, GlobCollector::new(&query), walker, stop)?;
+        let task = GlobTask {
+            metadata: query.metadata || query.order == GlobOrder::NewestFirst,
+        };
+        let (found, skipped) = pipeline::run(task, GlobCollector::new(&query), walker, stop)?;
         Ok(found.finish(skipped))
     })
     .await
@@ -90,7 +95,9 @@ pub(crate) async fn grep(
 }
 
 /// Fills in an [`Entry`].
-pub(super) struct GlobTask;
+pub(super) struct GlobTask {
+    metadata: bool,
+}
 
 impl Task for GlobTask {
     const BATCH: usize = 64;
@@ -101,6 +108,9 @@ impl Task for GlobTask {
     fn worker(&self) {}
 
     fn examine(&self, (): &mut (), file: Candidate, _: &CancelFlag) -> Result<Option<Entry>> {
+        if !self.metadata {
+            return Ok(Some(Entry::of_kind(file.path, FileKind::File)));
+        }
         match statat(&*file.directory, file.name(), AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
                 Ok(Some(entry(file.path, &stat)))

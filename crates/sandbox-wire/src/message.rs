@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use frame::{FrameError, encode, ended, receive, send};
 
 /// The version of all types in this module.
-pub(crate) const PROTOCOL: u16 = 5;
+pub(crate) const PROTOCOL: u16 = 6;
 
 /// The shortest interval of a timer.
 pub(crate) const SHORTEST_TICK: Duration = Duration::from_millis(1);

@@ -1,9 +1,9 @@
 //! Runs the benchmark target of a suite, and its peers, which are installed into the cache.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::{env, fs};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
@@ -11,6 +11,8 @@ use serde_json::Value;
 use crate::bench::report::{Comparison, Figure, Run};
 use crate::bench::suite::{Suite, describe};
 use crate::cluster::Cluster;
+use crate::docker::daemon::{Daemon, Found};
+use crate::docker::{self, Docker};
 use crate::images::PYTHON;
 use crate::workspace::{Workspace, cargo_home};
 use crate::{agent, packages, process, provision, scratch};
@@ -54,10 +56,10 @@ pub(super) fn obstacle(
     may_compile: bool,
 ) -> Result<Option<String>> {
     if suite.needs_docker() {
-        let mut docker = workspace.command("docker")?;
-        let why = "no Docker daemon answers; start one, or set DOCKER_HOST";
-        let answers = process::succeeds(docker.arg("version"));
-        return Ok((!answers).then(|| why.to_owned()));
+        return Ok(match Daemon::find(workspace)? {
+            Found::Daemon(_) => None,
+            Found::Nothing(why) => Some(why),
+        });
     }
     if !suite.needs_cluster() {
         return Ok(None);
@@ -120,9 +122,7 @@ fn in_turns(workspace: &Workspace, suite: &Suite, mut command: Command) -> Resul
         run.facts.push(size);
     }
     if suite.needs_docker() || suite.needs_cluster() {
-        let named = env::var_os("TEST_IMAGE_PYTHON").filter(|_| suite.needs_docker());
-        let image = named.unwrap_or_else(|| PYTHON.name.into());
-        command.arg("--image").arg(image);
+        command.args(["--image", PYTHON.name]);
     }
     if suite.needs_agent() {
         let agent = agent::build(workspace, None)?.path;
@@ -132,7 +132,18 @@ fn in_turns(workspace: &Workspace, suite: &Suite, mut command: Command) -> Resul
         pass_peer(workspace, peer, &mut command)?;
     }
     // Held until the end.
-    let cluster;
+    let (cluster, daemon);
+    if suite.needs_docker() {
+        daemon = match Daemon::find(workspace)? {
+            Found::Daemon(daemon) => daemon,
+            Found::Nothing(why) => bail!("{why}"),
+        };
+        let docker = Docker::new(workspace, &daemon);
+        if let Some(missing) = docker::images::load(&docker)? {
+            bail!("{missing}");
+        }
+        command.env("DOCKER_HOST", &docker.host);
+    }
     if suite.needs_cluster() {
         if suite.needs_fake_nodes() {
             command.arg("--kwok").arg(Cluster::kwok(workspace)?);

@@ -13,11 +13,11 @@ use anyhow::{Context as _, Result, bail, ensure};
 use flate2::Compression;
 use serde_json::{Value, json};
 
+use crate::docker::Docker;
+use crate::docker::daemon::{Daemon, Found};
+use crate::docker::images::import;
 use crate::scratch::{self, Scratch};
 use crate::test_all::cargo::cargo;
-use crate::test_all::docker::Docker;
-use crate::test_all::docker::daemon::{Daemon, Found};
-use crate::test_all::docker::images::import;
 use crate::test_all::stage::{Ctx, Outcome};
 use crate::workspace::{Workspace, host_target};
 use crate::{agent, dist, images, process};

@@ -5,9 +5,6 @@
 //! one is started and stopped again. Tests must remove what they create, and the stage
 //! checks that.
 
-pub(super) mod daemon;
-pub(super) mod images;
-
 use std::collections::BTreeSet;
 use std::env;
 use std::path::Path;
@@ -15,14 +12,13 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::agent;
+use crate::docker::daemon::{Daemon, Found};
+use crate::docker::{Docker, images};
 use crate::images::{BUSYBOX, PYTHON};
-use crate::process;
 use crate::test_all::cargo::{TestProgram, TestRun, cargo, run_tests};
 use crate::test_all::clients::{self, Sandboxes};
-use crate::test_all::docker::daemon::{Daemon, Found};
 use crate::test_all::stage::{Ctx, Outcome};
-use crate::workspace::Workspace;
+use crate::{agent, process};
 
 /// The labels of sandbox containers, and of images that were built for them.
 const SANDBOX_LABEL: &str = "agentbox.sandbox";
@@ -96,28 +92,7 @@ fn noted(outcome: Outcome, more: &str) -> Outcome {
     }
 }
 
-/// The `docker` program, connected to one daemon.
-pub(super) struct Docker<'c> {
-    pub(super) workspace: &'c Workspace,
-    pub(super) host: String,
-    is_private: bool,
-}
-
-impl<'c> Docker<'c> {
-    pub(super) fn new(workspace: &'c Workspace, daemon: &Daemon<'_>) -> Self {
-        Self {
-            workspace,
-            host: daemon.host().to_owned(),
-            is_private: matches!(daemon, Daemon::Private(_)),
-        }
-    }
-
-    pub(super) fn command(&self, args: &[&str]) -> Result<Command> {
-        let mut command = self.workspace.command("docker")?;
-        command.args(["--host", &self.host]).args(args);
-        Ok(command)
-    }
-
+impl Docker<'_> {
     /// Runs the tests, one module `docker_*` after the other, because some inspect
     /// every container of the daemon.
     fn tests(&self, ctx: &Ctx, agent: &Path) -> Result<TestRun> {
@@ -211,7 +186,7 @@ mod tests {
     #[test]
     fn the_tests_are_told_where_everything_is() {
         let docker = Docker {
-            workspace: &Workspace::discover().unwrap(),
+            workspace: &crate::workspace::Workspace::discover().unwrap(),
             host: "unix:///somewhere".to_owned(),
             is_private: false,
         };

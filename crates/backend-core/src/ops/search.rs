@@ -50,6 +50,9 @@ pub struct GlobQuery {
     pub links: Links,
     /// Entries to leave out, before the limit is applied.
     pub exclude: Exclude,
+    /// Whether the files need their size, time and mode. Otherwise these may be missing,
+    /// and a search in path order is quicker.
+    pub metadata: bool,
 }
 
 impl GlobQuery {
@@ -65,6 +68,7 @@ impl GlobQuery {
             generated: false,
             links: Links::default(),
             exclude: Exclude::none(),
+            metadata: true,
         }
     }
 
@@ -83,6 +87,8 @@ impl GlobQuery {
         links: Links,
         /// Sets the entries to leave out.
         exclude: Exclude,
+        /// Sets whether the files need their size, time and mode.
+        metadata: bool,
     }
 }
 

@@ -144,7 +144,7 @@ impl Rules {
         if costly > COSTLY_BYTES {
             return Err(TooLarge);
         }
-        let globs = GlobSet::new(globs);
+        let globs = GlobSet::for_few_paths(globs);
         Ok(Self { globs, rules })
     }
 

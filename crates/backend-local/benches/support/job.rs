@@ -13,6 +13,8 @@ pub(crate) enum Job {
         pattern: &'static str,
         /// The pattern that finds the same files in Python's pathlib syntax.
         pathlib: &'static str,
+        /// Whether to return sizes and times too, as the Python peer does.
+        metadata: bool,
     },
     /// Read a file of fifty lines.
     Read,
@@ -50,10 +52,14 @@ pub(crate) struct Files {
 }
 
 impl Job {
-    /// Returns the workload of the rows that begin with `name`.
-    pub(crate) fn named(name: &str) -> Self {
+    /// Returns the workload of the row `name`, without the name of its peer.
+    pub(crate) fn named(name: &str, peer: &str) -> Self {
         let grep = |pattern, max| Self::Grep { pattern, max };
-        let glob = |pattern, pathlib| Self::Glob { pattern, pathlib };
+        let glob = |pattern, pathlib| Self::Glob {
+            pattern,
+            pathlib,
+            metadata: peer == "py",
+        };
         match name {
             "local_grep_main" => grep("fn main", None),
             "local_grep_todo" => grep("TODO|FIXME", None),

@@ -88,8 +88,11 @@ impl<'a> Ours<'a> {
                 let (sample, found) = self.timed(self.tree().grep(query));
                 sample.with_size(found.matches)
             }
-            Job::Glob { pattern, .. } => {
+            Job::Glob {
+                pattern, metadata, ..
+            } => {
                 let query = GlobQuery::new(pattern, VPath::root()).limit(usize::MAX);
+                let query = query.metadata(metadata);
                 let (sample, found) = self.timed(self.tree().glob(query));
                 sample.with_size(found.files.len())
             }

@@ -60,7 +60,11 @@ impl<'a> Trees<'a> {
 /// Makes a call. Its result is dropped after the clock has stopped.
 async fn call(backend: &LocalBackend, search: &str) -> Sample {
     let start = Instant::now();
-    let glob = |pattern: String| GlobQuery::new(pattern, VPath::root()).limit(usize::MAX);
+    let glob = |pattern: String| {
+        GlobQuery::new(pattern, VPath::root())
+            .limit(usize::MAX)
+            .metadata(false)
+    };
     match search {
         "lines" => {
             let query = GrepQuery::new(WORD, VPath::root());

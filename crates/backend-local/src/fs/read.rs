@@ -1,8 +1,9 @@
 //! Reading: bytes, ranges and windows of lines.
 //!
 //! A small file that is in the page cache is read on the caller's thread, in a
-//! few microseconds and without waiting for a disk. Everything else goes to the
-//! threads that may block.
+//! few microseconds and without waiting for a disk; so is one on a local file
+//! system that does not tell what is cached. Everything else goes to the threads
+//! that may block.
 
 use std::io::IoSliceMut;
 use std::os::fd::{AsFd, OwnedFd};
@@ -146,7 +147,7 @@ impl RootedFs {
         Ok((file, found))
     }
 
-    /// Returns the content of a small file, if that takes no blocking.
+    /// Returns the content of a small file, if nothing but the local disk can make it wait.
     pub(crate) fn cached(&self, path: &VPath, links: Links) -> Option<Bytes> {
         let file = self.open_cached(path, READ, links)?;
         let found = rustix::fs::fstat(&file).ok()?;
@@ -157,12 +158,17 @@ impl RootedFs {
         // One byte more than expected shows whether the file has grown.
         let mut data = vec![0; size + 1];
         let mut buffers = [IoSliceMut::new(&mut data)];
-        let read = rustix::io::preadv2(&file, &mut buffers, 0, ReadWriteFlags::NOWAIT).ok()?;
+        let read = match rustix::io::preadv2(&file, &mut buffers, 0, ReadWriteFlags::NOWAIT) {
+            // tmpfs and overlayfs cannot say whether a read would wait. For a small file
+            // that is at most one access to the local disk.
+            Err(Errno::OPNOTSUPP) => rustix::io::pread(&file, &mut data, 0).ok()?,
+            read => read.ok()?,
+        };
         data.truncate(read);
         (read == size).then(|| data.into())
     }
 
-    /// [`read_text`](Self::read_text), if that takes no blocking.
+    /// [`read_text`](Self::read_text) of what [`cached`](Self::cached) returns.
     pub(crate) fn read_text_cached(
         &self,
         path: &VPath,

@@ -296,6 +296,21 @@ fn wrong_starts_are_errors() {
 }
 
 #[test]
+fn without_metadata_no_file_is_touched() {
+    let root = tree(&["a", "b/c"]);
+    let query = || GlobQuery::new("**", VPath::root());
+    let sizes = |query| {
+        let found = glob_in(root.path(), query);
+        assert_eq!(paths(&found).len(), 2);
+        found.files.iter().filter_map(|file| file.size).count()
+    };
+    assert_eq!(sizes(query()), 2);
+    assert_eq!(sizes(query().metadata(false)), 0);
+    let newest = query().metadata(false).order(GlobOrder::NewestFirst);
+    assert_eq!(sizes(newest), 2, "the order needs times");
+}
+
+#[test]
 fn query_is_checked_before_anything_is_opened() {
     let open = || -> Result<SearchRoot> { panic!("opened") };
     let found = block_on(grep(open, for_lines("("), nothing_above()));

@@ -169,7 +169,8 @@ pub async fn sorted_by_bytes(t: &Env) -> CaseResult {
     ];
     let turned: Vec<_> = sorted.iter().rev().copied().collect();
     t.put_all(&turned).await?;
-    check_eq!(t.glob("**").await?, sorted)
+    check_eq!(t.glob("**").await?, sorted)?;
+    check_eq!(found(t, t.glob_query("**").metadata(false)).await?, sorted)
 }
 
 /// On request, the most recently changed file comes first.
@@ -178,7 +179,9 @@ pub async fn newest_first(t: &Env) -> CaseResult {
         put_at(t, path, seconds).await?;
     }
     let sorted = ["b/x", "d", "a", "c"];
-    check_eq!(found(t, newest_first_query(t)).await?, sorted)
+    check_eq!(found(t, newest_first_query(t)).await?, sorted)?;
+    let query = newest_first_query(t).metadata(false);
+    check_eq!(found(t, query).await?, sorted)
 }
 
 /// Files with the same time are in byte order.

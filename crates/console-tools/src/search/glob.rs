@@ -55,7 +55,8 @@ impl Builtin for GlobTool {
             .limit(GLOB_FILES.max(shown))
             .hidden(args.hidden)
             .ignored(args.ignored)
-            .generated(root.generated(context));
+            .generated(root.generated(context))
+            .metadata(false);
         let found = context.backend.glob(query).await;
         let found = found.map_err(|error| about_pattern("pattern", error))?;
         let pattern = on_one_line(&args.pattern);

@@ -56,7 +56,8 @@ fn requests() -> Vec<Request> {
         .hidden(true)
         .generated(true)
         .links(refuse)
-        .exclude(exclude());
+        .exclude(exclude())
+        .metadata(false);
     let grep = GrepQuery::new("x", path("/g"))
         .case(Case::Smart)
         .literal(true);

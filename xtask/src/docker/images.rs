@@ -5,12 +5,12 @@ use std::process::Stdio;
 
 use anyhow::{Context as _, Result, ensure};
 
+use crate::docker::Docker;
 use crate::images::{BUSYBOX, PYTHON};
 use crate::process;
-use crate::test_all::docker::Docker;
 
 /// Loads missing images. Returns what is missing if it cannot.
-pub(super) fn load(docker: &Docker<'_>) -> Result<Option<String>> {
+pub(crate) fn load(docker: &Docker<'_>) -> Result<Option<String>> {
     for image in [BUSYBOX, PYTHON] {
         if process::succeeds(&mut docker.command(&["image", "inspect", image.name])?) {
             continue;
@@ -26,7 +26,7 @@ pub(super) fn load(docker: &Docker<'_>) -> Result<Option<String>> {
 }
 
 /// Imports a directory as an image.
-pub(in crate::test_all) fn import(docker: &Docker<'_>, root: &Path, image: &str) -> Result<()> {
+pub(crate) fn import(docker: &Docker<'_>, root: &Path, image: &str) -> Result<()> {
     let mut tar = docker.workspace.command("tar")?;
     tar.arg("--directory").arg(root);
     let mut tar = tar

@@ -1,7 +1,7 @@
-//! The daemon for the tests: a running one, or a private one.
+//! The daemon for tests and benchmarks: a running one, or a private one.
 //!
 //! The private daemon keeps its images in the cache, because they take long to create,
-//! and everything else in a temporary directory. It ends with the stage, even if this
+//! and everything else in a temporary directory. It ends with its user, even if this
 //! process is interrupted or killed.
 
 use std::env;
@@ -32,14 +32,14 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The result of a search for a daemon.
-pub(in crate::test_all) enum Found<'w> {
+pub(crate) enum Found<'w> {
     Daemon(Daemon<'w>),
     /// There is none, with the reason.
     Nothing(String),
 }
 
 /// A running daemon. A private one is stopped on drop.
-pub(in crate::test_all) enum Daemon<'w> {
+pub(crate) enum Daemon<'w> {
     Foreign { host: String, version: String },
     Private(Private<'w>),
 }
@@ -47,7 +47,7 @@ pub(in crate::test_all) enum Daemon<'w> {
 impl<'w> Daemon<'w> {
     /// Finds the daemon at `DOCKER_HOST` or at the default address, else starts a
     /// private one.
-    pub(in crate::test_all) fn find(workspace: &'w Workspace) -> Result<Found<'w>> {
+    pub(crate) fn find(workspace: &'w Workspace) -> Result<Found<'w>> {
         let named = env::var("DOCKER_HOST").ok().filter(|host| !host.is_empty());
         let host = named.clone().unwrap_or_else(|| DEFAULT_HOST.to_owned());
         if let Some(version) = version(workspace, &host)? {
@@ -75,14 +75,14 @@ impl<'w> Daemon<'w> {
         }
     }
 
-    pub(in crate::test_all) fn host(&self) -> &str {
+    pub(crate) fn host(&self) -> &str {
         match self {
             Self::Foreign { host, .. } => host,
             Self::Private(private) => &private.host,
         }
     }
 
-    pub(in crate::test_all) fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         match self {
             Self::Foreign { version, .. } => format!("Docker {version}"),
             Self::Private(private) => format!("a private Docker {}", private.version),
@@ -100,7 +100,7 @@ fn version(workspace: &Workspace, host: &str) -> Result<Option<String>> {
 }
 
 /// A daemon started by this process.
-pub(in crate::test_all) struct Private<'w> {
+pub(crate) struct Private<'w> {
     workspace: &'w Workspace,
     child: Child,
     directory: PathBuf,
