@@ -334,6 +334,7 @@ impl RootedFs {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
     use std::os::fd::OwnedFd;
 
     use rustix::fs::Mode;
@@ -341,18 +342,19 @@ mod tests {
     use super::*;
     use crate::LocalBackend;
 
-    /// Checks that cached entries are served at once on a file system that is
-    /// mounted on the working directory.
+    /// Checks that cached files are read at once on a file system that is mounted on
+    /// the working directory: tmpfs, which does not tell whether a read would wait.
     #[test]
     fn a_mounted_working_directory_is_near() {
         let shared = Path::new("/dev/shm");
         let is_mounted = device_of(&open(shared)) != device_of(&open(Path::new("/")));
-        let Some(file) = tempfile::NamedTempFile::new_in(shared)
+        let Some(mut file) = tempfile::NamedTempFile::new_in(shared)
             .ok()
             .filter(|_| is_mounted)
         else {
             return;
         };
+        file.write_all(b"text").unwrap();
         let path = VPath::parse(file.path().to_str().unwrap()).unwrap();
         let opened = |working_dir: &str| {
             let working_dir = VPath::parse(working_dir).unwrap();
@@ -360,8 +362,9 @@ mod tests {
             let fs = RootedFs::open(&builder).unwrap();
             // Memory pressure may evict the entry, but not every time.
             let mut tries = 0..100;
-            let open = |_| fs.open_cached(&path, OFlags::RDONLY, Links::Refuse);
-            fs.kernel.then(|| tries.find_map(open).is_some())
+            let read = |_| fs.cached(&path, Links::Refuse);
+            fs.kernel
+                .then(|| tries.find_map(read).is_some_and(|text| text == "text"))
         };
         assert_ne!(opened("/dev/shm"), Some(false));
         assert_ne!(opened("/"), Some(true));
