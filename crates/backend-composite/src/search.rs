@@ -54,6 +54,8 @@ impl Composite {
         };
         query.path = native.start.clone();
         query.exclude = native.exclude.clone();
+        // The results of all routes are merged by time.
+        query.metadata |= query.order == GlobOrder::NewestFirst;
         if let Some(pattern) = &native.pattern {
             query.pattern.clone_from(pattern);
         }

@@ -7,7 +7,7 @@
 //!   them take little space; both sides open and read each link. Trees are removed in the end.
 //! - ripgrep is started anew for each call, as in [the suite of a local directory](local.rs).
 //!   It lists all files with `rg --files`, and those of a directory with `--max-depth 1`: names
-//!   as it finds them, where ours are in order and have sizes and times.
+//!   as it finds them, where ours are in order and those of `ls` have sizes and times.
 //! - A command is `head -c N /dev/zero`. We keep the default limit of its output, and plain
 //!   tokio keeps all of it. Its memory is the most that a process took that ran nothing else.
 //! - A sandbox is a directory with a supervisor. Its time is that from nothing to the end of

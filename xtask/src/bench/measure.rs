@@ -56,10 +56,10 @@ pub(super) fn obstacle(
     may_compile: bool,
 ) -> Result<Option<String>> {
     if suite.needs_docker() {
-        return Ok(match Daemon::find(workspace)? {
-            Found::Daemon(_) => None,
-            Found::Nothing(why) => Some(why),
-        });
+        return match Daemon::obstacle(workspace)? {
+            None => PYTHON.obstacle(workspace),
+            why => Ok(why),
+        };
     }
     if !suite.needs_cluster() {
         return Ok(None);
@@ -139,7 +139,7 @@ fn in_turns(workspace: &Workspace, suite: &Suite, mut command: Command) -> Resul
             Found::Nothing(why) => bail!("{why}"),
         };
         let docker = Docker::new(workspace, &daemon);
-        if let Some(missing) = docker::images::load(&docker)? {
+        if let Some(missing) = docker::images::load(&docker, &[PYTHON])? {
             bail!("{missing}");
         }
         command.env("DOCKER_HOST", &docker.host);

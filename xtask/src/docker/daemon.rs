@@ -48,31 +48,43 @@ impl<'w> Daemon<'w> {
     /// Finds the daemon at `DOCKER_HOST` or at the default address, else starts a
     /// private one.
     pub(crate) fn find(workspace: &'w Workspace) -> Result<Found<'w>> {
-        let named = env::var("DOCKER_HOST").ok().filter(|host| !host.is_empty());
-        let host = named.clone().unwrap_or_else(|| DEFAULT_HOST.to_owned());
+        if let Some(reason) = Self::obstacle(workspace)? {
+            return Ok(Found::Nothing(reason));
+        }
+        let (host, _) = host();
         if let Some(version) = version(workspace, &host)? {
             return Ok(Found::Daemon(Daemon::Foreign { host, version }));
         }
-        if named.is_some() {
-            return Ok(Found::Nothing(format!("no daemon answers at {host}")));
+        match Private::start(workspace)? {
+            Ok(private) => Ok(Found::Daemon(Daemon::Private(private))),
+            Err(reason) => Ok(Found::Nothing(reason)),
         }
-        for program in ["dockerd", "setpriv"] {
+    }
+
+    /// Returns why no daemon answers and none can be started, if so.
+    pub(crate) fn obstacle(workspace: &Workspace) -> Result<Option<String>> {
+        let (host, is_named) = host();
+        let has_client = workspace.has_program("docker")?;
+        if has_client && version(workspace, &host)?.is_some() {
+            return Ok(None);
+        }
+        if is_named && has_client {
+            return Ok(Some(format!("no daemon answers at {host}")));
+        }
+        for program in ["docker", "dockerd", "setpriv"] {
             if !workspace.has_program(program)? {
-                let reason = format!("no daemon answers and {program} is not installed");
-                return Ok(Found::Nothing(format!(
-                    "{reason}; --provision installs dockerd"
+                return Ok(Some(format!(
+                    "no daemon answers and {program} is not installed; \
+                     `cargo xtask test-all --provision` installs it"
                 )));
             }
         }
         // The entry is owned by the user of this process.
         if fs::metadata("/proc/self")?.uid() != 0 {
             let reason = "no daemon answers and only root can start one; set DOCKER_HOST";
-            return Ok(Found::Nothing(reason.to_owned()));
+            return Ok(Some(reason.to_owned()));
         }
-        match Private::start(workspace)? {
-            Ok(private) => Ok(Found::Daemon(Daemon::Private(private))),
-            Err(reason) => Ok(Found::Nothing(reason)),
-        }
+        Ok(None)
     }
 
     pub(crate) fn host(&self) -> &str {
@@ -88,6 +100,13 @@ impl<'w> Daemon<'w> {
             Self::Private(private) => format!("a private Docker {}", private.version),
         }
     }
+}
+
+/// Returns the address of the daemon, and whether `DOCKER_HOST` names it.
+fn host() -> (String, bool) {
+    let named = env::var("DOCKER_HOST").ok().filter(|host| !host.is_empty());
+    let is_named = named.is_some();
+    (named.unwrap_or_else(|| DEFAULT_HOST.to_owned()), is_named)
 }
 
 /// Returns the version of the daemon at `host`, if one answers.

@@ -1,4 +1,4 @@
-//! The images of the tests in a daemon.
+//! The images of tests and benchmarks in a daemon.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -6,12 +6,13 @@ use std::process::Stdio;
 use anyhow::{Context as _, Result, ensure};
 
 use crate::docker::Docker;
-use crate::images::{BUSYBOX, PYTHON};
+use crate::images::Image;
 use crate::process;
 
-/// Loads missing images. Returns what is missing if it cannot.
-pub(crate) fn load(docker: &Docker<'_>) -> Result<Option<String>> {
-    for image in [BUSYBOX, PYTHON] {
+/// Loads those of the images that the daemon does not have. Returns what is missing if it
+/// cannot.
+pub(crate) fn load(docker: &Docker<'_>, images: &[Image]) -> Result<Option<String>> {
+    for image in images {
         if process::succeeds(&mut docker.command(&["image", "inspect", image.name])?) {
             continue;
         }

@@ -46,7 +46,7 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     };
     println!("{}", daemon.describe());
     let docker = Docker::new(&ctx.workspace, &daemon);
-    if let Some(missing) = images::load(&docker)? {
+    if let Some(missing) = images::load(&docker, &[BUSYBOX, PYTHON])? {
         return Ok(Outcome::Skipped(missing));
     }
     let before = docker.things()?;

@@ -51,7 +51,8 @@ pub struct GlobQuery {
     /// Entries to leave out, before the limit is applied.
     pub exclude: Exclude,
     /// Whether the files need their size, time and mode. Otherwise these may be missing,
-    /// and a search in path order is quicker.
+    /// and a search in path order is quicker. Files that are ordered by their time have
+    /// it in any case.
     pub metadata: bool,
 }
 

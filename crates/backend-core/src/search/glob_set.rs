@@ -51,8 +51,8 @@ impl GlobSet {
         Self::with_finder(globs, None)
     }
 
-    /// Creates a set that is made faster, and matches a little slower.
-    pub(super) fn for_few_paths(globs: impl IntoIterator<Item = Glob>) -> Self {
+    /// Creates a set in less time, which then matches a little slower.
+    pub(super) fn made_quickly(globs: impl IntoIterator<Item = Glob>) -> Self {
         Self::with_finder(globs, Some(AhoCorasickKind::ContiguousNFA))
     }
 

@@ -144,7 +144,7 @@ impl Rules {
         if costly > COSTLY_BYTES {
             return Err(TooLarge);
         }
-        let globs = GlobSet::for_few_paths(globs);
+        let globs = GlobSet::made_quickly(globs);
         Ok(Self { globs, rules })
     }
 

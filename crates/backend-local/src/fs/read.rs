@@ -1,9 +1,8 @@
 //! Reading: bytes, ranges and windows of lines.
 //!
 //! A small file that is in the page cache is read on the caller's thread, in a
-//! few microseconds and without waiting for a disk; so is one on a local file
-//! system that does not tell what is cached. Everything else goes to the threads
-//! that may block.
+//! few microseconds and without waiting for a disk. Everything else goes to the
+//! threads that may block.
 
 use std::io::IoSliceMut;
 use std::os::fd::{AsFd, OwnedFd};
@@ -24,6 +23,9 @@ use crate::fs::rooted::RootedFs;
 
 /// Bytes read at a time.
 pub(crate) const BLOCK_BYTES: usize = 64 * 1024;
+
+/// The type of tmpfs.
+const TMPFS: u64 = 0x0102_1994;
 
 /// Flags that open any kind of file without blocking.
 pub(crate) const READ: OFlags = OFlags::RDONLY
@@ -128,6 +130,10 @@ fn read_range(
     Ok(FileBytes::new(data.into(), size))
 }
 
+fn is_tmpfs(file: &OwnedFd) -> bool {
+    rustix::fs::fstatfs(file).is_ok_and(|system| system.f_type as u64 == TMPFS)
+}
+
 /// Returns the length of the hole at `offset`, which may be larger than any
 /// disk, or 0 if the file system does not report holes.
 pub(crate) fn hole_at(file: &OwnedFd, offset: u64) -> u64 {
@@ -147,7 +153,7 @@ impl RootedFs {
         Ok((file, found))
     }
 
-    /// Returns the content of a small file, if nothing but the local disk can make it wait.
+    /// Returns the content of a small file, if that takes no blocking.
     pub(crate) fn cached(&self, path: &VPath, links: Links) -> Option<Bytes> {
         let file = self.open_cached(path, READ, links)?;
         let found = rustix::fs::fstat(&file).ok()?;
@@ -159,16 +165,17 @@ impl RootedFs {
         let mut data = vec![0; size + 1];
         let mut buffers = [IoSliceMut::new(&mut data)];
         let read = match rustix::io::preadv2(&file, &mut buffers, 0, ReadWriteFlags::NOWAIT) {
-            // tmpfs and overlayfs cannot say whether a read would wait. For a small file
-            // that is at most one access to the local disk.
-            Err(Errno::OPNOTSUPP) => rustix::io::pread(&file, &mut data, 0).ok()?,
+            // tmpfs does not take the flag, and its files are in memory.
+            Err(Errno::OPNOTSUPP) if is_tmpfs(&file) => {
+                rustix::io::pread(&file, &mut data, 0).ok()?
+            }
             read => read.ok()?,
         };
         data.truncate(read);
         (read == size).then(|| data.into())
     }
 
-    /// [`read_text`](Self::read_text) of what [`cached`](Self::cached) returns.
+    /// [`read_text`](Self::read_text), if that takes no blocking.
     pub(crate) fn read_text_cached(
         &self,
         path: &VPath,

@@ -11,8 +11,9 @@ use rustix::io::Errno;
 
 use crate::fs::errno;
 
-/// File systems that never wait for a network or another process: ext, XFS,
-/// Btrfs, tmpfs, overlayfs, F2FS, bcachefs, ZFS, EROFS and SquashFS.
+/// File systems that never wait for a network or another process, unless an overlay
+/// has such a layer: ext, XFS, Btrfs, tmpfs, overlayfs, F2FS, bcachefs, ZFS, EROFS and
+/// SquashFS.
 const LOCAL_FILE_SYSTEMS: [u64; 10] = [
     0xef53,
     0x5846_5342,

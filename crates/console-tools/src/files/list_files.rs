@@ -51,7 +51,8 @@ impl Builtin for ListFilesTool {
         let query = GlobQuery::new(absolute, start)
             .hidden(true)
             .ignored(true)
-            .limit(GLOB_FILES);
+            .limit(GLOB_FILES)
+            .metadata(false);
         let found = match context.backend.glob(query).await {
             Ok(found) => found,
             Err(error) => match error.kind() {

@@ -86,10 +86,12 @@ proptest! {
         texts in prop::collection::vec(paths(), 12),
     ) {
         let globs: Vec<_> = patterns.iter().filter_map(|text| Glob::new(text).ok()).collect();
+        let quick = GlobSet::made_quickly(globs.iter().cloned());
         let set = GlobSet::new(globs.iter().cloned());
         for text in &texts {
             let expected = one_by_one(&globs, text);
             prop_assert_eq!(set.first(text), expected.first().copied());
+            prop_assert_eq!(&quick.matches(text).collect::<Vec<_>>(), &expected, "{}", text);
             prop_assert_eq!(set.matches(text).collect::<Vec<_>>(), expected, "{}", text);
         }
     }
