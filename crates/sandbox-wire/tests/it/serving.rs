@@ -19,7 +19,7 @@ use crate::support::pipe::{PIPE, PipeMachine};
 
 /// Returns the host's greeting in this version.
 fn greeting() -> Vec<u8> {
-    let mut greeting = b"\0agtwire\x00\x05".to_vec();
+    let mut greeting = b"\0agtwire\x00\x06".to_vec();
     let version = env!("CARGO_PKG_VERSION");
     greeting.push(version.len() as u8);
     greeting.extend_from_slice(version.as_bytes());
