@@ -18,6 +18,7 @@ use anyhow::{Context as _, Result};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
+use crate::cluster::Cluster;
 use crate::dist::archive::Member;
 pub(crate) use crate::dist::image::name as agent_image_name;
 use crate::dist::licences::Built;
@@ -143,9 +144,15 @@ pub(crate) fn pack_agent(built: &agent::Built, agents: &Path) -> Result<()> {
     pack_agent_as(built, own_architecture()?, agents).map(drop)
 }
 
-/// Packs an agent for this machine's architecture as the image [`agent_image_name`].
-pub(crate) fn pack_agent_image(built: &agent::Built) -> Result<Vec<u8>> {
-    Ok(image::pack(&fs::read(&built.path)?, own_architecture()?)?)
+/// Loads an agent for this machine's architecture into a cluster, as the image
+/// [`agent_image_name`], which is returned.
+pub(crate) fn load_agent_image(built: &agent::Built, cluster: &Cluster<'_>) -> Result<String> {
+    let packed = image::pack(&fs::read(&built.path)?, own_architecture()?)?;
+    let scratch = Scratch::temporary("agent-image")?;
+    let archive = scratch.join("agent.tar");
+    fs::write(&archive, packed)?;
+    cluster.load_image(&archive)?;
+    Ok(agent_image_name())
 }
 
 fn pack_agent_as(built: &agent::Built, arch: &str, agents: &Path) -> Result<PathBuf> {

@@ -15,6 +15,7 @@ mod copy;
 mod cursor;
 mod delete;
 pub(crate) mod errno;
+mod freeing;
 mod list;
 mod locks;
 mod read;

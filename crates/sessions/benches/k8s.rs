@@ -17,9 +17,10 @@
 //!   and run `true` in it: a new one without a pod, a new one on a pod whose agent this process
 //!   keeps connected, and one that another engine has opened, which stands for another
 //!   process. In the last case, only the stream to the agent is new.
-//! - `k8s_session_claimed_kube` is a new session on a pod that agent-sandbox keeps ready. Its
-//!   controller names the pod in the claim and makes the claim ready; our agent goes into the pod
-//!   as soon as it is named.
+//! - `k8s_session_claimed_kube` is a new session on a pod that agent-sandbox keeps ready and
+//!   into which its template brings our agent, as docs/sessions.md shows. Its controller names
+//!   the pod in the claim and makes the claim ready; our agent is started as soon as the pod is
+//!   named. In `k8s_session_claimed_sent_kube` the agent is not in the pod and goes there then.
 //!
 //! The cluster is the one of `cargo xtask cluster`: one node, on which all of this runs. Each
 //! side has a pod of its own of the same image.
@@ -93,8 +94,8 @@ struct Ours {
     other: SessionManager,
     pooled: SessionManager,
     pool: K8sEngine,
-    claimed: SessionManager,
-    warm_pool: WarmPool,
+    /// A pool whose pods have the agent, and one whose pods get it when they are claimed.
+    warm_pools: [WarmPool; 2],
     sessions: usize,
 }
 
@@ -123,7 +124,13 @@ impl Ours {
             .write_file("big.bin", vec![b'x'; BIG])
             .await
             .unwrap();
-        let warm_pool = WarmPool::new(&cluster, image, POOL, template.clone()).await;
+        let agent_image = bench.get("agent-image");
+        let warm_pool =
+            |name, agent| WarmPool::new(&cluster, name, image, agent, POOL, template.clone());
+        let warm_pools = [
+            warm_pool("with-agent", agent_image).await,
+            warm_pool("without-agent", None).await,
+        ];
         let image = Image::from_image("bench", image);
         let engine = |space: &str| {
             K8sEngine::builder(cluster.clone())
@@ -140,8 +147,7 @@ impl Ours {
             other: manager(engine("cold").build().unwrap()),
             pooled: manager(pool.clone()),
             pool,
-            claimed: manager(warm_pool.engine.clone()),
-            warm_pool,
+            warm_pools,
             sessions: 0,
         }
     }
@@ -162,10 +168,8 @@ impl Ours {
                 self.pool.warm().await.unwrap();
                 self.open_new(&self.pooled, &user).await
             }
-            "k8s_session_claimed_kube" => {
-                self.warm_pool.warm().await;
-                self.open_new(&self.claimed, &user).await
-            }
+            "k8s_session_claimed_kube" => self.open_claimed(&self.warm_pools[0], &user).await,
+            "k8s_session_claimed_sent_kube" => self.open_claimed(&self.warm_pools[1], &user).await,
             "k8s_session_moved_kube" => {
                 let session = self.other.get_or_create(&user).await.unwrap();
                 run_true(&session).await;
@@ -224,6 +228,11 @@ impl Ours {
         sample
     }
 
+    async fn open_claimed(&self, pool: &WarmPool, user: &str) -> Sample {
+        pool.warm().await;
+        self.open_new(&pool.sessions, user).await
+    }
+
     /// Opens a session, runs a command, and purges it, which is not timed and waits for the
     /// end of the pod.
     async fn open_new(&self, manager: &SessionManager, user: &str) -> Sample {
@@ -236,7 +245,12 @@ impl Ours {
     }
 
     async fn end(self) {
-        for manager in [&self.cold, &self.other, &self.pooled, &self.claimed] {
+        let [with_agent, without] = &self.warm_pools;
+        let claimed = [&with_agent.sessions, &without.sessions];
+        for manager in [&self.cold, &self.other, &self.pooled]
+            .into_iter()
+            .chain(claimed)
+        {
             manager.shutdown(Duration::from_secs(60)).await;
         }
         self.sandbox.stop(StopMode::Purge).await.unwrap();
@@ -294,7 +308,9 @@ impl<'r> Peers<'r> {
         Some(match id {
             "k8s_read_kube" => exec(&["cat", "/tmp/read.txt"]),
             "k8s_read_kubectl" => Box::new(move |_| kubectl(place, &bare.pod)),
-            "k8s_session_moved_kube" | "k8s_session_claimed_kube" => exec(&["sh", "-c", "true"]),
+            "k8s_session_moved_kube"
+            | "k8s_session_claimed_kube"
+            | "k8s_session_claimed_sent_kube" => exec(&["sh", "-c", "true"]),
             "k8s_start_kube" => Box::new(move |_| runtime.block_on(bare.first_command(None))),
             "k8s_start_volume_kube" | "k8s_session_cold_kube" => {
                 Box::new(move |_| runtime.block_on(bare.first_command(Some("work"))))

@@ -15,7 +15,7 @@ use crate::docker::daemon::{Daemon, Found};
 use crate::docker::{self, Docker};
 use crate::images::PYTHON;
 use crate::workspace::{Workspace, cargo_home};
-use crate::{agent, packages, process, provision, scratch};
+use crate::{agent, dist, packages, process, provision, scratch};
 
 /// Further packages for the Python peer, for its sandboxes and its console tools.
 const PYTHON_PACKAGES: &str = "daytona==0.226.1\ndocker==7.1.0\npydantic-ai-slim==2.66.0\n";
@@ -124,9 +124,12 @@ fn in_turns(workspace: &Workspace, suite: &Suite, mut command: Command) -> Resul
     if suite.needs_docker() || suite.needs_cluster() {
         command.args(["--image", PYTHON.name]);
     }
-    if suite.needs_agent() {
-        let agent = agent::build(workspace, None)?.path;
-        command.arg("--agent").arg(agent);
+    let agent = match suite.needs_agent() {
+        true => Some(agent::build(workspace, None)?),
+        false => None,
+    };
+    if let Some(agent) = &agent {
+        command.arg("--agent").arg(&agent.path);
     }
     for peer in suite.peers() {
         pass_peer(workspace, peer, &mut command)?;
@@ -149,6 +152,10 @@ fn in_turns(workspace: &Workspace, suite: &Suite, mut command: Command) -> Resul
             command.arg("--kwok").arg(Cluster::kwok(workspace)?);
         }
         cluster = Cluster::start(workspace)?;
+        if let Some(agent) = &agent {
+            let image = dist::load_agent_image(agent, &cluster)?;
+            command.args(["--agent-image", &image]);
+        }
         command = cluster.inside(command)?;
     }
     let mut lines = Vec::new();

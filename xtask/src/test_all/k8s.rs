@@ -9,7 +9,6 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::env;
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::thread::{self, ScopedJoinHandle};
@@ -22,7 +21,6 @@ use crate::cluster::Cluster;
 use crate::dist;
 use crate::images::{BUSYBOX, PYTHON};
 use crate::process;
-use crate::scratch::Scratch;
 use crate::test_all::cargo::{TestProgram, TestRun, cargo, run_labelled_tests, run_tests};
 use crate::test_all::clients::{self, Sandboxes};
 use crate::test_all::stage::{Ctx, Outcome};
@@ -85,10 +83,7 @@ pub(super) fn run(ctx: &Ctx) -> Result<Outcome> {
     });
     let built = built?;
     let cluster = cluster?;
-    let archives = Scratch::temporary("agent-image")?;
-    let archive = archives.join("agent.tar");
-    fs::write(&archive, dist::pack_agent_image(&built.agent)?)?;
-    cluster.load_image(&archive)?;
+    dist::load_agent_image(&built.agent, &cluster)?;
     let before = objects(&cluster)?;
     let lab = Lab {
         ctx,

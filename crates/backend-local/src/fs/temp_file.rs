@@ -9,6 +9,7 @@ use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Stat, Uid};
 use rustix::io::{Errno, retry_on_intr};
 
 use crate::fs::errno;
+use crate::fs::freeing::{close_later, retry_when_freed};
 use crate::fs::resolve::{ENTRY, clone_handle, open_at};
 use crate::random::random;
 
@@ -57,7 +58,8 @@ impl TempFile {
         let flags =
             OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let (directory, name) = (clone_handle(directory)?, random_name());
-        let file = retry_on_intr(|| rustix::fs::openat(&directory, &name, flags, mode));
+        let create = || retry_on_intr(|| rustix::fs::openat(&directory, &name, flags, mode));
+        let file = retry_when_freed(create);
         let temporary = Self {
             file: file.map_err(errno::error)?,
             directory,
@@ -104,8 +106,8 @@ impl TempFile {
 
     pub(crate) fn write_at(&self, mut content: &[u8], mut offset: u64) -> Result<()> {
         while !content.is_empty() {
-            let written = retry_on_intr(|| rustix::io::pwrite(&self.file, content, offset));
-            let written = written.map_err(errno::error)?;
+            let write = || retry_on_intr(|| rustix::io::pwrite(&self.file, content, offset));
+            let written = retry_when_freed(write).map_err(errno::error)?;
             content = content.get(written..).unwrap_or_default();
             offset += written as u64;
         }
@@ -127,7 +129,11 @@ impl TempFile {
         let directory = directory.as_fd();
         match if_exists {
             IfExists::Replace => {
+                let replaced = open_at(directory, name, ENTRY);
                 rustix::fs::renameat(&self.directory, &self.name, directory, name)?;
+                if let Ok(replaced) = replaced {
+                    close_later(replaced);
+                }
             }
             IfExists::Fail => rename_free(&self.directory, &self.name, directory, name)?,
         }

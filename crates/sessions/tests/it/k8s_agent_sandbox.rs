@@ -12,6 +12,8 @@ use crate::support::k8s::{Place, leave_out, manager_of, pod_of, run, runtime, un
 
 const GROUP: &str = "extensions.agents.x-k8s.io";
 const POOL: &str = "pool";
+/// The agent in pods that have it.
+const AGENT: &str = "/.agentbox/sandbox-agent";
 
 /// Returns the name of a template that no other test has. agent-sandbox keeps the pods that
 /// are ready by the name of their template, for all namespaces: while it looks at those of
@@ -20,15 +22,8 @@ fn template_name(place: &Place) -> &str {
     &place.namespace
 }
 
-/// Makes a template and a pool with one pod, and waits until it is ready. Returns `false` if a
-/// cluster of others has no agent-sandbox.
-pub(crate) async fn fill_pool(place: &Place) -> bool {
-    let discover = async |kind: &str| Kind::discover(&place.cluster, GROUP, kind).await.unwrap();
-    let Some(templates) = discover("SandboxTemplate").await else {
-        leave_out("the cluster has no agent-sandbox");
-        return false;
-    };
-    let pools = discover("SandboxWarmPool").await.unwrap();
+/// The pod of a template.
+fn pod() -> Value {
     let container = json!({
         "name": "sandbox",
         "image": variable("TEST_IMAGE_BUSYBOX"),
@@ -36,11 +31,45 @@ pub(crate) async fn fill_pool(place: &Place) -> bool {
         "command": ["sleep", "1000000"],
         "workingDir": "/tmp",
     });
-    let pod = json!({
+    json!({
         "terminationGracePeriodSeconds": 1,
         "automountServiceAccountToken": false,
         "containers": [container],
-    });
+    })
+}
+
+/// A pod into which an init container brings the agent, as docs/sessions.md shows it.
+fn pod_with_agent() -> Value {
+    let mut pod = pod();
+    let mount = json!({"name": "agent", "mountPath": "/.agentbox"});
+    pod["initContainers"] = json!([{
+        "name": "agent",
+        "image": variable("TEST_IMAGE_AGENT"),
+        "imagePullPolicy": "Never",
+        "args": ["--install", AGENT],
+        "volumeMounts": [mount],
+    }]);
+    let container = &mut pod["containers"][0];
+    container["command"] = json!([AGENT, "--hold"]);
+    container["volumeMounts"] = json!([mount]);
+    container["volumeMounts"][0]["readOnly"] = true.into();
+    pod["volumes"] = json!([{"name": "agent", "emptyDir": {}}]);
+    pod
+}
+
+/// Makes a template and a pool with one pod, and waits until it is ready. Returns `false` if a
+/// cluster of others has no agent-sandbox.
+pub(crate) async fn fill_pool(place: &Place) -> bool {
+    fill_pool_with(place, pod()).await
+}
+
+async fn fill_pool_with(place: &Place, pod: Value) -> bool {
+    let discover = async |kind: &str| Kind::discover(&place.cluster, GROUP, kind).await.unwrap();
+    let Some(templates) = discover("SandboxTemplate").await else {
+        leave_out("the cluster has no agent-sandbox");
+        return false;
+    };
+    let pools = discover("SandboxWarmPool").await.unwrap();
     let template = json!({"spec": {
         "networkPolicyManagement": "Unmanaged",
         "podTemplate": {"metadata": {}, "spec": pod},
@@ -105,4 +134,19 @@ async fn a_claim_of_a_ready_pod_is_a_session() {
     assert!(second.purge("Alice_1").await.unwrap());
     assert_eq!(engine.record(&id).await.unwrap(), None);
     assert!(!engine.purge(&id).await.unwrap());
+}
+
+#[tokio::test]
+#[ignore = "needs a Kubernetes cluster; run by cargo xtask test-all"]
+async fn an_agent_in_the_template_is_not_sent_again() {
+    let place = Place::new().await;
+    if !fill_pool_with(&place, pod_with_agent()).await {
+        return;
+    }
+    let manager = manager_of(engine(&place).build().unwrap());
+    let session = manager.get_or_create("alice").await.unwrap();
+    assert_eq!(run(&session, "ls /.agentbox").await, "sandbox-agent");
+    let sent = "/tmp/sandbox-agent-*";
+    assert_eq!(run(&session, &format!("echo {sent}")).await, sent);
+    assert!(manager.purge("alice").await.unwrap());
 }
