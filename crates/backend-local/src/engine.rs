@@ -3,7 +3,8 @@
 //! One thread drives an event loop for commands (pipes, timeouts, kills). File
 //! operations that may block go to its thread pool. Neither belongs to a
 //! caller's runtime: a dropped call ends even if its runtime never polls again,
-//! and callers need no runtime at all.
+//! and callers need no runtime at all. One more thread frees replaced files
+//! (`fs/freeing.rs`).
 
 use std::io;
 use std::sync::OnceLock;

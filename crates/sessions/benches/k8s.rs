@@ -94,8 +94,10 @@ struct Ours {
     other: SessionManager,
     pooled: SessionManager,
     pool: K8sEngine,
-    /// A pool whose pods have the agent, and one whose pods get it when they are claimed.
-    warm_pools: [WarmPool; 2],
+    /// A pool whose pods have the agent.
+    claimed: WarmPool,
+    /// A pool whose pods get the agent when they are claimed.
+    claimed_sent: WarmPool,
     sessions: usize,
 }
 
@@ -124,13 +126,11 @@ impl Ours {
             .write_file("big.bin", vec![b'x'; BIG])
             .await
             .unwrap();
-        let agent_image = bench.get("agent-image");
         let warm_pool =
             |name, agent| WarmPool::new(&cluster, name, image, agent, POOL, template.clone());
-        let warm_pools = [
-            warm_pool("with-agent", agent_image).await,
-            warm_pool("without-agent", None).await,
-        ];
+        let agent_image = bench.get("agent-image").unwrap();
+        let claimed = warm_pool("with-agent", Some(agent_image)).await;
+        let claimed_sent = warm_pool("without-agent", None).await;
         let image = Image::from_image("bench", image);
         let engine = |space: &str| {
             K8sEngine::builder(cluster.clone())
@@ -147,7 +147,8 @@ impl Ours {
             other: manager(engine("cold").build().unwrap()),
             pooled: manager(pool.clone()),
             pool,
-            warm_pools,
+            claimed,
+            claimed_sent,
             sessions: 0,
         }
     }
@@ -168,8 +169,8 @@ impl Ours {
                 self.pool.warm().await.unwrap();
                 self.open_new(&self.pooled, &user).await
             }
-            "k8s_session_claimed_kube" => self.open_claimed(&self.warm_pools[0], &user).await,
-            "k8s_session_claimed_sent_kube" => self.open_claimed(&self.warm_pools[1], &user).await,
+            "k8s_session_claimed_kube" => self.open_claimed(&self.claimed, &user).await,
+            "k8s_session_claimed_sent_kube" => self.open_claimed(&self.claimed_sent, &user).await,
             "k8s_session_moved_kube" => {
                 let session = self.other.get_or_create(&user).await.unwrap();
                 run_true(&session).await;
@@ -245,12 +246,13 @@ impl Ours {
     }
 
     async fn end(self) {
-        let [with_agent, without] = &self.warm_pools;
-        let claimed = [&with_agent.sessions, &without.sessions];
-        for manager in [&self.cold, &self.other, &self.pooled]
-            .into_iter()
-            .chain(claimed)
-        {
+        for manager in [
+            &self.cold,
+            &self.other,
+            &self.pooled,
+            &self.claimed.sessions,
+            &self.claimed_sent.sessions,
+        ] {
             manager.shutdown(Duration::from_secs(60)).await;
         }
         self.sandbox.stop(StopMode::Purge).await.unwrap();

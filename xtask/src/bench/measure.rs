@@ -124,10 +124,8 @@ fn in_turns(workspace: &Workspace, suite: &Suite, mut command: Command) -> Resul
     if suite.needs_docker() || suite.needs_cluster() {
         command.args(["--image", PYTHON.name]);
     }
-    let agent = match suite.needs_agent() {
-        true => Some(agent::build(workspace, None)?),
-        false => None,
-    };
+    let build = || agent::build(workspace, None);
+    let agent = suite.needs_agent().then(build).transpose()?;
     if let Some(agent) = &agent {
         command.arg("--agent").arg(&agent.path);
     }

@@ -383,9 +383,8 @@ fn copy_data(
             });
             match copied {
                 Ok(copied @ 1..) => offset += copied as u64,
-                Err(Errno::NOSPC) => return Err(errno::error(Errno::NOSPC)),
-                // The file ends here, or the kernel cannot copy it. Reading
-                // will show which.
+                // The file ends here, the disk is full, or the kernel cannot copy
+                // it. Reading and writing will show which.
                 Ok(0) | Err(_) => kernel = false,
             }
             continue;

@@ -11,6 +11,7 @@ use rustix::io::{Errno, retry_on_intr};
 use crate::fs::errno;
 use crate::fs::freeing::{close_later, retry_when_freed};
 use crate::fs::resolve::{ENTRY, clone_handle, open_at};
+use crate::fs::roots::is_local_filesystem;
 use crate::random::random;
 
 /// Permission bits that a file passes on to its replacement. Set-user-ID and
@@ -129,9 +130,11 @@ impl TempFile {
         let directory = directory.as_fd();
         match if_exists {
             IfExists::Replace => {
-                let replaced = open_at(directory, name, ENTRY);
+                // Servers of files rename one away that is still open.
+                let is_local = is_local_filesystem(&self.directory);
+                let replaced = is_local.then(|| open_at(directory, name, ENTRY));
                 rustix::fs::renameat(&self.directory, &self.name, directory, name)?;
-                if let Ok(replaced) = replaced {
+                if let Some(Ok(replaced)) = replaced {
                     close_later(replaced);
                 }
             }

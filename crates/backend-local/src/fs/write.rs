@@ -19,6 +19,7 @@ use rustix::io::{Errno, retry_on_intr};
 
 use crate::cancel::CancelFlag;
 use crate::fs::errno;
+use crate::fs::freeing::retry_when_freed;
 use crate::fs::list::LIST;
 use crate::fs::locks::PathGuard;
 use crate::fs::read::{BLOCK_BYTES, READ, hole_at, read_all, regular, size_of};
@@ -239,6 +240,8 @@ impl RootedFs {
             )));
         }
         let before = read_all(&file, &found, EDIT_BYTES, cancel)?;
+        // The last handle is closed where its blocks are freed.
+        drop(file);
         let (after, outcome) = edit_bytes(&before, edits, options)?;
         self.check_size(after.len() as u64)?;
         let mut temporary = TempFile::create(&target.directory, Attributes::Replaced(&found))?;
@@ -323,7 +326,7 @@ pub(crate) fn make_directories(target: &ResolvedEntry, durable: bool) -> Result<
 
 /// Creates a directory if it does not exist, and opens it.
 fn open_made(directory: &OwnedFd, name: &OsStr, durable: bool) -> Result<OwnedFd> {
-    match rustix::fs::mkdirat(directory, name, Mode::from_raw_mode(0o777)) {
+    match retry_when_freed(|| rustix::fs::mkdirat(directory, name, Mode::from_raw_mode(0o777))) {
         Ok(()) if durable => sync_directory(directory)?,
         Ok(()) | Err(Errno::EXIST) => {}
         Err(error) => return Err(errno::error(error)),

@@ -38,14 +38,22 @@ async fn part_writer() {
     }
 }
 
-fn start_writer(root: &Path) -> std::process::Child {
+/// The process that replaces a file again and again. It starts no process, which would keep
+/// its files open for a moment.
+#[tokio::test]
+#[ignore = "a part of another test, which starts it"]
+async fn part_rewriter() {
+    let backend = LocalBackend::builder(".").open().unwrap();
+    for letter in (b'a'..=b'z').cycle().take(1_000) {
+        let content = vec![letter; 100 * 1024];
+        backend.write_file("file", content).await.unwrap();
+    }
+}
+
+fn start(part: &str, root: &Path) -> std::process::Child {
+    let name = format!("attack_crash::{part}");
     Command::new(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "attack_crash::part_writer",
-            "--ignored",
-            "--nocapture",
-        ])
+        .args(["--exact", &name, "--ignored", "--nocapture"])
         .current_dir(root)
         .stdout(Stdio::piped())
         .spawn()
@@ -71,7 +79,7 @@ async fn a_killed_writer_leaves_the_old_file_or_the_new_one() {
     fs::write(root.join("edited"), format!("old\n{padding}")).unwrap();
     let mut random = fastrand::Rng::with_seed(3);
     for _ in 0..KILLS {
-        let mut child = start_writer(root);
+        let mut child = start("part_writer", root);
         let mut told = String::new();
         let mut stdout = child.stdout.take().unwrap();
         while !told.contains("ready") {
@@ -138,5 +146,17 @@ mod needs_root {
         assert_eq!(fs::read_to_string(tiny.0.join("file")).unwrap(), old);
         let left = names(&tiny.0);
         assert_eq!(left, ["file", "one"], "something was left behind");
+    }
+
+    /// The file that a write replaces may still take its space when the next one begins.
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "needs root: cargo xtask test-all --only root"]
+    async fn a_nearly_full_disk_takes_one_write_after_another() {
+        let directory = tempfile::tempdir().unwrap();
+        let tiny = Mounted::at(directory.path(), "size=256k");
+        let output = start("part_rewriter", &tiny.0).wait_with_output().unwrap();
+        let printed = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{printed}");
+        assert_eq!(names(&tiny.0), ["file"]);
     }
 }

@@ -475,18 +475,4 @@ mod needs_root {
         assert_eq!(names(&root), ["file", "half"]);
         assert_eq!(text(&backend, "file").await, "old content\n");
     }
-
-    /// The file that a write replaces may still take its space when the next one begins.
-    #[tokio::test]
-    #[ignore = "needs root: cargo xtask test-all --only root"]
-    async fn a_nearly_full_disk_takes_one_write_after_another() {
-        let (_keep, root) = directory();
-        let _small = Mounted::at(&root, "size=256k");
-        let backend = open(&root);
-        for letter in (b'a'..=b'z').cycle().take(1_000) {
-            let content = vec![letter; 100 * 1024];
-            backend.write_file("file", content).await.unwrap();
-        }
-        assert_eq!(names(&root), ["file"]);
-    }
 }

@@ -90,15 +90,16 @@ impl WarmPool {
 
 /// Adds an init container that brings the agent, which then keeps the pod alive.
 fn bring_agent(pod: &mut Value, image: &str) {
-    let mounts = json!([{"name": "agent", "mountPath": "/.agentbox"}]);
+    let mount = json!({"name": "agent", "mountPath": "/.agentbox"});
     pod["initContainers"] = json!([{
         "name": "agent",
         "image": image,
         "imagePullPolicy": "Never",
         "args": ["--install", AGENT],
-        "volumeMounts": mounts,
+        "volumeMounts": [mount],
     }]);
     pod["containers"][0]["command"] = json!([AGENT, "--hold"]);
-    pod["containers"][0]["volumeMounts"] = mounts;
+    pod["containers"][0]["volumeMounts"] = json!([mount]);
+    pod["containers"][0]["volumeMounts"][0]["readOnly"] = true.into();
     pod["volumes"] = json!([{"name": "agent", "emptyDir": {}}]);
 }

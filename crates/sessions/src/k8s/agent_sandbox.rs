@@ -2,7 +2,7 @@
 //!
 //! A session is a `SandboxClaim` of its name: to create it is the lock between processes. The
 //! record is in its annotations, and every change of them is for the version that was read. The
-//! pod that it gets is used as it is; the agent goes into it over a stream.
+//! pod that it gets is used as it is; the agent is sent into it, unless its template brings it.
 
 mod pod;
 
