@@ -1,7 +1,7 @@
 //! Frees the blocks of replaced files on another thread.
 //!
-//! The kernel frees a file's blocks when its last name and its last handle are gone, and
-//! whoever takes the last one away waits. Where each freed block is discarded on the disk at
+//! The kernel frees a file's blocks when its last name and its last handle are gone, and the
+//! call that removes the last one waits. Where each freed block is discarded on the disk at
 //! once, as ext4 without a journal does it, that takes longer than all the rest of a small
 //! write. So a handle of the old file is kept over the rename and closed elsewhere.
 
