@@ -153,11 +153,13 @@ fn unscheduled(status: &PodStatus) -> Option<String> {
     Some(told("cannot be placed on a node", message))
 }
 
-/// The kubelet says whether a container is ready. If only the pod is not, that is because
-/// the cluster no longer hears from the kubelet.
+/// The kubelet says whether a container is ready. If only the pod is not, and no reason is
+/// given, that is because the cluster no longer hears from the kubelet. A kubelet that is about
+/// to end the pod gives a reason.
 fn lost(pod: &Pod, container: &ContainerStatus) -> Option<String> {
     let ready = condition(pod.status.as_ref()?, "Ready")?;
-    if ready.status != "False" || !container.ready {
+    let has_reason = ready.reason.as_deref().is_some_and(|it| !it.is_empty());
+    if ready.status != "False" || !container.ready || has_reason {
         return None;
     }
     let node = pod.spec.as_ref()?.node_name.as_deref().unwrap_or_default();

@@ -193,6 +193,11 @@ fn a_node_that_does_not_answer() {
         PodState::of(&silent),
         PodState::Lost("is on the node 'node-1', which does not answer".to_owned())
     );
+    // The kubelet ends the pod, such as for its deadline.
+    let up = container(json!({"running": {}}), json!({"ready": true}));
+    let condition = condition_of("Ready", "False", "PodFailed", "");
+    let ending = pod(json!({"conditions": [condition], "containerStatuses": [up]}));
+    assert_eq!(PodState::of(&ending), PodState::Running);
     // A probe of an overlay that fails is no such sign.
     let unready = container(json!({"running": {}}), json!({"ready": false}));
     let condition = condition_of("Ready", "False", "ContainersNotReady", "");
