@@ -130,7 +130,7 @@ impl TempFile {
         let directory = directory.as_fd();
         match if_exists {
             IfExists::Replace => {
-                // Servers of files rename one away that is still open.
+                // Network file systems keep a file that is still open under another name.
                 let is_local = is_local_filesystem(&self.directory);
                 let replaced = is_local.then(|| open_at(directory, name, ENTRY));
                 rustix::fs::renameat(&self.directory, &self.name, directory, name)?;

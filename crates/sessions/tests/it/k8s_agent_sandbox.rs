@@ -38,7 +38,7 @@ fn pod() -> Value {
     })
 }
 
-/// A pod into which an init container brings the agent, as docs/sessions.md shows it.
+/// A pod into which an init container brings the agent, as in docs/sessions.md.
 fn pod_with_agent() -> Value {
     let mut pod = pod();
     let mount = json!({"name": "agent", "mountPath": "/.agentbox"});
