@@ -55,7 +55,7 @@ const STAGES: &[Stage] = stages! {
     Quick "test", cargo::test, "unit and integration tests";
     Quick "doctest", cargo::doctest, "code in the documentation";
     Full "doc", cargo::doc, "rustdoc without warnings";
-    Default "api", cargo::api, "what libraries offer is what docs/api says";
+    Full "api", cargo::api, "what libraries offer is what docs/api says";
     Default "examples", examples::run, "every example runs";
     Full "book", book_stage, "the documentation is a book whose links lead somewhere", tools: &["mdbook"];
     Full "package", package::run, "a project uses the packages as they are released";
@@ -78,7 +78,7 @@ const STAGES: &[Stage] = stages! {
         tools: &["/usr/bin/python3", "node", "npm"];
     Full "browser", browser::run, "the pages of web_app and predictive_analytics in headless Chromium",
         tools: &["node", "npm", browser::CHROMIUM];
-    Default "consumers", consumers::run,
+    Full "consumers", consumers::run,
         "published crates alone, and the code in Markdown as pasted", beside: Some("docker");
     Full "platforms", platforms::run, "macOS, Windows and ARM are compiled",
         extras: platforms::TARGETS, beside: Some("k8s");

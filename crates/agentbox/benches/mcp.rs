@@ -11,6 +11,9 @@
 //! | `mcp_search` | `glob` for 1,000 of 2,000 files | `search_files` |
 //! | `mcp_start` | from the start of the process to the list of tools | the same |
 //! | `mcp_memory` | the most memory that the process held after all of that | the same |
+//!
+//! The rows `docker_mcp_read`, `docker_mcp_write` and `docker_mcp_edit` are the same calls
+//! of our server on a container. The daemon is the one that `DOCKER_HOST` names.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -42,6 +45,9 @@ fn main() {
     let bench = Bench::from_args();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let rows = runtime.block_on(bench.rows());
+    if let Some(image) = bench.get("image") {
+        return measure_container(&bench, &rows, image);
+    }
     let Some(scratch) = bench.path("scratch") else {
         return;
     };
@@ -53,10 +59,34 @@ fn main() {
     }
 }
 
+/// Measures our server on a container, which has no peer.
+fn measure_container(bench: &Bench, rows: &[String], image: &str) {
+    let side = Side {
+        program: env!("CARGO_BIN_EXE_agentbox").into(),
+        arguments: vec!["mcp".into(), "--backend".into(), format!("docker:{image}")],
+        agent: bench.path("agent"),
+        directory: PathBuf::new(),
+        is_ours: true,
+    };
+    let mut server = side.start();
+    for path in ["read.txt", "edit.txt"] {
+        let arguments = json!({ "path": path, "content": text() });
+        call(&mut server, path, "write_file", &arguments);
+    }
+    for id in rows {
+        let turn = |round| turn(&side, &mut server, id, round);
+        bench.row(id, turn, None::<fn(usize) -> Sample>);
+    }
+    // It removes the container.
+    server.end();
+}
+
 /// One of the two servers, with its own directory.
 struct Side {
     program: PathBuf,
     arguments: Vec<String>,
+    /// The agent for containers, if there is one.
+    agent: Option<PathBuf>,
     directory: PathBuf,
     is_ours: bool,
 }
@@ -68,6 +98,7 @@ impl Side {
         Self {
             program: env!("CARGO_BIN_EXE_agentbox").into(),
             arguments: vec!["mcp".into(), "--backend".into(), backend],
+            agent: None,
             directory: directory.to_owned(),
             is_ours: true,
         }
@@ -81,13 +112,15 @@ impl Side {
                 script.display().to_string(),
                 directory.display().to_string(),
             ],
+            agent: None,
             directory: directory.to_owned(),
             is_ours: false,
         }
     }
 
     fn start(&self) -> Server {
-        Server::start(&self.program, &self.arguments)
+        let agent = self.agent.iter().map(|path| ("AGENTBOX_DOCKER_AGENT", path));
+        Server::start(&self.program, &self.arguments, agent)
     }
 
     fn path(&self, name: &str) -> String {
@@ -101,7 +134,7 @@ impl Side {
     /// Returns the tool and the arguments of one call of a row.
     fn call(&self, id: &str, number: usize) -> (&'static str, Value) {
         let (old, new) = edited(number);
-        match (id, self.is_ours) {
+        match (id.trim_start_matches("docker_"), self.is_ours) {
             ("mcp_read", true) => ("read_file", json!({ "path": "read.txt" })),
             ("mcp_read", false) => ("read_text_file", json!({ "path": self.path("read.txt") })),
             ("mcp_write", _) => (
@@ -155,19 +188,24 @@ fn measure_row(bench: &Bench, id: &str, ours: &Side, theirs: Option<&Side>) {
 
 fn turn(side: &Side, server: &mut Server, id: &str, round: usize) -> Sample {
     let mut last = None;
-    for call in 0..CALLS {
+    for number in 0..CALLS {
         // The number of calls per turn is odd, so that edits undo each other in order.
-        let (tool, arguments) = side.call(id, round * CALLS + call);
-        let request = server.request(
-            "tools/call",
-            json!({ "name": tool, "arguments": arguments }),
-        );
-        let start = Instant::now();
-        let answer = server.ask(&request);
-        let sample = Sample::since(start);
-        last = Some(sample.with_size(checked(id, &answer)));
+        let (tool, arguments) = side.call(id, round * CALLS + number);
+        last = Some(call(server, id, tool, &arguments));
     }
     last.unwrap()
+}
+
+/// Calls a tool. A failure ends the benchmark.
+fn call(server: &mut Server, id: &str, tool: &str, arguments: &Value) -> Sample {
+    let request = server.request(
+        "tools/call",
+        json!({ "name": tool, "arguments": arguments }),
+    );
+    let start = Instant::now();
+    let answer = server.ask(&request);
+    let sample = Sample::since(start);
+    sample.with_size(checked(id, &answer))
 }
 
 /// Returns the amount of work that an answer reports. A failure ends the benchmark.

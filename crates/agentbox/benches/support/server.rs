@@ -1,7 +1,7 @@
 //! An MCP server connected by pipes.
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
@@ -9,21 +9,27 @@ use serde_json::{Value, json};
 /// An initialized server. It is killed on drop.
 pub(crate) struct Server {
     child: Child,
-    input: ChildStdin,
+    /// Open until the server is to end.
+    input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     last: u64,
 }
 
 impl Server {
-    pub(crate) fn start(program: &Path, arguments: &[String]) -> Self {
+    pub(crate) fn start<'a>(
+        program: &Path,
+        arguments: &[String],
+        environment: impl IntoIterator<Item = (&'a str, &'a PathBuf)>,
+    ) -> Self {
         let mut child = Command::new(program)
             .args(arguments)
+            .envs(environment)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .unwrap_or_else(|error| panic!("cannot start {}: {error}", program.display()));
-        let input = child.stdin.take().unwrap();
+        let input = child.stdin.take();
         let output = BufReader::new(child.stdout.take().unwrap());
         let mut server = Self {
             child,
@@ -73,9 +79,16 @@ impl Server {
     }
 
     fn send(&mut self, line: &str) {
-        self.input.write_all(line.as_bytes()).unwrap();
-        self.input.write_all(b"\n").unwrap();
-        self.input.flush().unwrap();
+        let input = self.input.as_mut().unwrap();
+        input.write_all(line.as_bytes()).unwrap();
+        input.write_all(b"\n").unwrap();
+        input.flush().unwrap();
+    }
+
+    /// Closes the server's input, and waits until it has ended what it started.
+    pub(crate) fn end(mut self) {
+        self.input = None;
+        self.child.wait().unwrap();
     }
 
     /// Returns the peak memory of the process.
