@@ -119,7 +119,10 @@ impl Side {
     }
 
     fn start(&self) -> Server {
-        let agent = self.agent.iter().map(|path| ("AGENTBOX_DOCKER_AGENT", path));
+        let agent = self
+            .agent
+            .iter()
+            .map(|path| ("AGENTBOX_DOCKER_AGENT", path));
         Server::start(&self.program, &self.arguments, agent)
     }
 
