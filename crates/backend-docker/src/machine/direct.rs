@@ -70,6 +70,8 @@ impl DockerMachine {
 /// Waits for the agent, and returns it as a program whose standard streams are its
 /// connection, or else the program as it is.
 async fn meet(listener: Listener, mut process: Process) -> Process {
+    // It is polled again after its end has been seen.
+    let mut output = process.output.fuse();
     let mut line = listener.token().as_str().to_owned();
     line.push('\n');
     let mut seen = Vec::new();
@@ -80,7 +82,7 @@ async fn meet(listener: Listener, mut process: Process) -> Process {
             let _ = stdin.flush().await;
         }
         // It prints something when it has given up, or was never started.
-        while let Some(piece) = process.output.next().await {
+        while let Some(piece) = output.next().await {
             let is_message = matches!(piece, Ok(OutputChunk::Stderr(_)));
             seen.push(piece);
             if !is_message || seen.len() > MESSAGES {
@@ -93,7 +95,7 @@ async fn meet(listener: Listener, mut process: Process) -> Process {
         () = indirect => None,
         () = sleep(PATIENCE) => None,
     };
-    let output = stream::iter(seen).chain(process.output);
+    let output = stream::iter(seen).chain(output);
     match come {
         Some(stream) => direct(stream, process.stdin, output, process.exit),
         None => {
