@@ -1,5 +1,6 @@
 //! [`Attach`]: a sandbox on an existing container.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use backend_core::{Error, ErrorKind, Result};
@@ -75,6 +76,13 @@ impl Attach {
         /// Sets how the agent gets into the container, if it is not mounted already.
         fn delivery(self, delivery: Delivery) { self.settings.delivery = delivery }
 
+        /// Sets the directory through which the agent is reached, as
+        /// [`DockerBuilder::socket_dir`](crate::DockerBuilder::socket_dir) does. Used if the
+        /// container was created with the same one.
+        fn socket_dir(self, path: impl Into<PathBuf>) {
+            self.settings.socket_dir = Some(path.into());
+        }
+
         /// Sets whether the agent or the image's own tools serve the operations.
         fn mode(self, mode: Mode) { self.settings.mode = mode }
     }
@@ -99,6 +107,8 @@ impl Attach {
         check::container(&container)?;
         let daemon = settings.daemon.take().map_or_else(Daemon::local, Ok)?;
         options::idle_timeout(settings.idle_timeout)?;
+        settings.check_socket_dir()?;
+        let socket_dir = settings.usable_socket_dir(&daemon);
         let agents = settings.agents.located(settings.mode)?;
         let (asked, named) = (daemon.clone(), container.clone());
         let found = daemon::run(async move { ContainerInfo::find(&asked, &named).await });
@@ -130,6 +140,7 @@ impl Attach {
             foreign,
             agents,
             delivery: settings.delivery,
+            socket_dir,
         };
         Ok(DockerSandbox::assemble(config, settings))
     }

@@ -172,6 +172,19 @@ impl DockerBuilder {
         /// The default is the binary next to this program.
         fn agent(self, agent: AgentBinary) { self.settings.agents.add(agent) }
 
+        /// Sets a directory of this host through which the agent is reached directly, which
+        /// is several times as fast as through the daemon. Off by default.
+        ///
+        /// It is a directory of its own, not a file's, and created if it is missing. It is
+        /// mounted read-only in the container at `/dev/.agentbox/sockets`, and holds a socket
+        /// while an agent starts. Containers can share it. The agent is reached through the
+        /// daemon as before if the directory belongs to another user, others may write to
+        /// it, or the agent cannot connect. Without effect if the daemon has no socket on
+        /// this host, with [`Delivery::Upload`], and on other systems than Linux.
+        fn socket_dir(self, path: impl Into<PathBuf>) {
+            self.settings.socket_dir = Some(path.into());
+        }
+
         /// Sets how the agent gets into the container.
         fn delivery(self, delivery: Delivery) { self.settings.delivery = delivery }
 
@@ -227,13 +240,14 @@ impl DockerBuilder {
         DockerSandbox::create(self.settings.validate()?).await
     }
 
-    /// Returns options for attaching to a container, with the daemon, the agents and the
-    /// mode of this builder.
+    /// Returns options for attaching to a container, with the daemon, the agents, the
+    /// directory for sockets and the mode of this builder.
     pub fn attach(&self, container: impl Into<String>) -> Attach {
         let settings = Settings {
             daemon: self.settings.daemon.clone(),
             agents: self.settings.agents.clone(),
             delivery: self.settings.delivery,
+            socket_dir: self.settings.socket_dir.clone(),
             mode: self.settings.mode,
             ..Settings::default()
         };

@@ -26,6 +26,9 @@ pub(crate) const CONFIG: &str = "agentbox.config";
 /// The agent in it and how it was delivered.
 pub(crate) const AGENT: &str = "agentbox.agent";
 
+/// The directory of its host that it has for sockets.
+pub(crate) const SOCKETS: &str = "agentbox.sockets";
+
 /// A random number that identifies this one container; see [`log_config`].
 pub(crate) const NONCE: &str = "agentbox.nonce";
 

@@ -15,6 +15,7 @@ mod machine;
 mod options;
 mod sandbox;
 mod settings;
+mod sockets;
 mod spec;
 mod stats;
 

@@ -2,11 +2,14 @@
 
 mod create;
 mod deliver;
+#[cfg(target_os = "linux")]
+mod direct;
 mod exec;
 mod lifecycle;
 mod state;
 
 use std::borrow::Cow;
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -53,6 +56,8 @@ pub(crate) struct MachineConfig {
     pub(crate) foreign: bool,
     pub(crate) agents: Agents,
     pub(crate) delivery: Delivery,
+    /// The directory of this host for sockets.
+    pub(crate) socket_dir: Option<PathBuf>,
 }
 
 impl MachineConfig {
@@ -177,6 +182,10 @@ impl Machine for DockerMachine {
         // The agent begins with a handshake, so its start can overlap with unpacking
         // the pending archive. Other programs need that archive first.
         if self.0.is_agent(&program) {
+            #[cfg(target_os = "linux")]
+            if let Some(listener) = self.listen().await {
+                return self.exec_direct(program, listener).await;
+            }
             let process = self.exec(program).await?;
             self.0.provision().await?;
             return Ok(process);

@@ -166,10 +166,12 @@ fn machine_config(valid: ValidSettings) -> Result<MachineConfig> {
     } = valid;
     let random = || format!("agentbox-{:016x}", fastrand::u64(..));
     let agents = settings.agents.located(settings.mode);
+    let socket_dir = settings.usable_socket_dir(&daemon);
     Ok(MachineConfig {
         daemon,
         name: settings.name.clone().unwrap_or_else(random),
         working_dir,
+        socket_dir,
         foreign: false,
         agents: agents.map_err(|error| error.on("docker"))?,
         delivery: settings.delivery,

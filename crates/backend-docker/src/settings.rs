@@ -55,6 +55,7 @@ pub(crate) struct Settings {
     pub(crate) relaxed: BTreeSet<Relaxation>,
     pub(crate) agents: Agents,
     pub(crate) delivery: Delivery,
+    pub(crate) socket_dir: Option<PathBuf>,
     pub(crate) mode: Mode,
 }
 
@@ -168,7 +169,31 @@ impl Settings {
                 .is_none_or(|path| path.is_absolute()),
             "the path of the certificates is not absolute"
         );
+        self.check_socket_dir()
+    }
+
+    pub(crate) fn check_socket_dir(&self) -> Result<()> {
+        ensure!(
+            self.socket_dir
+                .as_ref()
+                .is_none_or(|path| path.is_absolute()),
+            "the path of the directory for sockets is not absolute"
+        );
         Ok(())
+    }
+
+    /// Returns the directory for sockets, if containers of this daemon can have it.
+    pub(crate) fn usable_socket_dir(&self, daemon: &Daemon) -> Option<PathBuf> {
+        let path = self.socket_dir.as_deref()?;
+        let socket = daemon.socket()?;
+        if !cfg!(target_os = "linux") || self.delivery == Delivery::Upload {
+            return None;
+        }
+        if let Err(error) = check::host_source(path, Some(socket)) {
+            tracing::debug!("no sockets for agents: {error}");
+            return None;
+        }
+        Some(path.to_owned())
     }
 
     pub(crate) fn memory(&self) -> u64 {

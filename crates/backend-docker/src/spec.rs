@@ -20,6 +20,8 @@ use crate::settings::{DEFAULT_PIDS, Settings};
 const OURS: &str = "/dev/.agentbox";
 /// Mount point of the agent.
 pub(crate) const BOUND_AGENT: &str = "/dev/.agentbox/sandbox-agent";
+/// Mount point of the directory for sockets.
+pub(crate) const BOUND_SOCKETS: &str = "/dev/.agentbox/sockets";
 /// Mount point of the additional certificates.
 const BOUND_CERTIFICATES: &str = "/dev/.agentbox/ca.crt";
 /// The home of a user that the image does not know.
@@ -114,6 +116,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) agent: Option<&'a str>,
     /// Identifies that agent, for its label.
     pub(crate) stamp: Option<&'a str>,
+    /// The directory of the host for sockets, if it is mounted.
+    pub(crate) sockets: Option<&'a str>,
     /// The program that keeps the container alive.
     pub(crate) keep_alive: Vec<String>,
 }
@@ -254,6 +258,10 @@ impl Plan<'_> {
         if let Some(agent) = self.agent {
             bind(agent, BOUND_AGENT);
         }
+        if let Some(sockets) = self.sockets {
+            // A socket on a read-only mount can be connected to, and none can be made there.
+            bind(sockets, BOUND_SOCKETS);
+        }
         if let Some(path) = &self.settings.ca_bundle {
             bind(&path.to_string_lossy(), BOUND_CERTIFICATES);
         }
@@ -281,11 +289,14 @@ impl Plan<'_> {
         if let (Some(_), Some(stamp)) = (self.agent, self.stamp) {
             set(labels::AGENT, stamp.to_owned());
         }
+        if let Some(sockets) = self.sockets {
+            set(labels::SOCKETS, sockets.to_owned());
+        }
         all
     }
 
     /// Hashes the container's configuration: the options and the image, without the
-    /// agent, the program that keeps it alive, the nonce and the process that creates
+    /// agent, the way to it, the program that keeps it alive, the nonce and the process that creates
     /// it.
     pub(crate) fn fingerprint(&self, body: &ContainerCreateBody) -> String {
         let mut same = body.clone();
@@ -295,7 +306,10 @@ impl Plan<'_> {
         if let Some(config) = &mut same.host_config {
             config.log_config = None;
             if let Some(mounts) = &mut config.mounts {
-                mounts.retain(|mount| mount.target.as_deref() != Some(BOUND_AGENT));
+                mounts.retain(|mount| {
+                    let target = mount.target.as_deref();
+                    target != Some(BOUND_AGENT) && target != Some(BOUND_SOCKETS)
+                });
             }
         }
         // Converted into a value to sort its maps: those of a body have no order.

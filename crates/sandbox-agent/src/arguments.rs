@@ -22,6 +22,8 @@ Usage: sandbox-agent [OPTIONS]
                     the port is written to FILE.port
   --wait SECONDS    with --listen: exit if no client comes, or comes again, for
                     so long [default: 60]
+  --socket PATH     read a token from standard input, and serve on the socket at PATH
+                    if the program there knows it, else on the standard streams
   --hold            serve nothing and wait for a signal: keeps a container alive
   --install PATH    serve nothing and copy this program to PATH
   --version         print the version
@@ -54,6 +56,8 @@ pub(crate) struct Arguments {
     pub(crate) read_only: bool,
     /// Serves on a port instead of standard input and output.
     pub(crate) listen: Option<Listen>,
+    /// Serves on a connection to this socket if there is one.
+    pub(crate) socket: Option<PathBuf>,
 }
 
 /// How to serve on a port.
@@ -67,7 +71,7 @@ pub(crate) struct Listen {
 /// Parses the arguments. The error says what is wrong with them.
 pub(crate) fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Request, String> {
     let (mut root, mut directory) = (OsString::from("/"), OsString::from(DIRECTORY));
-    let (mut listen, mut wait) = (None, None);
+    let (mut listen, mut wait, mut socket) = (None, None, None);
     let mut read_only = false;
     while let Some(word) = words.next() {
         let place = match word.to_str() {
@@ -80,6 +84,7 @@ pub(crate) fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Request
                 continue;
             }
             Some("--listen") => listen.insert(OsString::new()),
+            Some("--socket") => socket.insert(OsString::new()),
             Some("--wait") => {
                 wait = Some(seconds(words.next())?);
                 continue;
@@ -104,6 +109,9 @@ pub(crate) fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Request
     if listen.is_none() && wait.is_some() {
         return Err("--wait is for --listen; add that".to_owned());
     }
+    if listen.is_some() && socket.is_some() {
+        return Err("--listen and --socket are given; choose one".to_owned());
+    }
     let listen = listen.map(|token_file| Listen {
         token_file: token_file.into(),
         wait: wait.unwrap_or(WAIT),
@@ -113,6 +121,7 @@ pub(crate) fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Request
         directory,
         read_only,
         listen,
+        socket: socket.map(PathBuf::from),
     }))
 }
 
@@ -145,6 +154,7 @@ mod tests {
             directory: VPath::parse(directory).unwrap(),
             read_only,
             listen: None,
+            socket: None,
         }))
     }
 
@@ -178,6 +188,15 @@ mod tests {
     }
 
     #[test]
+    fn a_socket_before_the_streams() {
+        let Ok(Request::Serve(arguments)) = read(&["--socket", "/s", "--directory", "/d"]) else {
+            panic!("the arguments are right");
+        };
+        assert_eq!(arguments.socket, Some("/s".into()));
+        assert_eq!(arguments.listen, None);
+    }
+
+    #[test]
     fn questions_are_answered_wherever_they_stand() {
         assert_eq!(read(&["--root", "/r", "--version"]), Ok(Request::Version));
         assert_eq!(read(&["--hold"]), Ok(Request::Hold));
@@ -194,6 +213,8 @@ mod tests {
             (&["--root", ""][..], "--root needs a path"),
             (&["--install"][..], "--install needs a path"),
             (&["--listen"][..], "--listen needs a path"),
+            (&["--socket"][..], "--socket needs a path"),
+            (&["--socket", "/s", "--listen", "/t"][..], "choose one"),
             (&["--wait", "5"][..], "--listen"),
             (&["--listen", "/t", "--wait"][..], "--wait needs a number"),
             (&["--listen", "/t", "--wait", "0"][..], "--wait needs"),

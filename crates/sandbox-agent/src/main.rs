@@ -9,6 +9,7 @@
 mod arguments;
 mod listen;
 mod serve;
+mod socket;
 mod stdio;
 mod suffixed;
 
@@ -112,7 +113,14 @@ fn run(arguments: Arguments) -> Result<()> {
             Some(listen) => listen::run(&arguments, listen, &mut signals).await,
             None => {
                 let backend = serve::open(&arguments)?;
-                let (input, output) = (stdio::input(), stdio::output());
+                let (mut input, mut output) = (stdio::input(), stdio::output());
+                if let Some(path) = &arguments.socket {
+                    let direct = tokio::select! {
+                        direct = socket::connect(path, &mut input) => direct?,
+                        () = signals.arrive() => return Ok(()),
+                    };
+                    (input, output) = direct.unwrap_or((input, output));
+                }
                 serve::serve(backend, &arguments, input, output, signals.arrive()).await
             }
         }

@@ -13,9 +13,14 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe::{Receiver, Sender};
 
+/// A stream to read from.
+pub(crate) type Input = Box<dyn AsyncRead + Send + Unpin>;
+/// A stream to write to.
+pub(crate) type Output = Box<dyn AsyncWrite + Send + Unpin>;
+
 /// Returns standard input. Must be called in a runtime.
-pub(crate) fn input() -> Box<dyn AsyncRead + Send + Unpin> {
-    let direct = || -> io::Result<Box<dyn AsyncRead + Send + Unpin>> {
+pub(crate) fn input() -> Input {
+    let direct = || -> io::Result<Input> {
         match Stream::of(io::stdin())? {
             Stream::Pipe(pipe) => Ok(Box::new(Receiver::from_owned_fd(pipe)?)),
             Stream::Socket(socket) => Ok(Box::new(socket)),
@@ -25,8 +30,8 @@ pub(crate) fn input() -> Box<dyn AsyncRead + Send + Unpin> {
 }
 
 /// Returns standard output. Must be called in a runtime.
-pub(crate) fn output() -> Box<dyn AsyncWrite + Send + Unpin> {
-    let direct = || -> io::Result<Box<dyn AsyncWrite + Send + Unpin>> {
+pub(crate) fn output() -> Output {
+    let direct = || -> io::Result<Output> {
         match Stream::of(io::stdout())? {
             Stream::Pipe(pipe) => Ok(Box::new(Sender::from_owned_fd(pipe)?)),
             Stream::Socket(socket) => Ok(Box::new(socket)),

@@ -14,6 +14,8 @@ mod message;
 pub mod owner;
 mod serve;
 mod socket;
+#[cfg(feature = "token")]
+mod token;
 #[cfg(feature = "websocket")]
 pub mod websocket;
 
@@ -21,3 +23,5 @@ pub use agent_sandbox::{AgentOptions, AgentSandbox};
 pub use handshake::AgentInfo;
 pub use machine::{Machine, OutputChunk, Process, Spawn};
 pub use serve::{ServeOptions, serve};
+#[cfg(feature = "token")]
+pub use token::Token;

@@ -18,14 +18,13 @@
 mod client;
 mod connection;
 mod server;
-mod token;
 
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 
+pub use crate::token::Token;
 pub use client::{Handshake, UpgradeRequest, attach, connect};
 pub use connection::Connection;
 pub use server::{Accepted, accept};
-pub use token::Token;
 
 /// The largest message that is sent or taken.
 pub const MESSAGE_BYTES: usize = 64 * 1024;

@@ -26,6 +26,12 @@ pub(crate) fn directory() -> Option<PathBuf> {
     Some(own.join("agents").join(VERSION))
 }
 
+/// Returns the directory through which agents in containers are reached; `None` for a user
+/// without a home.
+pub(crate) fn sockets() -> Option<PathBuf> {
+    Some(own_directory("XDG_DATA_HOME", ".local/share")?.join("sockets"))
+}
+
 /// Returns the file name of an installed agent. There can be one for each processor.
 pub(crate) fn file_name(arch: &str) -> String {
     format!("{PROGRAM}-{arch}")

@@ -7,6 +7,7 @@ use backend_core::{Backend as _, BackendExt as _, Sandbox as _, VPath};
 use backend_docker::{Daemon, DockerBuilder, DockerSandbox, Volume};
 use backend_testkit::measure::{Bench, Sample};
 use sandbox_wire::agent::AgentBinary;
+use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 use crate::support::live::Live;
@@ -28,6 +29,8 @@ pub(crate) struct Ours<'r> {
     /// Its version was queried once, like the peer's.
     daemon: Daemon,
     agent: AgentBinary,
+    /// The directory for sockets, as the program sets it.
+    sockets: TempDir,
     sandbox: DockerSandbox,
     runtime: &'r Runtime,
 }
@@ -37,7 +40,8 @@ impl<'r> Ours<'r> {
         let image = bench.get("image").unwrap();
         let agent = AgentBinary::new(bench.get("agent").unwrap()).unwrap();
         let daemon = Daemon::from_env().unwrap();
-        let mut builder = builder(image, &agent, &daemon);
+        let sockets = TempDir::new().unwrap();
+        let mut builder = builder(image, &agent, &daemon, &sockets);
         if let Some(tree) = bench.path("tree") {
             builder = builder.volume(Volume::host(tree, TREE).read_only(true));
         }
@@ -51,6 +55,7 @@ impl<'r> Ours<'r> {
             image: image.to_owned(),
             daemon,
             agent,
+            sockets,
             sandbox,
             runtime,
         }
@@ -101,7 +106,7 @@ impl<'r> Ours<'r> {
     /// timed.
     fn first_command(&self) -> Sample {
         let start = Instant::now();
-        let builder = builder(&self.image, &self.agent, &self.daemon);
+        let builder = builder(&self.image, &self.agent, &self.daemon, &self.sockets);
         let sandbox = builder.build().unwrap();
         let outcome = self.wait(sandbox.execute(Command::new("true")));
         let sample = Sample::since(start);
@@ -126,11 +131,12 @@ pub(crate) fn turn(calls: usize, mut call: impl FnMut() -> Sample) -> Sample {
     later[later.len() / 2]
 }
 
-fn builder(image: &str, agent: &AgentBinary, daemon: &Daemon) -> DockerBuilder {
+fn builder(image: &str, agent: &AgentBinary, daemon: &Daemon, sockets: &TempDir) -> DockerBuilder {
     DockerSandbox::builder()
         .daemon(daemon.clone())
         .image(image)
         .agent(agent.clone())
+        .socket_dir(sockets.path().join("sockets"))
         .label("bench.agentbox", "ours")
 }
 

@@ -66,6 +66,7 @@ fn every_option_is_checked() {
     refused(new().tmpfs("/", ""));
     refused(new().tmpfs("/tmp", "a b"));
     refused(new().ca_bundle("ca.crt"));
+    refused(new().socket_dir("sockets"));
 }
 
 #[test]
@@ -80,6 +81,27 @@ fn mounts() {
     assert!(refused(twice).contains("two mounts"));
     refused(new().tmpfs("/x", "").volume(Volume::host("/srv", "/x")));
     new().volume(Volume::host("/srv", "/x")).build().unwrap();
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn sockets_where_they_lead_somewhere() {
+    let with = |path: &str| new().socket_dir(path);
+    let usable = |builder: DockerBuilder, daemon: &str| {
+        let daemon = Daemon::at(daemon).unwrap();
+        builder.settings.usable_socket_dir(&daemon)
+    };
+    let here = tempfile::NamedTempFile::new().unwrap();
+    let here = format!("unix://{}", here.path().display());
+    assert_eq!(usable(with("/srv/s"), &here), Some("/srv/s".into()));
+    assert_eq!(usable(new(), &here), None);
+    assert_eq!(usable(with("/srv/s"), "tcp://127.0.0.1:1"), None);
+    let uploaded = with("/srv/s").delivery(Delivery::Upload);
+    assert_eq!(usable(uploaded, &here), None);
+    assert_eq!(usable(with("/run"), &here), None, "the engine's socket");
+    assert_eq!(usable(with("/srv/../run"), &here), None);
+    let attached = with("/srv/s").attach("box");
+    assert!(format!("{attached:?}").contains("/srv/s"));
 }
 
 #[test]

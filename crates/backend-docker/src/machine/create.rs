@@ -46,14 +46,9 @@ impl Core {
             lookup = self.look_up(settings).await?;
             created = self.create_container(settings, &lookup).await;
         }
-        if let (Err(error), Some(agent)) = (&created, &lookup.agent)
-            && self.config.delivery == Delivery::Auto
-            && is_source_missing(error, agent)
+        while let Err(error) = &created
+            && self.leave_out(error, &mut lookup)
         {
-            tracing::info!(
-                "the Docker daemon does not see this host's files: the agent is uploaded"
-            );
-            lookup.agent = None;
             created = self.create_container(settings, &lookup).await;
         }
         if created.is_ok() && !self.has_sleep(&lookup.facts).await {
@@ -90,6 +85,27 @@ impl Core {
             self.set_pending(None);
         }
         finished
+    }
+
+    /// Leaves out a mount of ours that the daemon does not see. Returns whether there was
+    /// one.
+    fn leave_out(&self, error: &bollard::errors::Error, lookup: &mut Lookup) -> bool {
+        let is_missing = |source: &Option<String>| {
+            let source = source.as_deref();
+            source.is_some_and(|source| is_source_missing(error, source))
+        };
+        if is_missing(&lookup.sockets) {
+            lookup.sockets = None;
+            return true;
+        }
+        if self.config.delivery == Delivery::Auto && is_missing(&lookup.agent) {
+            tracing::info!(
+                "the Docker daemon does not see this host's files: the agent is uploaded"
+            );
+            (lookup.agent, lookup.sockets) = (None, None);
+            return true;
+        }
+        false
     }
 
     /// Creates and starts a container that did not exist, with everything in it that it
@@ -167,6 +183,7 @@ impl Core {
             user: &lookup.user,
             agent: lookup.agent.as_deref(),
             stamp: lookup.stamp.as_deref(),
+            sockets: lookup.sockets.as_deref(),
             keep_alive: self.keep_alive_command(lookup),
         }
     }
@@ -211,6 +228,7 @@ impl Core {
             let mut state = self.state();
             state.set_seen();
             state.bound = lookup.agent.as_ref().and(lookup.stamp.clone());
+            state.sockets.clone_from(&lookup.sockets);
             state.read_only = settings.read_only_root;
             state.architecture.clone_from(&lookup.facts.architecture);
         }

@@ -1,5 +1,6 @@
 //! The states of a container and the transitions between them.
 
+use std::path::Path;
 use std::sync::Mutex;
 
 use async_trait::async_trait;
@@ -8,11 +9,12 @@ use backend_core::{Error, ErrorKind, Quoted, Result};
 use bollard::query_parameters::StartContainerOptions;
 use sandbox_shell::{Lifecycle, StartReason};
 
-use super::Core;
 use super::state::{Facts, State};
+use super::{Core, is_source_missing};
 use crate::daemon;
 use crate::inspect::{ContainerInfo, ContainerState};
 use crate::labels;
+use crate::sockets;
 
 #[async_trait]
 impl Lifecycle for Core {
@@ -68,6 +70,9 @@ impl Core {
             let mut state = self.state();
             state.set_seen();
             state.bound = found.labels.get(labels::AGENT).cloned();
+            // A label of an image proves nothing.
+            let sockets = found.labels.get(labels::SOCKETS).filter(|_| found.ours);
+            state.sockets = sockets.cloned();
             state.read_only = found.read_only;
             if found.state != ContainerState::Running {
                 state.uploaded = None;
@@ -121,8 +126,17 @@ impl Core {
 
     pub(super) async fn start(&self) -> Result<()> {
         let client = self.config.daemon.client();
-        let started = client.start_container(&self.config.name, None::<StartContainerOptions>);
-        let Err(error) = started.await else {
+        let start = || client.start_container(&self.config.name, None::<StartContainerOptions>);
+        let mut started = start().await;
+        let sockets = self.state().sockets.clone();
+        if let (Err(error), Some(sockets)) = (&started, sockets)
+            && is_source_missing(error, &sockets)
+            && sockets::prepared(Path::new(&sockets)).await.is_some()
+        {
+            // A reboot or the user has removed the directory.
+            started = start().await;
+        }
+        let Err(error) = started else {
             self.state().starts += 1;
             return Ok(());
         };

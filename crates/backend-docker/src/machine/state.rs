@@ -14,6 +14,8 @@ pub(crate) struct Facts {
     pub(super) bound: Option<String>,
     /// Path that the agent was uploaded to since the container was started.
     pub(super) uploaded: Option<String>,
+    /// The directory of its host that it has for sockets.
+    pub(super) sockets: Option<String>,
     pub(super) read_only: bool,
     pub(super) architecture: String,
     /// Number of times this object has started it.

@@ -30,6 +30,7 @@ fn planned<T>(builder: DockerBuilder, facts: &ImageFacts, check: impl FnOnce(&Pl
         user: &user,
         agent: Some("/opt/sandbox-agent"),
         stamp: Some("stamp"),
+        sockets: settings.socket_dir.as_ref().and_then(|path| path.to_str()),
         keep_alive: vec!["sleep".into(), "infinity".into()],
     })
 }
@@ -66,6 +67,21 @@ fn hardened_unless_asked() {
     assert_eq!(host.privileged, None);
     assert_eq!(host.auto_remove, None);
     assert_eq!(host.log_config.unwrap().typ.as_deref(), Some("none"));
+}
+
+#[test]
+fn the_directory_for_sockets_is_read_only_and_not_part_of_the_fingerprint() {
+    let with = body(new().socket_dir("/run/sockets"));
+    let mounts = with.host_config.unwrap().mounts.unwrap();
+    let target = |mount: &&Mount| mount.target.as_deref() == Some(BOUND_SOCKETS);
+    let mount = mounts.iter().find(target).unwrap();
+    assert_eq!(mount.source.as_deref(), Some("/run/sockets"));
+    assert_eq!(mount.typ, Some(MountType::BIND));
+    assert_eq!(mount.read_only, Some(true));
+    let (with, without) = (with.labels.unwrap(), body(new()).labels.unwrap());
+    assert_eq!(with[labels::SOCKETS], "/run/sockets");
+    assert!(!without.contains_key(labels::SOCKETS));
+    assert_eq!(with[labels::CONFIG], without[labels::CONFIG]);
 }
 
 #[test]

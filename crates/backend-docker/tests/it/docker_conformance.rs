@@ -1,13 +1,12 @@
 //! The whole suite in a container, served by the agent and by the image's own tools.
 //! There is one container for each mode, in which every case has its own directory.
 
-use backend_docker::{DockerSandbox, Mode};
+use backend_docker::{DockerBuilder, DockerSandbox, Mode};
 use backend_testkit::{
     CASES, Case, Outcome, SandboxFixture, run_case, run_concurrently, test_column,
 };
 
-use crate::support::docker;
-use crate::support::docker::{builder, daemon, purge, run};
+use crate::support::docker::{builder, purge, run};
 
 /// Number of cases that run concurrently.
 const AT_ONCE: usize = 8;
@@ -20,12 +19,10 @@ const SKIPPED: usize = 22;
 const AGENT_ONLY: usize = 62;
 
 /// Runs a case in its own directory of a shared container.
-async fn run_shared(container: &DockerSandbox, mode: Mode, number: usize) -> Outcome {
+async fn run_shared(options: &DockerBuilder, container: &DockerSandbox, number: usize) -> Outcome {
     run(container, &format!("mkdir case-{number}")).await;
-    let backend = DockerSandbox::attach(container.container())
-        .daemon(daemon())
-        .agent(docker::agent())
-        .mode(mode)
+    let backend = options
+        .attach(container.container())
         .working_dir(format!("/workspace/case-{number}"))
         .open()
         .await
@@ -38,15 +35,17 @@ async fn run_shared(container: &DockerSandbox, mode: Mode, number: usize) -> Out
 }
 
 /// Runs a case in its own container.
-async fn run_alone(mode: Mode, case: &Case) -> Outcome {
-    let backend = builder().mode(mode).build().unwrap();
+async fn run_alone(options: &DockerBuilder, case: &Case) -> Outcome {
+    let backend = options.clone().build().unwrap();
     let outcome = run_case(case, SandboxFixture::new(backend.clone(), backend.clone())).await;
     purge(&backend).await;
     outcome
 }
 
-async fn suite(mode: Mode) {
-    let container = &builder().pids_limit(4096).build().unwrap();
+async fn suite(options: DockerBuilder, mode: Mode) {
+    let options = &options.mode(mode);
+    let container = options.clone().mode(Mode::Agent).pids_limit(4096);
+    let container = &container.build().unwrap();
     run(container, "true").await;
     // sandbox-shell checks the column of the portable mode.
     if !matches!(mode, Mode::Portable) {
@@ -57,9 +56,9 @@ async fn suite(mode: Mode) {
     }
     let report = run_concurrently(AT_ONCE, |number, case| async move {
         if case.stops_its_sandbox() {
-            run_alone(mode, case).await
+            run_alone(options, case).await
         } else {
-            run_shared(container, mode, number).await
+            run_shared(options, container, number).await
         }
     });
     let report = report.await;
@@ -75,11 +74,22 @@ async fn suite(mode: Mode) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a Docker daemon; run by cargo xtask test-all"]
 async fn every_case_holds_with_the_agent() {
-    suite(Mode::Agent).await;
+    suite(builder(), Mode::Agent).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a Docker daemon; run by cargo xtask test-all"]
+async fn every_case_holds_with_the_agent_on_a_socket() {
+    let sockets = tempfile::tempdir().unwrap();
+    suite(
+        builder().socket_dir(sockets.path().join("sockets")),
+        Mode::Agent,
+    )
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a Docker daemon; run by cargo xtask test-all"]
 async fn every_case_holds_with_the_images_own_tools() {
-    suite(Mode::Portable).await;
+    suite(builder(), Mode::Portable).await;
 }

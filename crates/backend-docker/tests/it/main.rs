@@ -20,6 +20,7 @@ mod docker_faults;
 mod docker_hardening;
 mod docker_leftovers;
 mod docker_lifecycle;
+mod docker_sockets;
 mod docker_volumes;
 mod leftovers_fake_daemon;
 mod names_fake_daemon;

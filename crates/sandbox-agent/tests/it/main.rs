@@ -16,6 +16,8 @@ mod life;
 mod listen;
 #[cfg(target_os = "linux")]
 mod ports;
+#[cfg(target_os = "linux")]
+mod socket;
 mod support {
     pub(crate) mod escapees;
     pub(crate) mod listening;

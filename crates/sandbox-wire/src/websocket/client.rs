@@ -16,9 +16,9 @@ use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 use tokio_util::io::ReaderStream;
 
 use super::connection::Connection;
-use super::token::Token;
 use super::{MESSAGE_BYTES, config};
 use crate::machine::{OutputChunk, Process};
+use crate::token::Token;
 
 /// The time in which a server must open a websocket, and the agent behind it must greet.
 pub(super) const OPEN_TIMEOUT: Duration = Duration::from_secs(20);

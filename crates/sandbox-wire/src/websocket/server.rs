@@ -15,7 +15,7 @@ use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 
 use super::config;
 use super::connection::Connection;
-use super::token::Token;
+use crate::token::Token;
 
 /// The time in which a client must ask for a websocket and send the token.
 pub(super) const TOKEN_TIMEOUT: Duration = Duration::from_secs(10);

@@ -6,7 +6,7 @@ use backend_docker::{Attach, DockerBuilder, DockerSandbox, Mode, Network};
 use sandbox_wire::agent::AgentBinary;
 
 use super::settings::{DockerSettings, volume};
-use crate::agent;
+use crate::agent::{self, storage};
 use crate::exit::Failure;
 use crate::files::read_text;
 
@@ -59,6 +59,7 @@ pub(super) fn builder(settings: &DockerSettings) -> Result<DockerBuilder, Failur
         oci_runtime: &settings.oci_runtime,
         name: &settings.name,
         ca_bundle: &settings.ca_bundle,
+        socket_dir: storage::sockets(),
     }
     // Last, so that mistakes in the settings are reported even without a daemon.
     Ok(builder.daemon(settings.daemon()?))
@@ -73,7 +74,10 @@ pub(super) fn attach(settings: &DockerSettings, id: &str) -> Result<Attach, Fail
         .mode(settings.mode)
         .delivery(settings.delivery);
     attach = agents(settings)?.into_iter().fold(attach, Attach::agent);
-    apply! { attach, working_dir: &settings.work_dir }
+    apply! { attach,
+        working_dir: &settings.work_dir,
+        socket_dir: storage::sockets(),
+    }
     Ok(attach)
 }
 

@@ -13,6 +13,7 @@ use crate::image;
 use crate::machine::{Core, deliver};
 use crate::options::{Delivery, Source};
 use crate::settings::Settings;
+use crate::sockets;
 use crate::spec::{ImageFacts, User};
 
 /// The largest `/etc/passwd` that is read.
@@ -25,6 +26,7 @@ pub(super) struct Lookup {
     pub(super) user: User,
     pub(super) stamp: Option<String>,
     pub(super) agent: Option<String>,
+    pub(super) sockets: Option<String>,
     /// Whether the agent must keep the container alive because the image has no
     /// `sleep`.
     pub(super) agent_keeps_alive: bool,
@@ -47,6 +49,7 @@ impl Core {
             user,
             stamp: None,
             agent: None,
+            sockets: None,
             agent_keeps_alive: false,
         };
         if let Some(agent) = agent {
@@ -59,6 +62,9 @@ impl Core {
             let real = tokio::fs::canonicalize(agent.path()).await;
             let real = real.unwrap_or_else(|_| agent.path().to_owned());
             lookup.agent = real.to_str().filter(|_| seen).map(str::to_owned);
+            if let Some(directory) = &self.config.socket_dir {
+                lookup.sockets = sockets::prepared(directory).await;
+            }
         }
         Ok(lookup)
     }

@@ -14,9 +14,11 @@ use backend_core::ops::StopMode;
 use backend_core::{Capabilities, Error, Result, VPath};
 use backend_testkit::processes;
 use futures::StreamExt as _;
-use sandbox_wire::{AgentOptions, AgentSandbox, Machine, OutputChunk, Process, Spawn as Program};
-use tokio::io::AsyncRead;
-use tokio::net::UnixStream;
+use sandbox_wire::{
+    AgentOptions, AgentSandbox, Machine, OutputChunk, Process, Spawn as Program, Token,
+};
+use tokio::io::{AsyncRead, AsyncWriteExt as _};
+use tokio::net::{UnixListener, UnixStream};
 use tokio::process::{Child, Command};
 use tokio_util::io::ReaderStream;
 
@@ -28,6 +30,12 @@ pub(crate) const AGENT: &str = env!("CARGO_BIN_EXE_sandbox-agent");
 pub(crate) enum Way {
     Pipes,
     Socket,
+    /// A socket that the agent connects to.
+    Direct,
+    /// The same, but this side wants another token, and then uses the pipes.
+    Refused,
+    /// The same with a socket that is not there.
+    Missing,
 }
 
 /// A machine whose agents are processes here.
@@ -126,6 +134,32 @@ impl HostMachine {
         let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
         self.note(&child, vec![named(&stdin), named(&stdout)]);
         process(child, Box::pin(stdin), stdout)
+    }
+
+    async fn with_an_address(&self, mut command: Command) -> Process {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("socket");
+        let listener = (self.way != Way::Missing).then(|| UnixListener::bind(&path).unwrap());
+        command.arg("--socket").arg(&path);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let (mut stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        self.note(&child, Vec::new());
+        let token = Token::generate().unwrap();
+        let line = format!("{}\n", token.as_str());
+        stdin.write_all(line.as_bytes()).await.unwrap();
+        let Some(listener) = listener else {
+            return process(child, Box::pin(stdin), stdout);
+        };
+        let (mut stream, _) = listener.accept().await.unwrap();
+        if self.way == Way::Refused {
+            let other = Token::generate().unwrap();
+            other.admit(&mut stream).await.unwrap_err();
+            return process(child, Box::pin(stdin), stdout);
+        }
+        token.admit(&mut stream).await.unwrap();
+        let (reader, writer) = stream.into_split();
+        process(child, Box::pin(writer), reader)
     }
 
     fn with_a_socket(&self, mut command: Command) -> Process {
@@ -249,6 +283,7 @@ impl Machine for HostMachine {
         Ok(match self.way {
             Way::Pipes => self.with_pipes(command),
             Way::Socket => self.with_a_socket(command),
+            Way::Direct | Way::Refused | Way::Missing => self.with_an_address(command).await,
         })
     }
 }
