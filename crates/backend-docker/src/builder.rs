@@ -172,8 +172,8 @@ impl DockerBuilder {
         /// The default is the binary next to this program.
         fn agent(self, agent: AgentBinary) { self.settings.agents.add(agent) }
 
-        /// Sets a directory of this host through which the agent is reached directly, which
-        /// is several times as fast as through the daemon. Off by default.
+        /// Sets a directory of this host through which the agent is reached directly, past
+        /// the daemon. Off by default.
         ///
         /// It is a directory of its own, not a file's, and created if it is missing. It is
         /// mounted read-only in the container at `/dev/.agentbox/sockets`, and holds a socket
