@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::os::unix::net::UnixListener as StdListener;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -31,6 +31,10 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// Digits of the name of a socket.
 const NAME_DIGITS: usize = 32;
+
+/// The age of a socket whose process ended without removing it. An agent is awaited for a
+/// few seconds.
+const LEFT_OVER: Duration = Duration::from_secs(10 * 60);
 
 /// A socket and the token that opens it. The file is removed when this is dropped.
 #[derive(Debug)]
@@ -66,6 +70,7 @@ impl Listener {
     /// Makes a socket in the directory, under a name that others do not know.
     pub(crate) fn bind(directory: File) -> io::Result<Self> {
         let token = || Token::generate().map_err(io::Error::other);
+        remove_leftovers(&directory);
         let mut name = token()?.as_str().to_owned();
         name.truncate(NAME_DIGITS);
         let file = SocketFile { directory, name };
@@ -124,6 +129,25 @@ impl Listener {
     }
 }
 
+/// Removes the sockets of processes that were killed. What fails is tried again next time.
+fn remove_leftovers(directory: &File) {
+    let Ok(entries) = fs::read_dir(format!("/proc/self/fd/{}", directory.as_raw_fd())) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let Ok(metadata) = entry.metadata() else {
+            continue;
+        };
+        let age = metadata
+            .modified()
+            .ok()
+            .and_then(|time| time.elapsed().ok());
+        if metadata.file_type().is_socket() && age.is_some_and(|age| age > LEFT_OVER) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
 async fn admit(mut stream: UnixStream, token: Arc<Token>) -> Option<UnixStream> {
     let admitted = timeout(TOKEN_TIMEOUT, token.admit(&mut stream)).await;
     admitted.ok()?.ok()?;
@@ -134,6 +158,7 @@ async fn admit(mut stream: UnixStream, token: Arc<Token>) -> Option<UnixStream> 
 mod tests {
     use std::path::Path;
 
+    use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
     use tokio::io::AsyncReadExt as _;
 
     use super::*;
@@ -170,6 +195,31 @@ mod tests {
         assert_eq!(fs::read_dir(&directory).unwrap().count(), 1);
         drop(listener);
         assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
+    }
+
+    #[tokio::test]
+    async fn sockets_of_killed_processes_are_removed() {
+        let temporary = tempfile::tempdir().unwrap();
+        let directory = temporary.path().join("sockets");
+        let awaited = listener(&directory);
+        let (old, other) = (directory.join("old"), directory.join("other"));
+        drop(StdListener::bind(&old).unwrap());
+        fs::write(&other, "").unwrap();
+        for path in [&old, &other] {
+            let long_ago = Timespec {
+                tv_sec: 1,
+                tv_nsec: 0,
+            };
+            let times = Timestamps {
+                last_access: long_ago,
+                last_modification: long_ago,
+            };
+            utimensat(CWD, path, &times, AtFlags::empty()).unwrap();
+        }
+        drop(listener(&directory));
+        assert!(!old.exists());
+        assert!(other.exists(), "it is no socket");
+        assert!(directory.join(awaited.name()).exists());
     }
 
     #[tokio::test]
