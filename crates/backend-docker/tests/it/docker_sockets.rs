@@ -262,7 +262,7 @@ while True:
 
 #[tokio::test]
 #[ignore = "needs a Docker daemon; run by cargo xtask test-all"]
-async fn hostile_connections_neither_get_in_nor_keep_the_agent_out() {
+async fn hostile_connections_do_not_get_in_and_stop_no_call() {
     let sockets = Sockets::new();
     // Root, who owns the directory if this test runs as root, and so can list it.
     let builder = sockets
